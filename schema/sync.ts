@@ -127,7 +127,7 @@ export const syncCheckpoints = sqliteTable(
     scan_ended_at: time('scan_ended_at'),
     /** The cycle in which the last scan ended: `--full` makes no second scan in the same cycle (R6). */
     scan_ended_cycle: integer('scan_ended_cycle'),
-    /** Why the next round must be a scan: `permission`, `returned`, `refuted` or `clamp` (R3, R12, R13). */
+    /** Why the next round must be a scan: `permission`, `returned`, `refuted`, `clamp` or `clock` (R1, R3, R12, R13). */
     scan_due: text('scan_due'),
     /** 1 while the service answers that the stream is not live (R15). */
     unavailable: flag('unavailable').notNull(),

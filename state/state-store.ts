@@ -35,7 +35,11 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     quota: () => read(loadQuota),
     keptQuota: () => read(loadKeptQuota),
     saveQuota: (quota, notedAt) => write(() => saveQuota(quota, notedAt)),
-    saveListLengths: (lists) => write(() => saveListLengths(lists), lists.map(({ env_id }) => env_id)),
+    saveListLengths: (lists) =>
+      write(
+        () => saveListLengths(lists),
+        lists.map(({ env_id }) => env_id),
+      ),
     unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
     streamsHoldingBack: () => read(streamsHoldingBack),
     environmentsWithStaleDays: () => read(environmentsWithStaleDays),

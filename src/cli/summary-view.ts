@@ -1,3 +1,4 @@
+import { CLOCK_TOLERANCE_SECONDS } from '../core/context.ts';
 import type { RunSummary, StreamSummary } from '../sync/summary.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
@@ -74,8 +75,13 @@ const COUNTS = [
   ['rejected', 'rows_rejected'],
 ] as const;
 
-function problems({ streams, missing, streams_not_reached }: RunSummary): string[] {
+function problems({ streams, missing, streams_not_reached, clock_spread_seconds }: RunSummary): string[] {
   return [
+    ...(clock_spread_seconds > CLOCK_TOLERANCE_SECONDS
+      ? [
+          `the Date headers of the answers are up to ${counted(Math.round(clock_spread_seconds / 3600), 'hour')} apart: a clock of the service or of a proxy is wrong. The earliest one counts, so nothing is missed, but more is read than necessary`,
+        ]
+      : []),
     ...streams
       .filter((stream) => stream.error !== null)
       .map((stream) => `${stream.environment}, ${stream.stream}: ${stream.error}`),

@@ -16,7 +16,7 @@ export type RoundReason =
   | 'snapshot' // the stream can only be read whole
   | 'window'; // the histories of tests that have new executions
 
-export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp'>;
+export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp' | 'clock'>;
 
 /** All progress of one stream of one environment: between rounds, or in a round. */
 export type Checkpoint = IdleCheckpoint | RoundCheckpoint;
@@ -118,14 +118,16 @@ export interface ListRead {
 export interface LookupRead {
   readonly do: 'look-up';
   /**
-   * - `candidates`: rows that a sweep would delete (R12)
+   * - `candidates`: rows that a sweep would delete (R12), or whose removal was held back and is to be applied (R14)
+   * - `ties`: rows of a feed that carry the same instant as their tombstone (R10)
    * - `owned`: rows of parents that went or came back (R13)
    * - `marked`: marked rows (R18, R22)
-   * - `unshown`: marked rows that these reads did not show, asked for in the parent's list (R18)
+   * - `unshown`: marked rows that these reads did not show, or parents whose rows they did not show, asked for in the parent's list
+   *   (R13, R18)
    * - `tests`: the histories of tests with new executions (R22)
    * - `rejected`: rows that are rejected (R20)
    */
-  readonly about: 'candidates' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
+  readonly about: 'candidates' | 'ties' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
   /** The last id that was asked for; ids are asked for in ascending order. */
   readonly after: string;
   /** How many requests have begun. */

@@ -55,7 +55,13 @@ function chooseFeedRound(
         mode: 'feed',
         reason: 'increment',
         reads: checkpoint.waitingScan?.reads ?? 0,
-        steps: [...feeds, ...(stream.parent === undefined ? [] : [lookupStep('owned')]), ...rejectedSteps(roundFacts)],
+        steps: [
+          ...feeds,
+          ...(stream.parent === undefined ? [] : [lookupStep('owned'), lookupStep('unshown')]),
+          ...rejectedSteps(roundFacts),
+          // Held-back removals are confirmed by id before they are applied (R14).
+          ...(context.options.allowShrink && roundFacts.hasHeld ? [lookupStep('candidates')] : []),
+        ],
       },
       context,
       roundFacts,
@@ -68,8 +74,8 @@ function chooseFeedRound(
   return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
 }
 
-/** The reasons for which a marked stream is scanned even without marks. */
-const UNMARKED: ReadonlySet<RoundReason> = new Set(['first', 'full', 'full-every']);
+/** Reasons that concern the bound of a feed: without a mark, none is read (R18, R22). */
+const BOUND_REASONS: ReadonlySet<RoundReason> = new Set(['clock', 'clamp']);
 
 function chooseMarkedRound(
   stream: MarkedStream,
@@ -79,12 +85,15 @@ function chooseMarkedRound(
 ): RoundStart {
   const parent = roundFacts.checkpoints.get(stream.dependencies[0]);
   if (parent === undefined || parent.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
-  const { inside, outside } = roundFacts.marks;
-  const reason = scanReason(checkpoint, context) ?? (roundFacts.hasKeyless ? dueReason(checkpoint, context) : null);
-  // Without a mark or a rejected row nothing is asked for, however old the last scan is (R18, R20, R22).
-  if (reason !== null && (UNMARKED.has(reason) || inside + outside > 0)) {
-    const steps = [...scanSteps(stream, context), ...(roundFacts.hasRows ? [lookupStep('unshown')] : [])];
-    return started({ mode: 'scan', reason, steps }, context, roundFacts);
+  const forced = scanReason(checkpoint, context);
+  // Without a server time nobody knows what is due, so everything is scanned, as of the feed streams (R13).
+  const isDated = context.serverTime !== null;
+  const isMoot = isDated && forced !== null && BOUND_REASONS.has(forced) && !roundFacts.marks.isDue;
+  const reason = (isMoot ? null : forced) ?? dueReason(checkpoint, context);
+  if (reason !== null && checkpoint.scanTriedInRun !== context.run) {
+    const isAsked = roundFacts.hasRows || roundFacts.marks.isDue;
+    const steps = [...scanSteps(stream, context), ...(isAsked ? [lookupStep('unshown')] : [])];
+    return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
   }
   const steps = [
     ...markedSteps(stream, checkpoint, context, roundFacts),
@@ -99,7 +108,7 @@ function chooseMarkedRound(
  */
 function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
   const since = feedBoundOf(checkpoint, context);
-  if (since === null || marks.inside + marks.outside === 0) return [];
+  if (since === null || !marks.isDue) return [];
   return [
     ...(marks.outside > 0 ? [{ ...lookupStep('marked'), before: since }] : []),
     ...(marks.inside > 0 ? [feedStep('upserts', since, context)] : []),
@@ -119,8 +128,8 @@ function chooseSnapshotRound(
   context: Context,
   roundFacts: RoundFacts,
 ): RoundStart {
-  const { serverTime, options } = context;
-  if (stream.hourly && !options.full && watermark !== null && serverTime !== null && sameHour(watermark, serverTime)) {
+  const { latestServerTime: now, options } = context;
+  if (stream.hourly && !options.full && watermark !== null && now !== null && sameHour(watermark, now)) {
     return { do: 'rest', why: 'hourly' };
   }
   const lists = scanSteps(stream, context).map((step): ListRead => ({ ...step, as: 'snapshot' }));
@@ -150,10 +159,11 @@ export function isBelieved(watermark: Instant | null, { serverTime, options }: C
   return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);
 }
 
-/** Why a scan of a feed stream is due although its feeds could be read (R12, R13). */
-function dueReason({ scanDue, scanEndedAt }: Checkpoint, { serverTime, options }: Context): RoundReason | null {
+/** Why a scan is due although the feeds, or the marks, could be read (R12, R13). */
+function dueReason({ scanDue, scanEndedAt }: Checkpoint, { latestServerTime, options }: Context): RoundReason | null {
   if (scanDue !== null) return scanDue;
-  return scanEndedAt !== null && serverTime !== null && addDays(scanEndedAt, options.fullEveryDays) <= serverTime
-    ? 'full-every'
-    : null;
+  if (latestServerTime === null) return null;
+  // Without a time that can be believed, nobody knows how long ago the last scan was.
+  const isUnknown = scanEndedAt === null || scanEndedAt > addSeconds(latestServerTime, CLOCK_TOLERANCE_SECONDS);
+  return isUnknown || addDays(scanEndedAt, options.fullEveryDays) <= latestServerTime ? 'full-every' : null;
 }

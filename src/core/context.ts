@@ -1,6 +1,6 @@
 import { addDays, addSeconds, type Instant } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
-import type { Source } from './source.ts';
+import type { ServerTimes } from './server-times.ts';
 import { limitsIn, type StorageLimits } from './storage-limits.ts';
 
 /** The options of a run on which decisions depend. */
@@ -15,13 +15,9 @@ export interface DecisionOptions {
 }
 
 /** The circumstances of a decision. */
-export interface Context {
+export interface Context extends ServerTimes {
   readonly run: number;
   readonly cycle: number;
-  /** T, the run's time; null until an answer had a `Date` (R1). */
-  readonly serverTime: Instant | null;
-  /** The newest server time of the run. The service's lookback is counted from it, because a run may last for days (R3). */
-  readonly latestServerTime: Instant | null;
   readonly options: DecisionOptions;
   /** Those of the options, where rows are decoded. */
   readonly limits?: StorageLimits | null | undefined;
@@ -46,19 +42,12 @@ export function isFuture(time: unknown, latest: Instant | null): boolean {
 }
 
 /** Whether a bound is too old to be sent (R3). Without a server time no bound can be trusted. */
-export function isOutOfLookback(bound: Instant, { latestServerTime }: Pick<Context, 'latestServerTime'>): boolean {
-  return latestServerTime === null || bound < addDays(latestServerTime, -OLDEST_BOUND_DAYS);
+export function isOutOfLookback(bound: Instant, { newestReading }: Pick<Context, 'newestReading'>): boolean {
+  return newestReading === null || bound < addDays(newestReading, -OLDEST_BOUND_DAYS);
 }
 
 /** The bound, or if it is too old the oldest that may be sent, with one day to spare for a long run (R3). */
-export function withinLookback(bound: Instant | null, context: Pick<Context, 'latestServerTime'>): Instant | null {
-  if (bound === null || context.latestServerTime === null) return null;
-  return isOutOfLookback(bound, context) ? addDays(context.latestServerTime, 1 - OLDEST_BOUND_DAYS) : bound;
-}
-
-/** The server times of a run, from its answers so far. */
-export function timesOf(
-  source: Pick<Source, 'serverTime' | 'latestServerTime'>,
-): Pick<Context, 'serverTime' | 'latestServerTime'> {
-  return { serverTime: source.serverTime(), latestServerTime: source.latestServerTime() };
+export function withinLookback(bound: Instant | null, context: Pick<Context, 'newestReading'>): Instant | null {
+  if (bound === null || context.newestReading === null) return null;
+  return isOutOfLookback(bound, context) ? addDays(context.newestReading, 1 - OLDEST_BOUND_DAYS) : bound;
 }

@@ -10,11 +10,11 @@ export function decodeRead(
   stream: Stream,
   { as }: Pick<Read, 'as'>,
   items: Page['items'],
-  { latestServerTime, limits }: Pick<Context, 'latestServerTime' | 'limits'>,
+  { newestReading, limits }: Pick<Context, 'newestReading' | 'limits'>,
 ): Iterable<DecodedPage> {
   // Of the parent's list, only the ids are used (R18).
   if (as === 'unshown') return decodeSlices(PARENT_LIST, items, { limits });
-  return decodeSlices(stream, items, { tombstones: as === 'tombstones', latestServerTime, limits });
+  return decodeSlices(stream, items, { tombstones: as === 'tombstones', newestReading, limits });
 }
 
 const PARENT_LIST: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };

@@ -39,7 +39,7 @@ export interface DecodeContext {
   /** Whether every item must be a tombstone, with `deleted_at`. */
   readonly tombstones?: boolean;
   /** The newest server time; null while none is known. */
-  readonly latestServerTime?: Instant | null;
+  readonly newestReading?: Instant | null;
   /** What the mirror cannot hold; null if it can hold everything. */
   readonly limits?: StorageLimits | null | undefined;
 }
@@ -48,12 +48,12 @@ export interface DecodeContext {
 export function decodePage(
   stream: DecodableStream,
   items: Iterable<unknown>,
-  { tombstones = false, latestServerTime = null, limits = null }: DecodeContext = {},
+  { tombstones = false, newestReading = null, limits = null }: DecodeContext = {},
 ): DecodedPage {
   const rows: DecodedRow[] = [];
   const rejected: RejectedRow[] = [];
   for (const item of items) {
-    const decoded = decodeItem(stream, item, latestServerTime);
+    const decoded = decodeItem(stream, item, newestReading);
     const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
     if (result === null) continue;
     if ('reason' in result) rejected.push(result);

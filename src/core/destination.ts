@@ -9,16 +9,27 @@ import type { Row, Stream, StreamName } from './stream.ts';
 export interface RoundFacts {
   /** Whether the stream has live rows. */
   readonly hasRows: boolean;
-  /** How many marks the stream has: of rows that were synced at or after the bound (`inside`), and of older rows (`outside`). */
-  readonly marks: { readonly inside: number; readonly outside: number };
+  /**
+   * How many marks the stream has: of rows that were synced at or after the bound (`inside`), and of older rows (`outside`). None
+   * `isDue` if all were left by earlier runs and wait for their rows to be older than the overlap (R18).
+   */
+  readonly marks: { readonly inside: number; readonly outside: number; readonly isDue: boolean };
   /** Whether there are rejected rows that can be asked for by id (R20). */
   readonly hasRejected: boolean;
-  /** Whether there are rejected rows without a usable key: only a full read shows that they are gone (R20). */
-  readonly hasKeyless: boolean;
+  /** Whether removals are held back (R14). */
+  readonly hasHeld: boolean;
   /** The number of the last mark that was made (R18). */
   readonly lastMark: number;
   /** The checkpoints of the environment, by stream. */
   readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
+}
+
+/** The bounds by which marks are counted. */
+export interface FactsQuery {
+  /** From when on the upserts feed is read; null if it cannot be. */
+  readonly since: Instant | null;
+  /** Rows last synced until then are older than the overlap; null without a server time (R18). */
+  readonly settledBefore: Instant | null;
 }
 
 /** The next ids that a stream has to ask for, in ascending order. */
@@ -32,7 +43,10 @@ export interface Backlog {
 }
 
 /** Which ids are next in a round: those after the last id asked for, of marks that the round has to clear. */
-export interface BacklogQuery extends Pick<LookupRead, 'after' | 'before'>, Pick<Round, 'lastMark' | 'run' | 'mode'> {
+export interface BacklogQuery
+  extends Pick<LookupRead, 'after' | 'before'>,
+    Pick<Round, 'lastMark' | 'run' | 'mode'>,
+    Pick<FactsQuery, 'settledBefore'> {
   readonly about: Exclude<LookupRead['about'], 'tests'>;
 }
 
@@ -66,15 +80,21 @@ export interface RoundEnd {
   readonly replace: 'all' | 'marked' | null;
   /**
    * Rows after this key were not confirmed, and stay, because one that was confirmed still exists or may only be out of sight. Null
-   * if all may be deleted, and all marks are cleared (R12, R18).
+   * if all may be deleted (R12, R18).
    */
   readonly through: string | null;
+  /** Marks after this id were not confirmed, and stay, unless a read has shown the row; null if all were asked for (R18). */
+  readonly marksThrough: string | null;
+  /** Marks of rows last synced after this stay for one more read; null without a server time (R18). */
+  readonly settledBefore: Instant | null;
   /** The next scan counts as seen what came back by id, from this read on; null if no scan has to follow (R12). */
   readonly rememberFrom: number | null;
   /** Marks up to this number are cleared, except those that the round left. */
   readonly lastMark: number;
   /** The run that began the round. */
   readonly run: number;
+  /** Whether removals that were held back are applied (R14). */
+  readonly isReleased: boolean;
   /** Whether it read the whole stream: then rows that were rejected before and not since are gone (R20). */
   readonly isWhole: boolean;
 }
@@ -104,7 +124,7 @@ export interface LeftMarks {
 }
 
 /** What is written in one transaction together with the checkpoint (R5). */
-export type Commit = PageCommit | RoundEndCommit | DiscardCommit | ReleaseCommit;
+export type Commit = PageCommit | RoundEndCommit | DiscardCommit | MarkHeldCommit;
 
 /** What a page changes; also a change without a page, such as marks that are made or a history that could not be read. */
 export interface PageCommit {
@@ -130,12 +150,18 @@ export interface PageCommit {
   /** Marks of this stream that are cleared, if made no later than `lastMark`; null clears them whenever they were made. */
   readonly clearedMarks?: { readonly ids: readonly string[]; readonly lastMark: number | null };
   readonly leftMarks?: LeftMarks;
-  /** Live rows of these parents that the reads from `sinceRead` on did not see are absent (R13). */
-  readonly sweptParents?: {
+  /** Rows of a feed that carry the same instant as their tombstone: they are looked up (R10). */
+  readonly ties?: readonly (readonly string[])[];
+  /**
+   * Live rows whose field `by` has one of these ids, and that the reads from `sinceRead` on did not see, are absent (R10, R13). If they
+   * are not `confirmed`, the rows of a live parent stay, and so does its mark.
+   */
+  readonly sweptRows?: {
     readonly by: string;
     readonly ids: readonly string[];
     readonly sinceRead: number;
     readonly at: Instant | null;
+    readonly isConfirmed: boolean;
   };
   /** A test's history was read to its end. */
   readonly historyRead?: {
@@ -164,9 +190,9 @@ interface DiscardCommit {
   readonly unreadHistory?: UnreadHistory;
 }
 
-/** Removals that were held back are applied (R14). */
-interface ReleaseCommit {
-  readonly kind: 'release';
+/** Columns whose edges are held back are marked: reading them again decides on the removal (R14, R18). */
+interface MarkHeldCommit {
+  readonly kind: 'mark-held';
   readonly checkpoint: Checkpoint;
 }
 
@@ -203,7 +229,7 @@ export interface StandingCounts {
 export interface Destination {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;
-  facts(stream: Stream, since: Instant | null): Promise<RoundFacts>;
+  facts(stream: Stream, query: FactsQuery): Promise<RoundFacts>;
   /** The rows that the mirror has under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;
   /** The same, with the rows of their child tables. */

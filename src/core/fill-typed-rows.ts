@@ -3,7 +3,7 @@ import type { Context } from './context.ts';
 import { type DecodedRow, joinKey } from './decode.ts';
 import { type RowChange, sameRow, withoutFuture } from './newest-wins.ts';
 import type { Row, Stream } from './stream.ts';
-import { trustedUntilOf } from './trusted-until.ts';
+import { settledBefore } from './trusted-until.ts';
 
 /** Rows of a typed list, and the mirror's rows under their keys. */
 interface TypedRowsInput {
@@ -12,14 +12,13 @@ interface TypedRowsInput {
   readonly existing: ReadonlyMap<string, Row>;
 }
 
-/**
- * The changes that typed rows make, and the ids whose marks they clear. `early` are ids of rows older than the mirror's: their
- * marks stay.
- */
+/** The changes that typed rows make, the ids whose marks they clear, and the ids whose marks stay: all `unsettled`, some `lagging`. */
 interface TypedRowsOutcome {
   readonly changes: readonly RowChange[];
   readonly cleared: readonly string[];
-  readonly early: readonly string[];
+  readonly unsettled: readonly string[];
+  /** The list shows a version that is older than the mirror's. */
+  readonly lagging: readonly string[];
 }
 
 /** Fills the fields of live rows of the parent stream. An older version fills only a row that has no such fields yet (R22). */
@@ -30,19 +29,22 @@ export function fillTypedRows(
 ): TypedRowsOutcome {
   const changes: RowChange[] = [];
   const cleared: string[] = [];
-  const early: string[] = [];
+  const unsettled: string[] = [];
+  const lagging: string[] = [];
   for (const { key, row } of rows) {
     const id = joinKey(key);
     const before = existing.get(id);
-    // Without a server time the age of the list is unknown, so the row is asked for again.
-    const isEarly = isEarlier(row, before) && (read.at === null || mayLag(before, read, context));
-    (isEarly ? early : cleared).push(id);
-    if (before === undefined || !takes(stream, before) || (isEarly && isFilled(stream, before))) continue;
+    const isOpen = isUnsettled(before, read, context);
+    (isOpen ? unsettled : cleared).push(id);
+    if (before === undefined || !takes(stream, before)) continue;
+    const isLagging = isOpen && isEarlier(row, before);
+    if (isLagging) lagging.push(id);
+    if (isLagging && isFilled(stream, before)) continue;
     const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
     const merged = { ...before, ...written };
     if (!sameRow(stream.fields, before, merged)) changes.push({ row: merged, kind: 'updated' });
   }
-  return { changes, cleared, early };
+  return { changes, cleared, unsettled, lagging };
 }
 
 /** Whether the typed list fills this row. */
@@ -50,22 +52,19 @@ function takes({ subtype }: Stream, row: Row): boolean {
   return row['deleted_at'] === null && subtype !== undefined && row[subtype.field] === subtype.is;
 }
 
-function isEarlier({ synced_at: shown }: Row, existing: Row | undefined): boolean {
-  const at = existing?.['synced_at'];
+function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
+  const at = existing['synced_at'];
   return typeof shown === 'string' && typeof at === 'string' && shown < at;
 }
 
-/**
- * Whether the typed list may show an older version of the row than the mirror has. This may be so if the mirror's version is newer
- * than the time of the read less the overlap (R10, R22).
- */
-export function mayLag(row: Row | undefined, read: Read, context: Context): boolean {
-  const at = withoutFuture(row, context.latestServerTime)?.['synced_at'];
-  const floor = trustedUntilOf(read, context);
-  return typeof at === 'string' && (floor === null || at > floor);
+/** Whether the source may commit what hangs on the row after the read, because the row is younger than the overlap (R18, R22). */
+function isUnsettled(row: Row | undefined, read: Read, context: Context): boolean {
+  const at = withoutFuture(row, context.newestReading)?.['synced_at'];
+  const settled = settledBefore(read, context);
+  return typeof at === 'string' && (settled === null || at > settled);
 }
 
-/** Whether a row has the required fields of its kind; true for a row that is not there. */
-export function isFilled({ writes = [], fields }: Stream, row: Row | undefined): boolean {
-  return row === undefined || writes.every((name) => !fields[name]?.required || row[name] !== null);
+/** Whether a row has the required fields of its kind. */
+function isFilled({ writes = [], fields }: Stream, row: Row): boolean {
+  return writes.every((name) => !fields[name]?.required || row[name] !== null);
 }

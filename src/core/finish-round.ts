@@ -1,9 +1,11 @@
 import type { Checkpoint, IdleCheckpoint, Round, RoundCheckpoint, ScanDue } from './checkpoint.ts';
+import { isBelieved } from './choose-round.ts';
 import type { Context } from './context.ts';
 import type { RoundEnd } from './destination.ts';
-import { addDays, type Instant } from './instant.ts';
+import { addDays, type Instant, laterOf } from './instant.ts';
 import { isScannedAgain } from './round.ts';
 import type { Stream } from './stream.ts';
+import { readAt } from './trusted-until.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
 export function finishRound(
@@ -25,11 +27,12 @@ export function finishRound(
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
     scanEndedAt: (scan ? serverTime : null) ?? checkpoint.scanEndedAt,
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
-    scanDue: stream.method === 'feed' ? dueAfter(checkpoint, roundEnd) : null,
+    scanDue: dueAfter(stream, checkpoint, roundEnd, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
     finishedCycle: isComplete({ round, scanTriedInRun, waitingScan }, context) ? cycle : checkpoint.finishedCycle,
     round: null,
-    pageLimit: round.mode === 'scan' || round.mode === 'snapshot' ? laterOf(checkpoint, context) : checkpoint.pageLimit,
+    pageLimit:
+      round.mode === 'scan' || round.mode === 'snapshot' ? pageLimitAfter(checkpoint, context) : checkpoint.pageLimit,
     scanTriedInRun,
     waitingScan,
     returns: checkpoint.returns,
@@ -47,13 +50,16 @@ function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint)
 
 /**
  * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does not move if a
- * feed was left out (R9).
+ * feed was left out (R9), and never backwards, unless it lies ahead of every reading (R1).
  */
-function watermarkAfter({ watermark, round }: RoundCheckpoint, { serverTime }: Context): Instant | null {
-  if (serverTime === null || (round.mode === 'feed' && round.incomplete)) return watermark;
-  const at = (round.pages === 0 ? serverTime : round.firstPageAt) ?? watermark;
-  const { fedUntil = null } = round;
-  return fedUntil !== null && (at === null || fedUntil > at) ? fedUntil : at;
+function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context): Instant | null {
+  const { serverTime, newestReading } = context;
+  if (serverTime === null || newestReading === null || (round.mode === 'feed' && round.incomplete)) return watermark;
+  // Null if the run of the first page had no Date. A later answer may have shown that its T was too late.
+  const at = round.pages === 0 ? serverTime : readAt({ at: round.firstPageAt }, serverTime);
+  const kept = watermark !== null && watermark <= newestReading ? watermark : null;
+  const reached = [at, round.fedUntil ?? null, kept].filter((each) => each !== null);
+  return reached.length === 0 ? null : reached.reduce(laterOf);
 }
 
 type EndedScan = Pick<RoundCheckpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
@@ -72,15 +78,37 @@ function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instan
  * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit is doubled each
  * time, so that one halving undoes it (R24).
  */
-function laterOf({ pageLimit }: Checkpoint, { serverTime, options }: Context): Checkpoint['pageLimit'] {
-  if (pageLimit === null || serverTime === null) return pageLimit;
+function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
+  const { serverTime, latestServerTime, options } = context;
+  if (pageLimit === null || latestServerTime === null) return pageLimit;
   const { rows, at } = pageLimit;
   if (at === null) return { rows, at: serverTime };
-  if (addDays(at, options.fullEveryDays) > serverTime) return pageLimit;
+  if (addDays(at, options.fullEveryDays) > latestServerTime) return pageLimit;
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
 }
 
-/** Another scan is due if the sweep was contradicted and left candidates (R12), or for a reason that came up meanwhile (R13). */
-function dueAfter({ scanDue, round }: RoundCheckpoint, { sweep }: RoundEnd): ScanDue | null {
-  return sweep !== null && isScannedAgain(round) ? 'refuted' : scanDue;
+/**
+ * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or for a reason that
+ * came up meanwhile (R13).
+ */
+function dueAfter(
+  { method }: Stream,
+  { scanDue, round }: RoundCheckpoint,
+  { sweep }: RoundEnd,
+  isInDoubt: boolean,
+): ScanDue | null {
+  if (method !== 'feed' && method !== 'marked') return null;
+  if (sweep !== null && isScannedAgain(round)) return 'refuted';
+  return scanDue ?? (isInDoubt ? 'clock' : null);
+}
+
+/** Whether a scan left the watermark where it was, although it is not believed: no feed may start there in the next run (R1). */
+function isKeptInDoubt(
+  { method }: Stream,
+  { round, watermark }: RoundCheckpoint,
+  after: Instant | null,
+  context: Context,
+): boolean {
+  if (method !== 'feed' || round.mode !== 'scan' || watermark === null || context.serverTime === null) return false;
+  return after === watermark && !isBelieved(watermark, context);
 }

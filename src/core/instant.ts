@@ -60,6 +60,14 @@ export function addSeconds(instant: Instant, seconds: number): Instant {
   return withMicros(Math.max(FIRST_MS, Math.min(LAST_MS, wholeMs)), instant.slice(20, 26));
 }
 
+export function earlierOf(a: Instant, b: Instant): Instant {
+  return a < b ? a : b;
+}
+
+export function laterOf(a: Instant, b: Instant): Instant {
+  return a > b ? a : b;
+}
+
 export function addDays(instant: Instant, days: number): Instant {
   return addSeconds(instant, days * 86_400);
 }

@@ -37,7 +37,7 @@ export function newestWins(
     !isAfter(existing['synced_at'], trustedUntil) &&
     !(isTombstone(existing) && isAfter(existing['deleted_at'], trustedUntil));
   if (!believed && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
-  const staysDeleted = isTombstone(existing) && !believed && !isAfter(shown.row['synced_at'], existing['deleted_at']);
+  const staysDeleted = isTombstone(existing) && !believed && isBuried(existing, shown, trustedUntil);
   const merged = { ...existing, ...foreignFields(stream, existing, shown.row), ...row, ...(staysDeleted ? {} : LIVE) };
   return sameRow(stream.fields, existing, merged) ? null : { row: merged, kind: changeKind(existing, merged) };
 }
@@ -83,9 +83,25 @@ function applyTombstone(
       row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...tombstoneFields },
       kind: 'tombstoned',
     };
-  if (isAfter(existing['synced_at'], deletedAt)) return null;
+  if (isAfter(existing['synced_at'], deletedAt) || isTie(existing, shown)) return null;
   if (isTombstone(existing) && !isAfter(deletedAt, existing['deleted_at'])) return null;
   return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
+}
+
+/**
+ * Whether a row from a feed and its tombstone carry the same instant, one of them in the mirror: neither wins, and the row is looked
+ * up by id (R10).
+ */
+export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
+  if (existing === undefined || isUntimed) return false;
+  if (deletedAt !== null) return existing['deleted_at'] === null && existing['synced_at'] === deletedAt;
+  return isTombstone(existing) && existing['deleted_at'] === row['synced_at'];
+}
+
+/** Whether a tombstone stands against a row that is shown. On a tie, an answer by id decides (R10). */
+function isBuried(existing: Row, { row }: DecodedRow, trustedUntil: TrustedUntil): boolean {
+  const [diedAt, shownAt] = [existing['deleted_at'], row['synced_at']];
+  return trustedUntil === null ? !isAfter(shownAt, diedAt) : isAfter(diedAt, shownAt);
 }
 
 /** `absent` never stands against a row that is shown again, even by an older page (R10). */

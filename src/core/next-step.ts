@@ -2,8 +2,8 @@ import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, Rou
 import { feedBoundOf } from './choose-round.ts';
 import { firstChunk } from './chunk.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
-import type { Backlog, DueTest, RoundEnd } from './destination.ts';
-import { addDays, addSeconds, type Instant } from './instant.ts';
+import type { Backlog, DueTest, FactsQuery, RoundEnd } from './destination.ts';
+import { addDays, addSeconds, type Instant, laterOf } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import {
   beginRead,
@@ -15,12 +15,14 @@ import {
   type ReadPlan,
   restarted,
   scanSteps,
+  variantsOf,
   withoutRound,
   withRead,
   withRound,
 } from './round.ts';
 import type { PageRequest, Query } from './source.ts';
 import { idsParameterOf, type Stream } from './stream.ts';
+import { readAt, settledBefore } from './trusted-until.ts';
 
 /**
  * What comes next for a stream:
@@ -34,7 +36,7 @@ import { idsParameterOf, type Stream } from './stream.ts';
  */
 export type NextStep =
   | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
-  | { readonly do: 'begin'; readonly since: Instant | null }
+  | { readonly do: 'begin'; readonly query: FactsQuery }
   | { readonly do: 'look-up'; readonly lookup: LookupRead; readonly checkpoint: RoundCheckpoint }
   | { readonly do: 'continue'; readonly checkpoint: Checkpoint }
   | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: ReadCheckpoint }
@@ -60,7 +62,11 @@ function stepBetweenRounds(checkpoint: IdleCheckpoint, context: Context): NextSt
   if (finishedCycle === context.cycle) return { do: 'rest', why: unavailable ? 'unavailable' : 'done' };
   if (waitingScan !== null && scanTriedInRun !== context.run)
     return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
-  return { do: 'begin', since: feedBoundOf(checkpoint, context) };
+  const { serverTime: at } = context;
+  return {
+    do: 'begin',
+    query: { since: feedBoundOf(checkpoint, context), settledBefore: settledBefore({ at }, context) },
+  };
 }
 
 function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Context): NextStep {
@@ -123,7 +129,7 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
     checkpoint: withRound(checkpoint, changes),
   });
   if (backlog.ids.length === 0) return go({ steps: rest });
-  if (CONFIRMING.has(step.about) && step.asked + stream.scanQueries.length > MAX_CONFIRMATIONS)
+  if (isLimited(stream, step.about) && step.asked + variantsOf(stream, step.about).length > MAX_CONFIRMATIONS)
     return go({ steps: rest, confirmedUpTo: step.after });
   const ids = firstChunk(parameterOf(stream, step.about), backlog.ids);
   // No scan begins while another one waits, nor after one has failed in this run (R9).
@@ -162,18 +168,10 @@ export function lookUpHistory(
 ): LocalStep {
   const step = currentLookup(checkpoint.round);
   const rest = checkpoint.round.steps.slice(1);
-  if (due === null || context.serverTime === null || context.latestServerTime === null) {
-    return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
-  }
-  const opens = addDays(context.latestServerTime, -LOOKBACK_DAYS);
-  // A time of reading in the future is not believed, like a watermark (R1).
-  const readAt =
-    due.readAt !== null && due.readAt > addSeconds(context.serverTime, CLOCK_TOLERANCE_SECONDS) ? null : due.readAt;
-  const wanted = readAt === null || due.hasRejected ? opens : addDays(readAt, -LATE_DAYS);
-  const known = readAt ?? due.knownFrom;
-  const gap = known !== null && known < opens ? { from: known, to: opens } : null;
+  if (due === null) return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
+  const { opens, gap } = historyWindow(due, context);
   const query = {
-    start_time_from: wanted < opens ? opens : wanted,
+    ...(opens === null ? {} : { start_time_from: opens }),
     order_by: 'start_time',
     direction: 'asc',
     limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
@@ -184,9 +182,34 @@ export function lookUpHistory(
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }
 
+interface HistoryWindow {
+  /** `start_time_from`; null without a server time: then the service decides (R1). */
+  readonly opens: Instant | null;
+  /** What was never read and is no longer shown. */
+  readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+}
+
+/** The window begins by T, but how far the service looks back counts from the newest reading (R1, R22). */
+function historyWindow(due: DueTest, { serverTime, newestReading }: Context): HistoryWindow {
+  if (serverTime === null || newestReading === null) return { opens: null, gap: null };
+  // A time of reading in the future is not believed, like a watermark (R1).
+  const isFuture = due.readAt !== null && due.readAt > addSeconds(serverTime, CLOCK_TOLERANCE_SECONDS);
+  const readAt = isFuture ? null : due.readAt;
+  const earliest = addDays(serverTime, -LOOKBACK_DAYS);
+  const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
+  const known = readAt ?? due.knownFrom;
+  return {
+    opens: readAt === null || due.hasRejected ? earliest : laterOf(earliest, addDays(readAt, -LATE_DAYS)),
+    gap: known !== null && known < shownFrom ? { from: known, to: shownFrom } : null,
+  };
+}
+
 /** At most so many requests ask for the candidates of a sweep, or for the rows that no read has shown (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
-const CONFIRMING: ReadonlySet<LookupRead['about']> = new Set(['candidates', 'unshown']);
+
+function isLimited({ method }: Stream, about: LookupRead['about']): boolean {
+  return about === 'candidates' || (about === 'unshown' && method === 'marked');
+}
 
 /** Begins a read and fetches its first page, within the page limit of the stream (R24). */
 function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {
@@ -203,11 +226,11 @@ function fetch(checkpoint: ReadCheckpoint): LocalStep {
 /** The read of the current chunk in its current variant. */
 function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPlan {
   const query = {
-    ...stream.scanQueries[step.variant],
+    ...variantsOf(stream, step.about)[step.variant],
     [parameterOf(stream, step.about)]: step.ids,
     limit: context.options.pageSize,
   };
-  const path = step.about === 'unshown' ? (stream.parentTable?.path ?? stream.path) : stream.path;
+  const path = step.about === 'unshown' ? ((stream.parentTable ?? stream.parent)?.path ?? stream.path) : stream.path;
   return { as: step.about, path, query };
 }
 
@@ -226,26 +249,36 @@ function isOutOfReach(round: Round, context: Context): boolean {
   return isTooOld(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
 }
 
+/** Whether an answer that came meanwhile has shown that the bound of a feed may not be sent any more (R3). */
+export function isOverdue({ synced_since, deleted_since }: Query, context: Context): boolean {
+  const bound = synced_since ?? deleted_since;
+  return bound !== undefined && isOutOfLookback(String(bound), context);
+}
+
 function isTooOld(query: Query, context: Context): boolean {
   const { serverTime, options } = context;
-  const bound = query['synced_since'] ?? query['deleted_since'];
-  if (bound !== undefined) return isOutOfLookback(String(bound), context);
+  if (isOverdue(query, context)) return true;
   const opens = query['start_time_from'];
   if (opens === undefined || serverTime === null) return false;
   return String(opens) < addSeconds(addDays(serverTime, -LOOKBACK_DAYS), -options.overlapSeconds);
 }
 
 function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
-  const at = round.firstPageAt ?? context.serverTime;
+  const at = round.pages === 0 ? context.serverTime : readAt({ at: round.firstPageAt }, context.serverTime);
+  const isUnread = round.mode === 'marked' && round.reads === 0;
   const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
-  const through = round.sweepContradicted ? round.confirmedUpTo : null;
+  // A scan samples (R12); a marked column that nothing has confirmed keeps its edges (R18).
+  const through = round.sweepContradicted || round.mode === 'marked' ? round.confirmedUpTo : null;
   return {
     sweep: sweeps ? { at } : null,
     through,
     rememberFrom: sweeps && isScannedAgain(round) ? round.firstConfirmation : null,
-    replace: stream.staged === undefined ? null : round.mode === 'marked' ? 'marked' : 'all',
+    marksThrough: round.confirmedUpTo,
+    settledBefore: settledBefore({ at }, context),
+    replace: stream.staged === undefined || isUnread ? null : round.mode === 'marked' ? 'marked' : 'all',
     lastMark: round.lastMark,
     run: round.run,
+    isReleased: context.options.allowShrink && (round.mode !== 'feed' || round.firstConfirmation !== null),
     isWhole: round.mode === 'scan' || round.mode === 'snapshot',
   };
 }

@@ -1,17 +1,17 @@
-import type { Checkpoint, Read, ReadCheckpoint, RoundCheckpoint } from './checkpoint.ts';
+import type { Checkpoint, LookupRead, Read, ReadCheckpoint, RoundCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { PageCommit } from './destination.ts';
 import { SyncError } from './errors.ts';
-import { fillTypedRows, isFilled, mayLag } from './fill-typed-rows.ts';
+import { fillTypedRows } from './fill-typed-rows.ts';
 import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
-import { newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
+import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import { cursorFault } from './paging.ts';
-import { isLastVariant, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
+import { isLastVariant, lookupStep, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
 import type { Page } from './source.ts';
 import type { Row, Stream, StreamName } from './stream.ts';
-import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
+import { isFeedRead, readAt, trustedUntilOf } from './trusted-until.ts';
 
 /** A fetched page, or a slice of a heavy page, and what is known when it arrives. */
 export interface PageInput {
@@ -40,16 +40,16 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
   const { round } = checkpoint;
   const { read } = round;
   refuseBadCursor(pageInput, read);
-  if (read.as === 'unshown') return confirmed(pageInput, read, context);
+  if (read.as === 'unshown') return confirmed(pageInput, context);
   const effect = PAGE_EFFECTS[effectKindOf(stream)](pageInput, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(pageInput, effect.changes ?? []);
   const unpaid = read.as === 'owned' ? [...new Set([...unpaidOf(round), ...dead])] : [];
-  const next = nextCheckpoint(pageInput, unpaid, context);
+  const next = withTies(nextCheckpoint(pageInput, unpaid, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
     read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
-  const end = readEnd(pageInput, read, unpaid);
+  const end = readEnd(pageInput, unpaid, context);
   const commit = {
     kind: 'page' as const,
     returnedKeys,
@@ -62,18 +62,20 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
   return { commit, late: lateRows(pageInput, read, effect.changes ?? [], context) };
 }
 
-/**
- * A page of the parent's list: the mark of each row that it shows is cleared, if the mirror has all fields of that row (R18,
- * R22).
- */
-function confirmed(pageInput: PageInput, read: Read, context: Context): PageOutcome {
-  const { stream, checkpoint, decoded, existing } = pageInput;
-  const cleared = decoded.rows
-    .map(({ key }) => joinKey(key))
-    .filter((id) => isFilled(stream, existing.get(id)) && !mayLag(existing.get(id), read, context));
-  const unpaid = unpaidOf(checkpoint.round).filter((id) => !cleared.includes(id));
+/** Ties are looked up at the end of the round (R10). */
+function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundCheckpoint {
+  const { steps } = checkpoint.round;
+  const isPlanned = ties === undefined || steps.some((step) => step.do === 'look-up' && step.about === 'ties');
+  return isPlanned ? checkpoint : withRound(checkpoint, { steps: [...steps, lookupStep('ties')] });
+}
+
+/** A page of the parent's list: the rows that it shows are in sight, so that an empty answer about them counts (R18). */
+function confirmed(pageInput: PageInput, context: Context): PageOutcome {
+  const { checkpoint, decoded } = pageInput;
+  const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
+  const unpaid = unpaidOf(checkpoint.round).filter((id) => !shown.has(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
-  const end = readEnd(pageInput, read, unpaid);
+  const end = readEnd(pageInput, unpaid, context);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
@@ -111,11 +113,15 @@ function mergeRows(
 ): PageEffect {
   const floor = trustedUntilOf(read, context);
   const changes = new Map<string, RowChange>();
+  const ties: (readonly string[])[] = [];
   for (const shown of decoded.rows) {
     const key = joinKey(shown.key);
     const before = changes.get(key);
-    const believed = withoutFuture(existing.get(key), context.latestServerTime);
-    const change = newestWins(stream, before?.row ?? believed, shown, floor) ?? rewritten(existing.get(key), believed);
+    const believed = withoutFuture(existing.get(key), context.newestReading);
+    if (isFeedRead(read) && isTie(before?.row ?? believed, shown)) ties.push(shown.key);
+    const change =
+      newestWins(stream, before?.row ?? believed, shown, floor) ??
+      (before === undefined ? rewritten(existing.get(key), believed) : null);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, kind: combined(before.kind, change.kind) });
   }
@@ -129,6 +135,7 @@ function mergeRows(
   return {
     changes: list,
     marks,
+    ...(ties.length === 0 ? {} : { ties }),
     returnedKeys: shown.map((row) => row.key),
     ...seen(checkpoint, read, decoded),
   };
@@ -153,15 +160,15 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
   return second;
 }
 
-/**
- * Typed fields. Marks that a feed does not clear are asked for by id in the same round; if that does not clear them, in a later
- * run (R22).
- */
+/** Typed fields. Rows that are younger than the overlap are read once more in a later run (R22). */
 function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
   const { lastMark, run } = checkpoint.round;
-  const { changes, cleared, early } = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
-  const leftMarks: PageEffect =
-    early.length === 0 || isFeedRead(read) ? {} : { leftMarks: { ids: early, lastMark, run, makes: true } };
+  const typed = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
+  const { changes, cleared } = typed;
+  // Before the first scan no marks are made, so there are none to stay.
+  const makes = checkpoint.scanEndedCycle === null;
+  const ids = makes ? typed.lagging : typed.unsettled;
+  const leftMarks: PageEffect = ids.length === 0 ? {} : { leftMarks: { ids, lastMark, run, makes } };
   return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
 }
 
@@ -189,7 +196,7 @@ function seen(
 ): PageEffect {
   const isKept = isFeedRead(read)
     ? countsForScan(checkpoint, read)
-    : always || checkpoint.round.sweeps || read.as === 'owned';
+    : always || checkpoint.round.sweeps || read.as === 'owned' || read.as === 'ties';
   if (!isKept) return {};
   const keys = [
     ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
@@ -211,24 +218,44 @@ function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
+/** Without a server time nobody knows how far back a history was read, so it is read again (R1). */
+function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverTime }: Context): PageEffect {
+  const at = readAt(read, serverTime);
+  return at === null
+    ? { unreadHistory: { testId: history.testId, pageLimit: null } }
+    : { historyRead: { ...history, readAt: at, since: read.restartRun } };
+}
+
 /** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
-function readEnd({ stream, checkpoint, page, decoded }: PageInput, read: Read, unpaid: readonly string[]): PageEffect {
+function readEnd(pageInput: PageInput, unpaid: readonly string[], context: Context): PageEffect {
+  const { stream, checkpoint, page, decoded } = pageInput;
+  const { read } = checkpoint.round;
   const { lastMark, run, steps } = checkpoint.round;
   const [step] = steps;
   if (page.hasMore || decoded.isPart) return {};
-  if (read.history !== null && read.at !== null)
-    return { historyRead: { ...read.history, readAt: read.at, since: read.restartRun } };
+  if (read.history !== null) return historyEnd(read.history, read, context);
   if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
   if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
+  if (step.about === 'candidates' || step.about === 'marked') return {};
   const makes = stream.staged !== undefined;
   const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
-  if (step.about !== 'owned' || stream.parent === undefined) return leftMarks;
-  const { by } = stream.parent;
-  return {
-    clearedMarks: { ids: step.ids.filter((id) => !unpaid.includes(id)), lastMark },
-    ...leftMarks,
-    sweptParents: { by, ids: step.ids, sinceRead: read.number - step.variant, at: read.at },
-  };
+  const sweptRows = sweptBy(stream, step, checkpoint, context);
+  if (step.about === 'ties') return { sweptRows: { ...sweptRows, by: stream.key[0], isConfirmed: true } };
+  if (stream.parent === undefined) return leftMarks;
+  const paid = step.ids.filter((id) => !unpaid.includes(id));
+  const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};
+  return { clearedMarks: { ids: paid, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
+}
+
+/** The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13). */
+function sweptBy(
+  { key, parent }: Stream,
+  { about, ids, variant }: LookupRead,
+  { round: { read }, waitingScan }: ReadCheckpoint,
+  { serverTime }: Context,
+): NonNullable<PageCommit['sweptRows']> {
+  const sinceRead = about === 'unshown' ? (waitingScan?.reads ?? 0) + 1 : read.number - variant;
+  return { by: parent?.by ?? key[0], ids, sinceRead, at: readAt(read, serverTime), isConfirmed: false };
 }
 
 function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
@@ -250,9 +277,12 @@ function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serve
 }
 
 /** Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight (R18). */
-function isContradicted({ page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
+function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
-  return (as === 'candidates' && hasReturned(decoded)) || (as === 'unshown' && isWhole && unpaid.length > 0);
+  return (
+    (as === 'candidates' && hasReturned(decoded)) ||
+    (as === 'unshown' && stream.method === 'marked' && isWhole && unpaid.length > 0)
+  );
 }
 
 /** Whether an answer shows a row that was thought to be gone, even if that row is rejected (R12). */

@@ -52,13 +52,15 @@ function recoverList(
   const recovered = recoverRead(stream, checkpoint, recovery, context);
   // Any other failure concerns one list only: another list of the stream may still work.
   const isOver = recovered.outcome === 'fail' && recovery !== 'forbidden';
-  return isOver && mayWait(stream, checkpoint, context) ? setAside(recovered, checkpoint, context) : recovered;
+  if (!isOver || !mayWait(stream, checkpoint, context)) return recovered;
+  return stream.method === 'feed' ? setAside(recovered, checkpoint, context) : dropped(recovered, context);
 }
 
-/** A due scan may wait if the feeds can go on from a watermark (R9). */
+/** A due scan may wait if the feeds, or the marks, can go on from a watermark (R9). */
 function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadCheckpoint, context: Context): boolean {
-  if (method !== 'feed' || round.mode !== 'scan' || scanEndedCycle === null) return false;
-  return round.reason !== 'clock' && isBelieved(watermark, context);
+  if (round.mode !== 'scan' || scanEndedCycle === null) return false;
+  if (round.reason === 'clock' || !isBelieved(watermark, context)) return false;
+  return method === 'feed' || (method === 'marked' && round.reason !== 'clamp');
 }
 
 /** The scan waits for the next run, which continues it if possible; this run goes on with the feeds (R9). */
@@ -76,6 +78,20 @@ function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint,
     outcome: 'pass-over',
     checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
     forget: leavesGap ? 'all' : recoveryDecision.forget,
+    advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
+  };
+}
+
+/** What a scan of a marked stream has staged would mix with what the marks read, so the next run scans from the start (R9). */
+function dropped(recoveryDecision: RecoveryDecision, { run }: Context): RecoveryDecision {
+  const checkpoint = { ...withoutRound(recoveryDecision.checkpoint), scanTriedInRun: run };
+  const meanwhile = 'What is marked is read. The next run tries the scan again.';
+  const { advice } = recoveryDecision;
+  return {
+    ...recoveryDecision,
+    outcome: 'pass-over',
+    checkpoint,
+    forget: 'all',
     advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
   };
 }
@@ -241,7 +257,8 @@ function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
 
 /** After a lost permission a scan is due: no feed shows the rows that become visible when it is back (R13). */
 function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
-  const scanDue = stream.method === 'feed' && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
+  const isScanned = stream.method === 'feed' || stream.method === 'marked';
+  const scanDue = isScanned && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
   return { ...withoutRound(checkpoint), scanDue };
 }
 

@@ -155,9 +155,14 @@ export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[])
   return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], unpaid: [], variant: 0 }, ...rest];
 }
 
-/** Whether the lookup is in its last list. If a stream has two lists, rows that are asked for by id may be in either (R12). */
-export function isLastVariant(stream: Stream, step: LookupRead): boolean {
-  return step.variant + 1 >= stream.scanQueries.length;
+/** Whether the lookup is in its last list. */
+export function isLastVariant(stream: Stream, { about, variant }: LookupRead): boolean {
+  return variant + 1 >= variantsOf(stream, about).length;
+}
+
+/** The lists that a lookup asks. If a stream has two lists, rows that are asked for by id may be in either (R12). */
+export function variantsOf({ scanQueries }: Stream, about: LookupRead['about']): Stream['scanQueries'] {
+  return about === 'unshown' ? [{}] : scanQueries;
 }
 
 /** Whether another scan has to decide on candidates that the sweep left. There is only one such scan (R12). */

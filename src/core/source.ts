@@ -1,5 +1,5 @@
-import type { Instant } from './instant.ts';
 import type { AccountQuota, WindowLeft } from './quota.ts';
+import type { ServerTimes } from './server-times.ts';
 
 /** Query parameters in the order sent; an array is sent as a repeated parameter. */
 export type Query = Readonly<Record<string, string | number | readonly string[]>>;
@@ -59,10 +59,8 @@ export interface Source {
   page(request: PageRequest, onRequest?: () => void): Promise<Page>;
   /** How many table assets match (`matched_count` of the aggregated health score); `query` holds filters alone. */
   matchedCount(request: Omit<PageRequest, 'cursor'>, onRequest?: () => void): Promise<number>;
-  /** T: the `Date` of the first accepted answer of this run that had one (R1). The `Date` of an error does not count. */
-  serverTime(): Instant | null;
-  /** The latest `Date` of an accepted answer so far: a run may last for days (R3). */
-  latestServerTime(): Instant | null;
+  /** What the accepted answers of this run tell of the server's time (R1). The `Date` of an error does not count. */
+  times(): ServerTimes;
   /** How many requests were sent in this run so far. */
   requests(): number;
   /** The account's quota as the answers of this run stated it; null until one has. A source without a quota leaves this out. */

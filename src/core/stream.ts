@@ -124,8 +124,8 @@ interface CommonStream {
   /** For edges: the end that is always read with all its edges. If other edges of it are shown, a missing edge was replaced (R14). */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
-  /** The rows of another table that are deleted together with a row (R18). */
-  readonly cascade?: { readonly table: string; readonly by: string };
+  /** The rows of another table that are deleted together with a row that one of their fields names (R18). */
+  readonly cascade?: { readonly table: string; readonly by: readonly string[] };
   /** The rows of another table that may have ended with a deleted row: their `id` is marked for `stream`, to be read again (R18). */
   readonly cascadeMarks?: {
     readonly table: string;
@@ -165,6 +165,8 @@ export interface StreamParent {
 }
 
 interface LookupParent extends StreamParent {
+  /** The path of the parent's own list. */
+  readonly path: readonly string[];
   /** The parameter that asks for a parent's rows. */
   readonly parameter: string;
 }

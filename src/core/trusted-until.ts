@@ -1,13 +1,24 @@
 import type { Read } from './checkpoint.ts';
 import type { Context } from './context.ts';
-import { addSeconds, LAST_INSTANT } from './instant.ts';
+import { addSeconds, earlierOf, type Instant, LAST_INSTANT } from './instant.ts';
 import type { TrustedUntil } from './newest-wins.ts';
 
 /** A scan or an answer by id is believed up to its T less the overlap; a feed is compared row by row (R10). */
-export function trustedUntilOf(read: Read, { options }: Context): TrustedUntil {
+export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   if (isFeedRead(read)) return null;
   // Without a server time, everything that a scan shows is believed.
-  return read.at === null ? LAST_INSTANT : addSeconds(read.at, -options.overlapSeconds);
+  return settledBefore(read, context) ?? LAST_INSTANT;
+}
+
+/** Rows last synced until then are older than the overlap at the time of the read; null without a server time (R10, R18). */
+export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: Context): Instant | null {
+  const at = readAt(read, serverTime);
+  return at === null ? null : addSeconds(at, -options.overlapSeconds);
+}
+
+/** T of the run in which the read began. A later answer may have shown that it was too late (R1). */
+export function readAt({ at }: Pick<Read, 'at'>, serverTime: Instant | null): Instant | null {
+  return at === null || serverTime === null ? at : earlierOf(at, serverTime);
 }
 
 export function isFeedRead({ as }: Read): boolean {

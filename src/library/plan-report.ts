@@ -111,7 +111,7 @@ async function listEnvironments(
   const source = await resumeSource({ ...settings, maxRequests: null }, watch);
   try {
     const environments = await source.environments();
-    return { opening: { environments, serverTime: source.serverTime() }, reported: source.quota?.() ?? null };
+    return { opening: { environments, times: source.times() }, reported: source.quota?.() ?? null };
   } finally {
     await source.close();
   }

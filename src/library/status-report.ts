@@ -177,7 +177,7 @@ function* countMarks(mirrorScope: MirrorScope, stream: CatalogueEntry): SqlState
   if (stream.parentTable !== undefined) {
     // Reads that were left to a later run are counted: the next run makes them.
     const run = Number.MAX_SAFE_INTEGER;
-    const { inside, outside } = yield* countMarked(mirrorScope, stream, { since: null, run });
+    const { inside, outside } = yield* countMarked(mirrorScope, stream, { since: null, settledBefore: null, run });
     return inside + outside;
   }
   const sql = 'select count(*) from marks where env_id = @env and stream = @stream';

@@ -96,7 +96,7 @@ async function verifyAndRepair(
   const state = fileState(mirror, clock);
   const verification = await verify({ source, state, reader, clock, signal, onProgress }, options);
   for (const error of failuresOf(verification)) onFailure(error);
-  const facts = () => ({ server_time: source.serverTime(), requests: source.requests() });
+  const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
   const report = reportOf(verification, facts());
   if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
   const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock, signal }, options, verification);

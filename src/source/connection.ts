@@ -1,8 +1,9 @@
 import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/instant.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/retry-delay.ts';
+import { NO_TIMES, type ServerTimes, withReading } from '../core/server-times.ts';
 import type { RequestDescription } from './classify.ts';
 import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
@@ -39,8 +40,9 @@ export interface SourceConnection {
   /** Aborts the requests in flight. */
   readonly cut: AbortController;
   readonly closed: AbortController;
-  serverTime: Instant | null;
-  latestServerTime: Instant | null;
+  times: ServerTimes;
+  /** When the first answer with a `Date` arrived, by the local monotonic clock; null before. */
+  firstReadingMs: number | null;
   /** `RateLimit-Limit` of the last answer that had this header. */
   limit: number | null;
   /** The greatest `RateLimit-Reset` so far. */
@@ -81,8 +83,8 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     prefix: pathname.replace(/\/+$/, ''),
     cut: new AbortController(),
     closed: new AbortController(),
-    serverTime: null,
-    latestServerTime: null,
+    times: NO_TIMES,
+    firstReadingMs: null,
     limit: null,
     windowSeconds: 0,
     environments: [],
@@ -129,10 +131,14 @@ export async function sendOnce<T>(
 export function noteTime(sourceConnection: SourceConnection, headerValues: HeaderValues): void {
   const dateMs = httpDateMs(headerValues.date);
   if (dateMs === null) return;
-  const time = instantOfMs(dateMs);
-  const latest = sourceConnection.latestServerTime;
-  sourceConnection.serverTime ??= time;
-  sourceConnection.latestServerTime = latest === null || time > latest ? time : latest;
+  const nowMs = sourceConnection.line.nowMs();
+  sourceConnection.firstReadingMs ??= nowMs;
+  // A cache sends the `Date` of the answer that it stored, and its `Age`.
+  const ageMs = 1000 * (countHeader(headerValues.age) ?? 0);
+  sourceConnection.times = withReading(sourceConnection.times, {
+    at: instantOfMs(dateMs + ageMs),
+    elapsedSeconds: (nowMs - sourceConnection.firstReadingMs) / 1000,
+  });
 }
 
 function noteQuota(sourceConnection: SourceConnection, headerValues: HeaderValues): void {

@@ -28,8 +28,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     page: (request, onRequest) => fetchRequested(connection, request, decodePage, onRequest),
     matchedCount: (request, onRequest) =>
       fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
-    serverTime: () => connection.serverTime,
-    latestServerTime: () => connection.latestServerTime,
+    times: () => connection.times,
     requests: () => gate.requests,
     quota: () => quotaOf(connection),
     resumeQuota({ remaining, resetSeconds }) {

@@ -18,8 +18,8 @@ export const columns = {
   scanQueries: ONE_READ,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parent: { by: 'asset_id', table: 'assets', parameter: 'asset_ids' },
-  cascade: { table: 'column_lineage', by: 'downstream_column_id' },
+  parent: { by: 'asset_id', table: 'assets', path: ['assets'], parameter: 'asset_ids' },
+  cascade: { table: 'column_lineage', by: ['downstream_column_id', 'upstream_column_id'] },
   cascadeMarks: {
     table: 'column_lineage',
     by: 'upstream_column_id',

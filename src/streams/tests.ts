@@ -30,7 +30,7 @@ export const tests = {
   scanQueries: ENABLED_AND_DISABLED,
   dependencies: ['assets'],
   idsParameter: 'ids',
-  parent: { by: 'asset_id', table: 'assets', parameter: 'asset_ids' },
+  parent: { by: 'asset_id', table: 'assets', path: ['assets'], parameter: 'asset_ids' },
   reopens: 'test_executions',
   mayBeUnavailable: true,
   serve: {

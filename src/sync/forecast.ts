@@ -1,5 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import type { ServerTimes } from '../core/server-times.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { SourceExpectations } from '../core/source-expectations.ts';
 import type { Stream } from '../core/stream.ts';
@@ -40,7 +41,7 @@ interface ForecastOptions extends RunOptions {
 export interface RunOpening {
   /** The environments that the source lists now. */
   readonly environments: readonly unknown[];
-  readonly serverTime: Instant | null;
+  readonly times: ServerTimes;
 }
 
 /** Rehearses a sync with a source that answers as the mirror expects. @throws SyncError if the sync would be refused */
@@ -74,7 +75,7 @@ export async function forecast(
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
     runs: await countRuns(first, rehearse),
-    server_time: runOpening.serverTime,
+    server_time: runOpening.times.serverTime,
     missing: first.missing,
     streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),
   };
@@ -138,8 +139,7 @@ function predictedSource(estimatorState: EstimatorState): Source {
       return answer(estimatorState, request);
     },
     matchedCount: () => Promise.reject(new Error('a sync counts no matches')),
-    serverTime: () => opening.serverTime,
-    latestServerTime: () => opening.serverTime,
+    times: () => opening.times,
     requests: () => requests,
     close: async () => {},
   };
@@ -155,7 +155,7 @@ async function answer(
   if (refused !== null) throw new SyncError(refused, `${own.join('/')} is expected to refuse again`);
   let rows = rest.get(asked.cursor ?? '');
   if (rows === undefined) {
-    const expected = await mirror.expected(envId, stream, { ...asked, path: own }, opening.serverTime);
+    const expected = await mirror.expected(envId, stream, { ...asked, path: own }, opening.times.serverTime);
     rows = expected.rows;
     if (expected.atLeast) unknown.add(`${envId} ${stream.name}`);
   }

@@ -1,4 +1,4 @@
-import { type Context, type DecisionOptions, timesOf } from '../core/context.ts';
+import type { Context, DecisionOptions } from '../core/context.ts';
 import { failedLast } from '../core/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
 import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
@@ -99,7 +99,7 @@ async function readAll(
   const items = await ports.source.environments();
   const held = earlier === null ? [] : await earlier.mirror.state.environments();
   const { limits = null } = options;
-  const reconciled = reconcile(items, held, ports.source.serverTime() ?? ports.clock(), limits);
+  const reconciled = reconcile(items, held, ports.source.times().serverTime ?? ports.clock(), limits);
   // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
   state.environments = chooseEnvironments(reconciled.listed, options.environments);
@@ -109,7 +109,7 @@ async function readAll(
   await mirror.hold(state.environments.map(({ id }) => id));
   const { run, late } = await join(ports, options, state, opened);
   ports.onProgress({ type: 'environments', environments: state.environments, missing: reconciled.missing });
-  const context = (): Context => ({ run: run.id, cycle: run.cycle, ...timesOf(ports.source), options, limits });
+  const context = (): Context => ({ run: run.id, cycle: run.cycle, ...ports.source.times(), options, limits });
   const source = measuring(ports.source, options.streams, (list) => keepLength(mirror, state, list));
   const { streams, concurrency } = options;
   const { catalogue } = options;
@@ -147,7 +147,7 @@ async function join(
     envIds: state.environments.map((environment) => environment.id),
     streams: catalogue.map((stream) => stream.name),
   };
-  const run = await mirror.state.joinCycle({ ...where, now: source.serverTime(), full });
+  const run = await mirror.state.joinCycle({ ...where, now: source.times().serverTime, full });
   state.run = run;
   const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
   const late = tries.map(([envId, each]): [string, Set<StreamName>] => [
@@ -197,7 +197,7 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
     status,
     error,
     recovery,
-    serverTime: ports.source.serverTime(),
+    times: ports.source.times(),
     startedAt: state.startedAt,
     endedAt: ports.clock(),
     requests: ports.source.requests(),

@@ -1,6 +1,7 @@
 import type { ListedEnvironment } from '../core/environments.ts';
 import type { RecoveryKind } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import { type ServerTimes, spreadSeconds } from '../core/server-times.ts';
 import type { CycleRun, RunStatus, StreamRun } from '../core/state-store.ts';
 
 /** How one stream of one environment ended in a run. */
@@ -20,6 +21,8 @@ export interface RunSummary {
   readonly cycle: number | null;
   readonly status: RunStatus;
   readonly server_time: Instant | null;
+  /** How far apart the server times of its answers are, in seconds. More than an hour means that a clock on the way is wrong (R1). */
+  readonly clock_spread_seconds: number;
   readonly started_at: Instant;
   readonly ended_at: Instant;
   readonly requests: number;
@@ -42,7 +45,7 @@ export interface RunFacts {
   readonly status: RunStatus;
   readonly error: string | null;
   readonly recovery: RecoveryKind | null;
-  readonly serverTime: Instant | null;
+  readonly times: ServerTimes;
   readonly startedAt: Instant;
   readonly endedAt: Instant;
   readonly requests: number;
@@ -58,7 +61,8 @@ export function summarize(facts: RunFacts): RunSummary {
     run: facts.run?.id ?? null,
     cycle: facts.run?.cycle ?? null,
     status: facts.status,
-    server_time: facts.serverTime,
+    server_time: facts.times.serverTime,
+    clock_spread_seconds: spreadSeconds(facts.times),
     started_at: facts.startedAt,
     ended_at: facts.endedAt,
     requests: facts.requests,

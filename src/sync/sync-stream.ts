@@ -5,13 +5,14 @@ import { decodeRead } from '../core/decode-read.ts';
 import type { Commit, Destination } from '../core/destination.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { finishRound } from '../core/finish-round.ts';
-import { type LocalStep, lookUp, nextStep } from '../core/next-step.ts';
+import { isOverdue, type LocalStep, lookUp, nextStep } from '../core/next-step.ts';
 import { type PageInput, pageOutcome } from '../core/page-outcome.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/recover.ts';
 import { startRound, withRead } from '../core/round.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
+import { settledBefore } from '../core/trusted-until.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
@@ -75,8 +76,10 @@ async function takeSteps(
   const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
   if (streamSync.context().options.allowShrink && (await destination.standing(stream)).heldRemovals > 0) {
-    const release = { kind: 'release', checkpoint } as const;
-    streamSync.counter.count((await destination.commit(stream, release, pagingState.markableStreams)).counts);
+    // The stream reads again, even if it has finished in this cycle: nothing is removed on what an earlier run saw (R14).
+    checkpoint = { ...checkpoint, finishedCycle: null };
+    if (stream.method === 'marked')
+      await destination.commit(stream, { kind: 'mark-held', checkpoint }, pagingState.markableStreams);
   }
   for (;;) {
     streamSync.continueOrStop();
@@ -88,6 +91,7 @@ async function takeSteps(
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
       streamSync.continueOrStop();
+      if (isOverdue(step.request.query, streamSync.context())) continue;
       const fetched = await syncPage(streamSync, step, pagingState);
       if (fetched === 'unavailable') return complete(stream, fetched, pagingState);
       checkpoint = fetched;
@@ -103,11 +107,15 @@ async function takeSteps(
   }
 }
 
+/** A history that was read without a server time is not complete (R1). */
+const UNDATED =
+  'No answer had a Date, so histories were read only as far back as the service shows them by default. Let the proxy pass the Date header.';
+
 /** @throws SyncError if the stream has skipped something (R9, R22) */
 function complete<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
   const { first, count } = skipped;
   if (first === null) return ended;
-  if (stream.method !== 'window') throw first;
+  if (stream.method !== 'window' || count === 0) throw first;
   const what = count === 1 ? 'A history' : `${count} histories`;
   const text = `${what} could not be read; the next run reads ${count === 1 ? 'it' : 'them'} after all others. ${first.message}`;
   throw new SyncError('stream', text, { cause: first });
@@ -122,7 +130,7 @@ async function next(
 ): Promise<LocalStep> {
   const step = nextStep(stream, checkpoint, context);
   if (step.do === 'begin') {
-    const roundStart = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.since));
+    const roundStart = chooseRound(stream, checkpoint, context, await destination.facts(stream, step.query));
     if (roundStart.do === 'rest') return roundStart;
     counter.round(roundStart.round);
     return { do: 'continue', checkpoint: startRound(checkpoint, roundStart.round) };
@@ -130,7 +138,7 @@ async function next(
   if (step.do !== 'look-up') return step;
   const { about } = step.lookup;
   if (about === 'tests') return histories.next(step.checkpoint, context);
-  const { lastMark, run, mode } = step.checkpoint.round;
+  const { lastMark, run, mode, pages, firstPageAt } = step.checkpoint.round;
   const backlog = await destination.backlog(stream, {
     about,
     after: step.lookup.after,
@@ -138,6 +146,7 @@ async function next(
     lastMark,
     run,
     mode,
+    settledBefore: settledBefore({ at: pages === 0 ? context.serverTime : firstPageAt }, context),
   });
   return lookUp(stream, step.checkpoint, context, backlog);
 }
@@ -155,7 +164,7 @@ async function syncPage(
     const sentInAdvance = histories.take(step);
     const page = await (sentInAdvance ?? streamSync.source.page(absolute(streamSync, step.request), counter.request));
     if (step.request.cursor === null) visitedCursors.clear();
-    const next = await takePage(streamSync, { checkpoint, page, visitedCursors, markableStreams });
+    const next = await takePage(streamSync, { checkpoint, page, visitedCursors, markableStreams }, skipped);
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
     return next;
   } catch (error) {
@@ -181,6 +190,7 @@ async function syncPage(
 async function takePage(
   { stream, destination, counter, context }: StreamSync,
   { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
+  skipped: PagingState['skipped'],
 ): Promise<Checkpoint> {
   const { visitedCursors, markableStreams } = before;
   const now = context();
@@ -195,6 +205,7 @@ async function takePage(
     );
     counter.slice({ rows: keys.length, late, pages: decoded.isPart ? 0 : 1 });
     counter.count((await destination.commit(stream, commit, markableStreams)).counts);
+    if (commit.unreadHistory) skipped.first ??= new SyncError('stream', UNDATED);
     checkpoint = commit.checkpoint;
   }
   return checkpoint;

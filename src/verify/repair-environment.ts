@@ -1,5 +1,5 @@
 import { chunksOf } from '../core/chunk.ts';
-import { type Context, type DecisionOptions, inEnvironment, timesOf } from '../core/context.ts';
+import { type Context, type DecisionOptions, inEnvironment } from '../core/context.ts';
 import { decodePage, joinKey } from '../core/decode.ts';
 import type { Commit, Destination } from '../core/destination.ts';
 import { isLive } from '../core/difference.ts';
@@ -139,7 +139,7 @@ async function repairChunk(
   });
   const gone = ids.filter((id) => removable.has(id) && !shown.has(id)).map((id) => [id]);
   const live = [...(await work.destination.existing(stream, gone)).values()].filter(isLive);
-  const at = work.source.serverTime() ?? work.clock();
+  const at = work.source.times().serverTime ?? work.clock();
   if (live.length > 0)
     await commit(
       markAbsent({ stream, checkpoint: await work.destination.load(stream.name), markableStreams }, live, at),
@@ -180,7 +180,7 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
 /** The hourly snapshot is read whatever the hour is (R22). */
 function contextOf({ source, options, run }: RepairWork, stream?: Stream): Context {
   const { limits } = options;
-  return { run, cycle: run, ...timesOf(source), options: { ...options, full: stream?.hourly === true }, limits };
+  return { run, cycle: run, ...source.times(), options: { ...options, full: stream?.hourly === true }, limits };
 }
 
 /**

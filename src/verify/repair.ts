@@ -64,7 +64,7 @@ export async function repair(
     error = failure;
   }
   const { written: rows_written, deleted: rows_deleted, rejected: rows_rejected } = counter.total();
-  const times = { server_time: source.serverTime(), ended_at: clock(), requests: source.requests() };
+  const times = { server_time: source.times().serverTime, ended_at: clock(), requests: source.requests() };
   const status = statusOf(error, notRepaired);
   const end = { status, error: error?.message ?? null, rows_written, rows_deleted, rows_rejected, ...times };
   await mirror.state.endRun({ id: run, cycle: run }, end);

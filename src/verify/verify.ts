@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import type { Checkpoint } from '../core/checkpoint.ts';
-import { type DecisionOptions, inEnvironment, timesOf } from '../core/context.ts';
+import { type DecisionOptions, inEnvironment } from '../core/context.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -64,7 +64,7 @@ export async function verify(ports: VerifyPorts, options: VerifyRunOptions): Pro
     const reconciled = reconcile(
       items,
       mirroredEnvironments,
-      ports.source.serverTime() ?? ports.clock(),
+      ports.source.times().serverTime ?? ports.clock(),
       options.limits,
     );
     const environments = chooseEnvironments(reconciled.listed, options.environments);
@@ -96,7 +96,7 @@ async function verifyStreams(
       depth: options.depth,
       // No run and no cycle: nothing is written.
       context: () =>
-        inEnvironment({ run: 0, cycle: 0, ...timesOf(source), options, limits: options.limits }, task.environment.id),
+        inEnvironment({ run: 0, cycle: 0, ...source.times(), options, limits: options.limits }, task.environment.id),
       onRequest() {
         requests += 1;
         reportProgress();

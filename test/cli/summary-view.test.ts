@@ -43,6 +43,13 @@ const first = { mode: 'scan', reason: 'first', rows_written: 1_234_567, requests
 const lines = (text: string): string[] => text.split('\n');
 
 describe('the summary of a sync', () => {
+  test('warns if the server times of its answers are more than an hour apart (R1)', () => {
+    const text = (clock_spread_seconds: number) =>
+      renderSummary(summaryOf([streamOf('e1', 'assets')], { clock_spread_seconds }), { width: null, verbose: false });
+    expect(text(3600)).not.toContain('apart');
+    expect(text(172_800)).toContain('the Date headers of the answers are up to 48 hours apart');
+  });
+
   test.each([80, 100, 130])(
     'is a table of each environment, in %i columns, with the names of streams whole',
     (width) => {

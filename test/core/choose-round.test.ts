@@ -45,8 +45,8 @@ describe('a feed stream', () => {
   });
 
   test('with a parent asks, after its feeds, for rows of parents that went or came back (R13)', () => {
-    expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
-    expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned')]);
+    expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
+    expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
   });
 
   test('with rejected rows asks for them after its feeds; a scan shows them anyway (R20)', () => {
@@ -55,6 +55,7 @@ describe('a feed stream', () => {
     expect(roundOf('tests', checkpoint(), context(), standing).steps).toEqual([
       ...feeds(),
       ask('owned'),
+      ask('unshown'),
       ask('rejected'),
     ]);
     const scan = roundOf('assets', checkpoint({ scanDue: 'refuted' }), context(), standing);
@@ -145,7 +146,7 @@ describe('why a feed stream is scanned', () => {
     ],
     ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
     ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
-    ['the newest time decides, not T (R3)', behind(88), context({ latestServerTime: addDays(T, 1.5) }), 'scan: clamp'],
+    ['the newest time decides, not T (R3)', behind(88), context({ newestReading: addDays(T, 1.5) }), 'scan: clamp'],
     ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
     ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
     ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],
@@ -159,7 +160,14 @@ describe('why a feed stream is scanned', () => {
       'feed: increment',
     ],
     ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
-    ['never, when no scan ended at a known time', checkpoint({ scanEndedAt: null }), context(), 'feed: increment'],
+    ['no scan ended at a known time (R13)', checkpoint({ scanEndedAt: null }), context(), 'scan: full-every'],
+    [
+      'the last scan ended in the future (R1)',
+      checkpoint({ scanEndedAt: addDays(T, 60) }),
+      context(),
+      'scan: full-every',
+    ],
+    ['the watermark is in doubt (R1)', checkpoint({ scanDue: 'clock' }), context(), 'scan: clock'],
     ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
   ])('%s', (_, from, circumstances, expected) => {
     expect(how(roundOf('assets', from, circumstances))).toBe(expected);
@@ -191,7 +199,7 @@ describe('a stream that reads what is marked', () => {
   const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
   const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) =>
     facts({ marks, checkpoints: leader({}), ...given });
-  const none = { inside: 0, outside: 0 };
+  const none = { inside: 0, outside: 0, isDue: false };
 
   test.each([
     ['is not there', new Map()],
@@ -206,32 +214,44 @@ describe('a stream that reads what is marked', () => {
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', steps: [walk('scan'), ask('unshown')] });
   });
 
-  test('makes no request without a mark, however old its last scan is (R18, R22)', () => {
-    for (const circumstances of [context(), context({ serverTime: null }), context({ serverTime: addDays(T, 200) })])
-      expect(roundOf('column_lineage', checkpoint(), circumstances, with_(none))).toMatchObject({
-        mode: 'marked',
-        steps: [],
-      });
+  test('makes no request between scans without a mark, whatever its watermark is worth (R18, R22)', () => {
+    const waiting = { inside: 2, outside: 0, isDue: false };
+    for (const marks of [none, waiting])
+      for (const options of [{ fullEveryDays: 300 }, { overlapSeconds: 0 }])
+        expect(roundOf('column_lineage', checkpoint(), context({ options }), with_(marks))).toMatchObject({
+          mode: 'marked',
+          steps: [],
+        });
     expect(roundOf('column_lineage', checkpoint({ watermark: null }), context(), with_(none)).steps).toEqual([]);
   });
 
-  test('is scanned without a mark only with --full (R18)', () => {
-    const full = roundOf('column_lineage', checkpoint(), context({ options: { full: true } }), with_(none));
-    expect(how(full)).toBe('scan: full');
+  test.each<[string, Partial<Checkpoint>, Context]>([
+    ['full', {}, context({ options: { full: true } })],
+    ['full-every', {}, context({ serverTime: addDays(T, 7) })],
+    ['full-every', {}, context({ serverTime: addDays(T, 200) })],
+    ['permission', { scanDue: 'permission' }, context()],
+    ['returned', { scanDue: 'returned' }, context()],
+  ])('is scanned without a mark for the reason %s (R13)', (reason, given, circumstances) => {
+    const round = roundOf('column_lineage', checkpoint(given), circumstances, with_(none));
+    expect(how(round)).toBe(`scan: ${reason}`);
   });
 
-  test('is not scanned again by --full-every, because no scan takes more requests (R18)', () => {
-    const every = context({ options: { fullEveryDays: 0 } });
-    expect(how(roundOf('column_lineage', checkpoint(), every, with_({ inside: 1, outside: 0 })))).toBe(
-      'marked: increment',
-    );
+  test('is scanned without a server time, because nobody knows what is due (R1, R13)', () => {
+    const dateless = context({ serverTime: null });
+    expect(how(roundOf('column_lineage', checkpoint(), dateless, with_(none)))).toBe('scan: clock');
+  });
+
+  test('reads its marks in a run in which its scan has failed (R9)', () => {
+    const failed = checkpoint({ scanDue: 'returned', scanTriedInRun: 5 });
+    const marks = { inside: 1, outside: 0, isDue: true };
+    expect(how(roundOf('column_lineage', failed, context(), with_(marks)))).toBe('marked: increment');
   });
 
   test.each<[string, Context, string]>([
     ['clamp', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
     ['clock', context({ serverTime: null }), 'scan: clock'],
   ])('is scanned with marks by the %s (R3, R18)', (_, circumstances, expected) => {
-    const marks = { inside: 0, outside: 1 };
+    const marks = { inside: 0, outside: 1, isDue: true };
     expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
   });
 
@@ -239,22 +259,28 @@ describe('a stream that reads what is marked', () => {
     const [upserts] = feeds();
     const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
     const steps = (inside: number, outside: number) =>
-      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside })).steps;
+      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside, isDue: true })).steps;
     expect(steps(2, 0)).toEqual([upserts, unshown]);
     expect(steps(0, 2)).toEqual([asked, unshown]);
     expect(steps(2, 2)).toEqual([asked, upserts, unshown]);
   });
 
   test('of typed assets asks, after the feed, for the rows that are still marked (R22)', () => {
-    const given = facts({ marks: { inside: 1, outside: 0 }, checkpoints: new Map([['assets', checkpoint()]]) });
+    const given = facts({
+      marks: { inside: 1, outside: 0, isDue: true },
+      checkpoints: new Map([['assets', checkpoint()]]),
+    });
     const { steps } = roundOf('table_assets', checkpoint(), context(), given);
     expect(steps).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
-    const outside = roundOf('table_assets', checkpoint(), context(), { ...given, marks: { inside: 0, outside: 1 } });
+    const outside = roundOf('table_assets', checkpoint(), context(), {
+      ...given,
+      marks: { inside: 0, outside: 1, isDue: true },
+    });
     expect(outside.steps).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
   });
 
   test('remembers the last mark that was made before it began (R18)', () => {
-    const given = with_({ inside: 1, outside: 0 }, { lastMark: 42 });
+    const given = with_({ inside: 1, outside: 0, isDue: true }, { lastMark: 42 });
     expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
   });
 });

@@ -3,11 +3,20 @@ import type { Checkpoint, Round, RoundCheckpoint } from '../../src/core/checkpoi
 import type { Context } from '../../src/core/context.ts';
 import type { RoundEnd } from '../../src/core/destination.ts';
 import { finishRound } from '../../src/core/finish-round.ts';
+import { addDays, LAST_INSTANT } from '../../src/core/instant.ts';
 import { context, inRound, LAST_WEEK, round, streamOf, T, YESTERDAY } from './setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
 const NOTHING: RoundEnd = {
-  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{
+    sweep: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    replace: null,
+  },
   ...{ lastMark: 0, run: 5, isWhole: false },
 };
 
@@ -33,8 +42,33 @@ describe('the watermark (R2)', () => {
     expect(settle(under(round()), NOTHING, context({ serverTime: null })).watermark).toBe(YESTERDAY);
   });
 
+  const dayAhead = addDays(T, 1);
+
+  test('never moves backwards while a reading is later than it: then a clock on the way is behind (R1)', () => {
+    const late = context({ newestReading: addDays(T, 2) });
+    expect(settle(under(feed, { watermark: dayAhead }), NOTHING, late).watermark).toBe(dayAhead);
+  });
+
+  test('that lies ahead of every reading moves back (R1)', () => {
+    expect(settle(under(scan, { watermark: dayAhead }), NOTHING, context()).watermark).toBe(FIRST);
+  });
+
+  test('that a scan left where it was, although it is not believed, makes another scan due (R1)', () => {
+    const late = context({ newestReading: addDays(T, 2) });
+    const due = (more: Partial<Checkpoint>): unknown => settle(under(scan, more), NOTHING, late).scanDue;
+    expect([due({ watermark: dayAhead }), due({ watermark: YESTERDAY })]).toEqual(['clock', null]);
+  });
+
+  test('is the T that a later answer has shown to be the earliest (R1)', () => {
+    const early = context({ serverTime: addDays(FIRST, -1), newestReading: T });
+    expect(settle(under(feed, { watermark: LAST_WEEK }), NOTHING, early).watermark).toBe(addDays(FIRST, -1));
+  });
+
   test('stays if the run of the first page had no Date (R1)', () => {
     expect(settle(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
+    expect(settle(under(round({ pages: 1 }), { watermark: null }), NOTHING, context()).watermark).toBeNull();
+    const ahead = under(round({ pages: 1 }), { watermark: dayAhead });
+    expect(settle(ahead, NOTHING, context()).watermark).toBeNull();
   });
 });
 

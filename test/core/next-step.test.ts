@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round } from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
-import { addDays } from '../../src/core/instant.ts';
+import { addDays, addSeconds } from '../../src/core/instant.ts';
 import { type NextStep, nextStep } from '../../src/core/next-step.ts';
 import { startRound } from '../../src/core/round.ts';
 import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from './setup.ts';
@@ -34,8 +34,11 @@ describe('between rounds', () => {
   });
 
   test('any other stream begins a round, from the bound of the feeds (R2)', () => {
-    expect(nextStep(assets, checkpoint(), context())).toEqual({ do: 'begin', since: SINCE });
-    expect(nextStep(assets, NO_PROGRESS, context())).toEqual({ do: 'begin', since: null });
+    expect(nextStep(assets, checkpoint(), context())).toEqual({
+      do: 'begin',
+      query: { since: SINCE, settledBefore: addSeconds(T, -3600) },
+    });
+    expect(nextStep(assets, NO_PROGRESS, context())).toMatchObject({ do: 'begin', query: { since: null } });
   });
 });
 
@@ -203,7 +206,15 @@ describe('the end of a round', () => {
   };
 
   test('sweeps after a scan, as of the T of the run that began it (R10, R12)', () => {
-    const all = { sweep: { at: YESTERDAY }, through: null, rememberFrom: null, replace: null };
+    const all = {
+      sweep: { at: YESTERDAY },
+      through: null,
+      rememberFrom: null,
+      marksThrough: null,
+      settledBefore: addSeconds(YESTERDAY, -3600),
+      isReleased: false,
+      replace: null,
+    };
     const round = { lastMark: 9, run: 5, isWhole: true };
     expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual({ ...all, ...round });
   });
@@ -238,7 +249,8 @@ describe('the end of a round', () => {
   test('replaces the table, or the edges of the marked columns, by the staged rows (R16, R18)', () => {
     expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
-    expect(settlement('column_lineage', { mode: 'marked' }).replace).toBe('marked');
+    expect(settlement('column_lineage', { mode: 'marked', reads: 1 }).replace).toBe('marked');
+    expect(settlement('column_lineage', { mode: 'marked', reads: 0 }).replace).toBeNull();
     expect(settlement('table_assets', { mode: 'marked' }).replace).toBeNull();
     expect(settlement('assets', { mode: 'feed' }).replace).toBeNull();
   });

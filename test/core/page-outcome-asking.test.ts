@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { LookupRead, Read, Round } from '../../src/core/checkpoint.ts';
+import type { Checkpoint, LookupRead, Read, Round } from '../../src/core/checkpoint.ts';
 import { decodeRead } from '../../src/core/decode-read.ts';
 import { type PageOutcome, pageOutcome } from '../../src/core/page-outcome.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
@@ -8,6 +8,7 @@ import { ask, column, context, inRead, read, streamOf, T, walk, YESTERDAY } from
 interface Given {
   readonly read?: Partial<Read>;
   readonly round?: Partial<Round>;
+  readonly checkpoint?: Partial<Checkpoint>;
   readonly held?: readonly Row[];
   readonly more?: boolean;
 }
@@ -17,7 +18,8 @@ const NOTHING = { rows: [], rejected: [] };
 /** The commit of a page of a stream, the last of its read unless there is more. */
 function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): PageOutcome['commit'] {
   const stream = streamOf(name);
-  const from = inRead({ mode: 'scan', steps: [walk('scan')], ...given.round, read: read(given.read) });
+  const under = inRead({ mode: 'scan', steps: [walk('scan')], ...given.round, read: read(given.read) });
+  const from = { ...under, ...given.checkpoint, round: under.round };
   const page = { items, hasMore: given.more ?? false, nextCursor: given.more ? 'c2' : null };
   const existing = new Map((given.held ?? []).map((row) => [String(row['id']), row]));
   const [decoded = NOTHING] = decodeRead(stream, from.round.read, items, context());
@@ -69,7 +71,7 @@ describe('candidates of a sweep (R12)', () => {
   });
 
   test('make no row of theirs absent (R13)', () => {
-    expect(commitOf('columns', [], asking(readStep))).not.toHaveProperty('sweptParents');
+    expect(commitOf('columns', [], asking(readStep))).not.toHaveProperty('sweptRows');
     expect(commitOf('columns', [], asking(readStep))).not.toHaveProperty('clearedMarks');
   });
 
@@ -97,21 +99,30 @@ describe('rows of a parent that went or came back (R13)', () => {
   test('are absent if they are not shown, and the marks of the parents are cleared', () => {
     const commit = commitOf('columns', [column('c', YESTERDAY)], asking(readStep));
     expect(commit).toMatchObject({
-      sweptParents: { by: 'asset_id', ids: ['a', 'b'], sinceRead: 7, at: T },
+      sweptRows: { by: 'asset_id', ids: ['a', 'b'], sinceRead: 7, at: T, isConfirmed: false },
       clearedMarks: { ids: ['a', 'b'], lastMark: 9 },
       seen: { keys: [['c']], readNumber: 7 },
     });
   });
 
+  test('of a live parent are absent if the parent’s own list shows it afterwards; else its mark waits (R13)', () => {
+    const commit = commitOf('columns', [{ id: 'a' }], asking(ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] })));
+    expect(commit).toMatchObject({
+      sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 1, isConfirmed: true },
+      clearedMarks: { ids: ['a'], lastMark: 9 },
+      leftMarks: { ids: ['b'], lastMark: 9, run: 5, makes: false },
+    });
+  });
+
   test('are not absent while the read has more pages', () => {
-    expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('sweptParents');
+    expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('sweptRows');
     expect(commitOf('columns', [], { ...asking(readStep), more: true })).not.toHaveProperty('clearedMarks');
   });
 
   test('of tests are absent only if neither read showed them', () => {
-    expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('sweptParents');
+    expect(commitOf('tests', [], asking(readStep))).not.toHaveProperty('sweptRows');
     const last = asking({ ...readStep, variant: 1 });
-    expect(commitOf('tests', [], last).sweptParents?.sinceRead).toBe(6);
+    expect(commitOf('tests', [], last).sweptRows?.sinceRead).toBe(6);
   });
 
   test('leave the mark of the parent if a shown row stays deleted by a newer tombstone (R13)', () => {
@@ -144,7 +155,7 @@ describe('rows of a parent that went or came back (R13)', () => {
 
   test('are deleted at the mirror’s own time if there is no Date (R1)', () => {
     const commit = commitOf('columns', [], { ...asking(readStep), read: { as: 'owned', at: null } });
-    expect(commit).toMatchObject({ sweptParents: { at: null } });
+    expect(commit).toMatchObject({ sweptRows: { at: null } });
     expect(commit).toHaveProperty('clearedMarks');
   });
 });
@@ -211,27 +222,33 @@ describe('typed assets fill rows that the assets stream made (R22)', () => {
   });
 });
 
-describe('a typed row that is older than the row of the mirror (R22)', () => {
+describe('a typed row that is younger than the overlap (R22)', () => {
   const filled = { data_platform: 'x', db_name: 'p', schema_name: 's', table_name: 't', materialization: 'view' };
   const item = { id: 'a', name: 'a', kind: 'table', source_type: 'dbt', synced_at: YESTERDAY, ...filled };
   const held = { id: 'a', name: 'a', kind: 'table', synced_at: T, deleted_at: null, ...filled, data_platform: 'newer' };
-  const leftMarks = { ids: ['a'], lastMark: 9, run: 5, makes: true };
-  const answered = (as: LookupRead['about'] | 'scan', row: Row, shown: object = item) =>
+  const leftMarks = { ids: ['a'], lastMark: 9, run: 5, makes: false };
+  const answered = (as: Read['as'], row: Row, shown: object = item) =>
     commitOf('table_assets', [shown], { ...asking(ask('marked', { ids: ['a'] })), read: { as }, held: [row] });
 
-  test.each(['scan', 'marked'] as const)('leaves its mark to a later run, and takes no field back: %s', (as) => {
+  test.each(['upserts', 'scan', 'marked'] as const)('is written, and its mark stays for one more read: %s', (as) => {
+    const commit = answered(as, held, { ...item, synced_at: T });
+    expect(commit).toMatchObject({ changes: [{ row: filled }], clearedMarks: { ids: [] }, leftMarks });
+  });
+
+  test.each(['upserts', 'scan', 'marked'] as const)('takes no field back in an earlier version: %s', (as) => {
     expect(answered(as, held)).toMatchObject({ changes: [], clearedMarks: { ids: [] }, leftMarks });
   });
 
-  test('fills a row without fields, and keeps its mark', () => {
+  test('in an earlier version fills a row without fields, and keeps its mark', () => {
     const commit = answered('marked', { ...held, schema_name: null });
     expect(commit).toMatchObject({ changes: [{ row: filled }], clearedMarks: { ids: [] }, leftMarks });
   });
 
-  test('on a feed is asked for by id in the same round', () => {
-    const commit = commitOf('table_assets', [item], { read: { as: 'upserts' }, held: [held], round: { lastMark: 9 } });
-    expect(commit.clearedMarks?.ids).toEqual([]);
-    expect(commit).not.toHaveProperty('leftMarks');
+  test('is marked by the first scan only if that shows an earlier version', () => {
+    const first = (synced_at: string) =>
+      commitOf('table_assets', [{ ...item, synced_at }], { held: [held], checkpoint: { scanEndedCycle: null } });
+    expect(first(YESTERDAY).leftMarks).toEqual({ ids: ['a'], lastMark: 0, run: 5, makes: true });
+    expect(first(T)).not.toHaveProperty('leftMarks');
   });
 
   test('is believed after the overlap, so that no row is asked for for ever (R10)', () => {
@@ -241,27 +258,14 @@ describe('a typed row that is older than the row of the mirror (R22)', () => {
     expect(commit).not.toHaveProperty('leftMarks');
   });
 
-  test('is not older if either time is missing or not believed (R10)', () => {
+  test('is not young if the row’s own time is missing or not believed (R10)', () => {
     for (const synced_at of [null, '2026-11-20T06:00:00.000000Z'])
       expect(answered('marked', { ...held, synced_at }).clearedMarks?.ids).toEqual(['a']);
-    expect(answered('marked', held, { ...item, synced_at: null }).clearedMarks?.ids).toEqual(['a']);
-  });
-
-  test('is cleared by the parent’s list after the overlap, if its own list does not show it', () => {
-    const asked = asking(ask('unshown', { ids: ['a'], unpaid: ['a'] }));
-    const confirmed = (synced_at: string) =>
-      commitOf('table_assets', [{ id: 'a' }], { ...asked, held: [{ ...held, synced_at }] }).leftMarks?.ids;
-    expect(confirmed(T)).toEqual(['a']);
-    expect(confirmed('2026-11-20T03:10:00.000000Z')).toBeUndefined();
   });
 });
 
 describe('rows that no read has shown are asked for in the parent’s list (R18)', () => {
   const readStep = ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] });
-  const filled = {
-    ...{ id: 'a', kind: 'table', data_platform: 'x', db_name: 'd', schema_name: 's', table_name: 't' },
-    ...{ materialization: 'view', deleted_at: null },
-  };
   const answered = (name: StreamName, items: readonly unknown[], given: Given = {}) =>
     commitOf(name, items, { ...asking(readStep), ...given });
 
@@ -299,12 +303,6 @@ describe('rows that no read has shown are asked for in the parent’s list (R18)
     const page = answered('column_lineage', [{ id: 'a' }], { more: true });
     expect(page).not.toHaveProperty('leftMarks');
     expect(page.checkpoint.round?.steps[0]).toMatchObject({ ids: ['a', 'b'], unpaid: ['b'] });
-  });
-
-  test('a typed row without a required field of its own list keeps its mark (R22)', () => {
-    const shown = [{ id: 'a' }, { id: 'b' }];
-    const held = [filled, { ...filled, id: 'b', schema_name: null }];
-    expect(answered('table_assets', shown, { held }).leftMarks?.ids).toEqual(['b']);
   });
 });
 

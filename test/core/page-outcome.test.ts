@@ -58,8 +58,30 @@ const feed: Partial<Read> = { as: 'upserts' };
 const fates = ({ commit }: PageOutcome) => (commit.changes ?? []).map(({ row, kind }) => `${row['id']} ${kind}`);
 
 describe('a page is one commit (R5)', () => {
-  const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, gone)];
+  const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, { ...gone, deleted_at: T })];
   const page = () => arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
+
+  test.each<[string, Partial<Read>, object, Row]>([
+    ['an upsert', feed, column('f', YESTERDAY), live('f', { ...gone, synced_at: null })],
+    ['a tombstone', { as: 'tombstones' }, column('f', null, gone), live('f')],
+  ])(
+    'of %s of a feed that ties with the mirror’s row: neither wins, and it is looked up (R10)',
+    (_, as, item, held) => {
+      const { commit } = arrive({ items: [item], held: [held], read: as });
+      expect(commit.ties).toEqual([['f']]);
+      expect(commit.changes?.every(({ row }) => row['deleted_at'] === held['deleted_at'])).toBe(true);
+      expect(commit.checkpoint.round.steps.at(-1)).toMatchObject({ do: 'look-up', about: 'ties' });
+    },
+  );
+
+  test('of a tie that was looked up: it lives if the answer shows it, else it is absent (R10)', () => {
+    const asked = { read: { as: 'ties', number: 3 }, round: { steps: [ask('ties', { ids: ['f'] })] } } as const;
+    const held = [live('f', { ...gone, deleted_at: T, synced_at: YESTERDAY })];
+    const shown = arrive({ ...asked, items: [column('f', T)], held });
+    expect(fates(shown)).toEqual(['f restored']);
+    expect(shown.commit).not.toHaveProperty('ties');
+    expect(shown.commit.sweptRows).toEqual({ by: 'id', ids: ['f'], sinceRead: 3, at: T, isConfirmed: true });
+  });
 
   test('of its rows, by their kind of change', () => {
     expect(fates(page())).toEqual(['c inserted', 'd updated', 'f deleted']);

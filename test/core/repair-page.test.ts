@@ -10,7 +10,7 @@ const stream = (name: StreamName): Stream => CATALOGUE.find((entry) => entry.nam
 const [ASSETS, COLUMNS] = [stream('assets'), stream('columns')];
 const T = '2026-11-20T12:00:00.000000Z';
 const options = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
-const context: Context = { run: 7, cycle: 7, serverTime: T, latestServerTime: T, options };
+const context: Context = { run: 7, cycle: 7, serverTime: T, latestServerTime: T, newestReading: T, options };
 const checkpoint: Checkpoint = { ...NO_PROGRESS, watermark: T, scannedAt: T, scanEndedCycle: 3, finishedCycle: 3 };
 const markableStreams = new Set<StreamName>(['table_assets', 'column_lineage', 'columns', 'tests']);
 

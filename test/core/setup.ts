@@ -34,7 +34,15 @@ type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Pa
 export function context({ options, ...given }: Circumstances = {}): Context {
   const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
   const serverTime = given.serverTime === undefined ? T : given.serverTime;
-  return { run: 5, cycle: 5, serverTime, latestServerTime: serverTime, ...given, options: { ...usual, ...options } };
+  return {
+    run: 5,
+    cycle: 5,
+    serverTime,
+    latestServerTime: serverTime,
+    newestReading: serverTime,
+    ...given,
+    options: { ...usual, ...options },
+  };
 }
 
 /** Scanned and brought up to date yesterday, in pass 4. */
@@ -79,9 +87,9 @@ export function read(given: Partial<Read> = {}): Read {
 export function facts(given: Partial<RoundFacts> = {}): RoundFacts {
   return {
     hasRows: true,
-    marks: { inside: 0, outside: 0 },
+    marks: { inside: 0, outside: 0, isDue: false },
     hasRejected: false,
-    hasKeyless: false,
+    hasHeld: false,
     lastMark: 0,
     checkpoints: new Map(),
     ...given,

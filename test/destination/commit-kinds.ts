@@ -1,6 +1,7 @@
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { DecodedRow } from '../../src/core/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
 import { tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
@@ -15,7 +16,15 @@ export interface CommitKind {
 }
 
 const END: RoundEnd = {
-  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{
+    sweep: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    replace: null,
+  },
   ...{ lastMark: 1, run: 2, isWhole: true },
 };
 const SWEEP = { ...END, sweep: { at: START } };
@@ -101,7 +110,7 @@ export const COMMIT_KINDS: readonly CommitKind[] = [
     title: 'rows of parents that were read again',
     isOf: hasParent,
     act: of(({ parent }) => ({
-      sweptParents: { by: String(parent?.by), ids: ['x'], sinceRead: 1, at: START },
+      sweptRows: { by: String(parent?.by), ids: ['x'], sinceRead: 1, at: START, isConfirmed: true },
     })),
   },
   {
@@ -171,7 +180,12 @@ export const COMMIT_KINDS: readonly CommitKind[] = [
     isOf: isFilled,
     act: of(() => ({ kind: 'round-end', roundEnd: { ...END, isHeld: () => false } })),
   },
-  { title: 'removals that were held back are let go', isOf: isHeld, act: of(() => ({ kind: 'release' })) },
+  { title: 'rows whose removal is held back are marked', isOf: isHeld, act: of(() => ({ kind: 'mark-held' })) },
+  {
+    title: 'removals that were held back are applied',
+    isOf: isHeld,
+    act: of(() => ({ kind: 'round-end', roundEnd: { ...END, isHeld: () => false, isReleased: true, isWhole: false } })),
+  },
 ];
 
 function rowOf({ fields }: Pick<Stream, 'fields'>): Row {

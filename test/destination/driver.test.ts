@@ -6,6 +6,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode.ts';
 import type { RoundEnd } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import type { Stream } from '../../src/core/stream.ts';
 import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
@@ -39,7 +40,15 @@ function* ask(asked: Asked[0]): SqlStatements<Asked[1]> {
 }
 
 const END: RoundEnd = {
-  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{
+    sweep: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    replace: null,
+  },
   ...{ lastMark: 0, run: 1, isWhole: true },
 };
 
@@ -63,7 +72,7 @@ const COMMITS: readonly (readonly [Stream, CommitParts])[] = [
   [lineage, staged(lineage, [edge('c', 'd')])],
   [lineage, { kind: 'round-end', roundEnd: { ...END, replace: 'all', isHeld: () => false } }],
   [columns, { kind: 'round-end', roundEnd: { ...END, sweep: { at: START }, isHeld: () => true } }],
-  [columns, { kind: 'release' }],
+  [columns, { kind: 'round-end', roundEnd: { ...END, isReleased: true, isWhole: false, isHeld: () => false } }],
   [links, staged(links, [link('a', 'b'), link('b', 'a')])],
   [links, { rejected: [{ key: null, rowKey: 'x', reason: 'r', payload: '{}' }] }],
   [links, { kind: 'round-end', roundEnd: { ...END, replace: 'all', isHeld: () => false } }],

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { BacklogQuery, Destination, RemovalCount, RoundEnd } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -53,9 +54,25 @@ const column = (id: string) => {
 const bring = (...ids: string[]) => commit({ changes: ids.map(column) });
 const see = (...ids: string[]) => commit({ seen: { keys: ids.map((id) => [id]), readNumber: 1 } });
 
-const QUERY: BacklogQuery = { about: 'candidates', after: '', before: null, lastMark: 0, run: 1, mode: 'scan' };
+const QUERY: BacklogQuery = {
+  about: 'candidates',
+  after: '',
+  before: null,
+  lastMark: 0,
+  run: 1,
+  mode: 'scan',
+  settledBefore: LAST_INSTANT,
+};
 const SWEEP: RoundEnd = {
-  ...{ sweep: { at: T }, replace: null, through: null, rememberFrom: null },
+  ...{
+    sweep: { at: T },
+    replace: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+  },
   ...{ lastMark: 0, run: 1, isWhole: true },
 };
 const candidates = async () => (await on.backlog(stream, QUERY)).ids;

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -36,7 +37,17 @@ test('an unchanged row of a snapshot is noted as seen and not staged, unless ano
       { kind: 'page', checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } },
       new Set(),
     );
-  const roundEnd = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+  const roundEnd = {
+    sweep: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    lastMark: 0,
+    run: 1,
+    isWhole: true,
+  } as const;
   const endRound = () =>
     on().commit(
       stream,

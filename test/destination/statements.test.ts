@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
@@ -35,8 +36,16 @@ beforeEach(() => {
   });
 });
 
-const OWED = { after: ' ', lastMark: 1, run: 2, mode: 'marked' } as const;
-const UNSWEPT = { sweep: null, through: null, rememberFrom: null, run: 1 } as const;
+const OWED = { after: ' ', lastMark: 1, run: 2, mode: 'marked', settledBefore: LAST_INSTANT } as const;
+const UNSWEPT = {
+  sweep: null,
+  through: null,
+  rememberFrom: null,
+  marksThrough: null,
+  settledBefore: LAST_INSTANT,
+  isReleased: false,
+  run: 1,
+} as const;
 
 const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
 const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run: 1, clock: () => START });
@@ -104,7 +113,7 @@ describe.each([
   test('rows of marked parents are looked up by their parent (R13)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
-      commit('columns', { sweptParents: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START } }),
+      commit('columns', { sweptRows: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START, isConfirmed: true } }),
     );
     expect(plans.filter((step) => / t /.test(step))).toEqual([
       'SEARCH t USING INDEX columns_by_asset (env_id=? AND asset_id=?)',
@@ -171,7 +180,7 @@ describe.each([
   test('no rows are counted for the facts of a stream without marks', async () => {
     fill(counted);
     await plansOf(async () => {
-      for (const { name } of CATALOGUE) await on().facts(stream(name), null);
+      for (const { name } of CATALOGUE) await on().facts(stream(name), { since: null, settledBefore: LAST_INSTANT });
     });
     expect(prepared.filter((sql) => sql.includes('count('))).toEqual([]);
   });
@@ -183,7 +192,7 @@ describe('statements are prepared once', () => {
   test('statements are prepared once for all environments', async () => {
     const sync = async (envId: string): Promise<void> => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
-      await on(envId).facts(stream('column_lineage'), null);
+      await on(envId).facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT });
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
       const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
       await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);

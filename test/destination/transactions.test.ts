@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../src/core/instant.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -42,7 +43,17 @@ const edge = (upstream: string) => {
 };
 const show = (...upstream: string[]) =>
   commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
-const roundEnd = { sweep: null, through: null, rememberFrom: null, lastMark: 0, run: 1, isWhole: true } as const;
+const roundEnd = {
+  sweep: null,
+  through: null,
+  rememberFrom: null,
+  marksThrough: null,
+  settledBefore: LAST_INSTANT,
+  isReleased: false,
+  lastMark: 0,
+  run: 1,
+  isWhole: true,
+} as const;
 const endRound = () => commit({ kind: 'round-end', roundEnd: { ...roundEnd, replace: 'all', isHeld: () => false } });
 
 /** What another connection reads in the file. */
@@ -131,7 +142,7 @@ test('a commit writes the clock and the counter of its own environment only (R18
     ['e', T, 1],
     ['f', T.replace('000Z', '002Z'), 2],
   ]);
-  expect((await on().facts(stream, null)).lastMark).toBe(1);
+  expect((await on().facts(stream, { since: null, settledBefore: LAST_INSTANT })).lastMark).toBe(1);
 });
 
 test('if SQLite itself rolls back a transaction while pages wait, nothing is written after it, and every later commit fails (R5)', async () => {

@@ -146,7 +146,7 @@ test(
             expect(end.reason.message).toMatch(/^[^\n\r]+$/);
             expect(end.reason.message).not.toContain(TOKEN);
           }
-          expect(source.serverTime() ?? '2026-11-20T04:10:00.000000Z').toMatch(
+          expect(source.times().serverTime ?? '2026-11-20T04:10:00.000000Z').toMatch(
             /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.000000Z$/,
           );
           for (const delayMs of time.slept) expect(delayMs >= 0 && delayMs <= 30_000).toBe(true);

@@ -203,7 +203,8 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1', 'e2']);
     await takeOver({ schema, options });
-    const query = { about: 'candidates', mode: 'scan', after: '', before: null, lastMark: 0, run: 1 } as const;
+    const marks = { lastMark: 0, run: 1, settledBefore: null };
+    const query = { about: 'candidates', mode: 'scan', after: '', before: null, ...marks } as const;
     const [assets] = CATALOGUE;
     await expect(mirror.destination('e1', 1).backlog(assets as Stream, query)).rejects.toMatchObject({
       recovery: 'locked',

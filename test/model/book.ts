@@ -1,6 +1,7 @@
 import type { Instant } from '../../src/core/instant.ts';
 import type { Page, Query } from '../../src/core/source.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
+import { entryNamed } from '../support/catalogue.ts';
 import type { Fetch } from './mirrored.ts';
 
 /** A page as it came to the connector. */
@@ -16,6 +17,8 @@ export interface Walk {
   readonly query: Query;
   /** T of the run that began it. */
   readonly at: Instant | null;
+  /** T of the run that asked for its first page. */
+  readonly askedAt: Instant | null;
   /** The newest server time that the run had met. */
   readonly latest: Instant | null;
   readonly lastMark: number;
@@ -26,7 +29,7 @@ export interface Walk {
 export interface Book {
   /** A run begins: what an earlier process was served and did not commit is lost. */
   open(): void;
-  asked(request: Fetch, when: Pick<Walk, 'at' | 'latest' | 'lastMark'>): void;
+  asked(request: Fetch, when: Pick<Walk, 'at' | 'askedAt' | 'latest' | 'lastMark'>): void;
   served(request: Fetch, page: Page): void;
   /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
   pending(envId: string, stream: CollectionName, testId?: string): Walk | null;
@@ -52,10 +55,10 @@ export function isFeed({ query }: Pick<Walk, 'query'>): boolean {
   return 'synced_since' in query || 'deleted_since' in query;
 }
 
-/** An answer of the leading list, which says who is there and nothing else (R18). */
+/** An answer of the leading list, which says who is there and nothing else (R13, R18). */
 export function isConfirmation({ path: [, ...path] }: Walk, stream: CollectionName): boolean {
-  if (stream === 'column_lineage') return path[0] === 'columns';
-  return (stream === 'table_assets' || stream === 'bi_assets') && path.length === 1;
+  const { parent, parentTable } = entryNamed(stream);
+  return path.join('/') === (parentTable ?? parent)?.path.join('/');
 }
 
 export function itemsOf(walk: Walk): readonly Record<string, unknown>[] {

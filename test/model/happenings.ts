@@ -13,6 +13,7 @@ import {
   putSample,
   putScore,
   putTest,
+  recreateAtOnce,
   remove,
   removeAsset,
   sendAhead,
@@ -104,6 +105,23 @@ const TOLD = {
       putTest(p, `t${n}`, owner === null ? null : String(owner), { disabled: how % 2 === 1, severity: `S${m}` });
   },
   columnEdges: (p, { n, m, how }) => putColumnEdges(p, `a${n}.c${m % 4}`, ['a0.c0', `a${m}.c1`, 'far'].slice(0, how)),
+  /** A new column, with the first edges that it ever has. */
+  linkedColumn: (p, { n, m, how }) => {
+    const id = `a${n}.l${m}${how}`;
+    if (!hasAsset(p, n) || p.columns.has(id)) return;
+    putColumn(p, id, `a${n}`);
+    putColumnEdges(p, id, ['a0.c0', 'far'].slice(0, 1 + (how % 2)));
+  },
+  /** The service may compute lineage after it has written the columns (R18). */
+  edgesLag: (p, { how }) => {
+    p.edgeLag = how > 0;
+    if (!p.edgeLag) p.olderEdges.clear();
+  },
+  recreated: (p, { n, m, how }) => {
+    const kind = kindAt(how);
+    const id = idOf(how, n, m);
+    if (kind !== 'assets' && isLiveOwner(p, p[kind].get(id)?.item['asset_id'])) recreateAtOnce(p, kind, id);
+  },
   assetEdge: (p, { n, m }) => putAssetEdge(p, `a${n}`, `a${m}`),
   noAssetEdge: (p, { n, m }) => p.assetEdges.delete(`a${n}>a${m}`),
   execution: (p, { n, m, how }) => {
@@ -193,6 +211,15 @@ const MASSES = {
   /** So many that losing them at once is held back (R14). */
   crowd: (p, { n }) => {
     for (let i = 0; i < CROWD && hasAsset(p, n); i++) putColumn(p, `a${n}.x${i}`, `a${n}`);
+  },
+  /** An edge into each column of a crowd. */
+  crowdLinked: (p, { n }) => {
+    for (let i = 0; i < CROWD; i++) putColumnEdges(p, `a${n}.x${i}`, ['a0.c0']);
+  },
+  /** Its edges go, and most of all edges stay (R14). */
+  crowdUnlinked: (p, { n }) => {
+    const live = [...p.columnEdges.values()].filter(([, down]) => p.columns.get(down)?.state === 'live');
+    for (let i = 0; i < CROWD && live.length > 2 * CROWD; i++) putColumnEdges(p, `a${n}.x${i}`, []);
   },
   crowdLost: (p, { n }) => {
     for (let i = 0; i < CROWD; i++) remove(p, 'columns', `a${n}.x${i}`, 'lost');

@@ -22,6 +22,7 @@ import {
   setBack,
   shrunk,
   type Trouble,
+  thinned,
   unscannable,
 } from './steps.ts';
 import type { WireFault } from './wire.ts';
@@ -60,9 +61,15 @@ function troubles(which: Which): fc.Arbitrary<Trouble> {
     ),
     at,
   });
+  const dates = fc.record({
+    do: fc.constant('date' as const),
+    at: fc.integer({ min: 1, max: 6 }),
+    hours: fc.constantFrom(-2000, -30, -2, 2, 48, 960),
+  });
   const waits = fc.record({ do: fc.constant('wait' as const), at, days: fc.constantFrom(0.1, 2, 30) });
   return fc.oneof(
     { weight: 1, arbitrary: waits },
+    { weight: 1, arbitrary: dates },
     { weight: 4, arbitrary: changes },
     { weight: 2, arbitrary: faults },
     { weight: 3, arbitrary: ends },
@@ -103,6 +110,10 @@ export function histories(which: Which, maxLength = 24, wire = NO_FAULTS): fc.Ar
     },
     {
       weight: 1,
+      arbitrary: fc.constantFrom('aged', 'ageless', 'none').map((as): Step => ({ step: 'cache', as }) as Step),
+    },
+    {
+      weight: 1,
       arbitrary: fc.record({
         step: fc.constant('scope' as const),
         collection: fc.constantFrom(...COLLECTIONS),
@@ -118,6 +129,7 @@ export function histories(which: Which, maxLength = 24, wire = NO_FAULTS): fc.Ar
     { weight: 1, arbitrary: restarted },
     { weight: 1, arbitrary: restoredSoon },
     { weight: 1, arbitrary: setBack(happenings(which)) },
+    { weight: 1, arbitrary: thinned },
     { weight: 1, arbitrary: unscannable(happenings(which)) },
     { weight: which === 'any' ? 1 : 0, arbitrary: shrunk },
   );
@@ -152,7 +164,7 @@ export async function liveServed(ids: readonly string[], serving: Serving, pair?
         return taken;
       }
       served.faults = step.wire;
-      const stopped = step.troubles.some((trouble) => !['change', 'cursors', 'wait'].includes(trouble.do));
+      const stopped = step.troubles.some((trouble) => !['change', 'cursors', 'date', 'wait'].includes(trouble.do));
       const fromMs = world.nowMs;
       const { summary, quiet } = await life.take({
         ...step,
@@ -162,9 +174,12 @@ export async function liveServed(ids: readonly string[], serving: Serving, pair?
       // Who is killed leaves no word; who is stopped does not hear what is still on its way (R27).
       if (summary === null || summary.status === 'interrupted' || world.nowMs < nowMs) served.forget();
       const { wire: faults } = step;
+      const areDatesWrong = world.cache !== null || step.troubles.some((trouble) => trouble.do === 'date');
       const times = { fromMs, toMs: world.nowMs };
       if (summary !== null)
-        world.violations.push(...brokenOnWire({ summary, faults, met, retries: serving.retries, ...times }));
+        world.violations.push(
+          ...brokenOnWire({ summary, faults, met, areDatesWrong, retries: serving.retries, ...times }),
+        );
       if (met > (step.maxRequests ?? Number.POSITIVE_INFINITY))
         world.violations.push(`${met} requests, though ${step.maxRequests} were allowed`);
       const lost = (summary?.requests ?? 0) - met;
@@ -202,6 +217,8 @@ export function live(ids: readonly string[], pair?: MakeTwin): Life {
       crashed ||= now;
       if (crashed) throw new Crash();
     };
+    const wrong = coming.filter((each) => each.do === 'date');
+    world.dateErrorMs = ({ number }) => HOUR * 1000 * (wrong.find(({ at }) => at === number)?.hours ?? 0);
     world.before = ({ number, query }) => {
       crash(false);
       for (const trouble of coming.filter((each) => each.do !== 'crashIn' && each.at === number)) {
@@ -229,6 +246,8 @@ export function live(ids: readonly string[], pair?: MakeTwin): Life {
     };
     const shape = (): string => JSON.stringify(rowsOfWorld(world.place('e1')));
     const shapeBefore = shape();
+    const isFirst = mirrored.checkpoint('column_lineage').scanEndedCycle === null;
+    const lagged = world.place('e1').edgeLag;
     const run = mirrored.sync({
       ...options,
       signal: stopped.signal,
@@ -239,7 +258,9 @@ export function live(ids: readonly string[], pair?: MakeTwin): Life {
       if (error instanceof Crash) return null;
       throw error;
     });
+    if (isFirst && (lagged || world.place('e1').edgeLag)) world.place('e1').hasLateEdges = true;
     world.before = () => {};
+    world.dateErrorMs = () => 0;
     return { summary, quiet: quiet && shape() === shapeBefore };
   }
 
@@ -261,6 +282,8 @@ export function live(ids: readonly string[], pair?: MakeTwin): Life {
       if (step.step === 'clock') mirrored.clockSkewMs = step.hours * HOUR * 1000;
       if (step.step === 'serviceClock') world.nowMs += step.minutes * 60_000;
       if (step.step === 'dates') world.dates = step.dates;
+      if (step.step === 'cache')
+        world.cache = step.as === 'none' ? null : { sinceMs: world.nowMs, tellsAge: step.as === 'aged' };
       if (step.step === 'scope') {
         place.denied.delete(step.collection);
         place.notLive.delete(step.collection);
@@ -278,6 +301,7 @@ export function openUp({ world }: Life): void {
   world.advance(2 * HOUR);
   const place = world.place('e1');
   world.dates = 'always';
+  world.cache = null;
   place.listed = true;
   place.denied.clear();
   place.notLive.clear();

@@ -56,7 +56,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
     const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
-    book.asked(request, { at: beganAt(mirrored, request) ?? now, latest, lastMark });
+    book.asked(request, { at: beganAt(mirrored, request) ?? now, askedAt: now, latest, lastMark });
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
@@ -95,7 +95,8 @@ function beganAt(mirrored: Mirrored, { path: [envId = '', ...path], query, strea
 /** A page is brought in by a commit that says what it showed. */
 function momentOf(told: Told, { book, mirrored, before }: { book: Book; mirrored: Mirrored; before: Held }): Moment {
   const { envId, stream, commit } = told;
-  const history = pageOf(commit).historyRead?.testId ?? commit.checkpoint.round?.read?.history?.testId;
+  const { historyRead, unreadHistory } = pageOf(commit);
+  const history = (historyRead ?? unreadHistory ?? commit.checkpoint.round?.read?.history)?.testId;
   const walk = pageOf(commit).returnedKeys === undefined ? null : book.pending(envId, stream, history);
   const page = walk?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;

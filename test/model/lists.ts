@@ -168,10 +168,15 @@ function typed(place: Place, kind: string, query: Query, oldest: string): Listed
 
 const LAG_MS = 1_800_000;
 
+/** Whether a change is so recent that a lagging list has not come to it. */
+function isWithinLag(place: Place, changedAt: unknown): boolean {
+  const ageMs = Date.parse(place.now()) - Date.parse(`${instant(changedAt)}Z`);
+  return ageMs >= 0 && ageMs < LAG_MS;
+}
+
 /** The version of an asset that a typed list has come to: the one before, or none, where it lags behind (R22). */
 function versionAt(place: Place, row: Listed): Listed[] {
-  const ageMs = Date.parse(place.now()) - Date.parse(`${instant(row.item['synced_at'])}Z`);
-  if (!place.typedLag || row.isOld || !(ageMs >= 0 && ageMs < LAG_MS)) return [row];
+  if (!place.typedLag || row.isOld || !isWithinLag(place, row.item['synced_at'])) return [row];
   const item = place.older.get(`assets ${row.item['id']}`);
   return item === undefined ? [] : [{ ...row, item }];
 }
@@ -199,7 +204,7 @@ function assetEdges(place: Place): Listed[] {
 /** The feeds go by the downstream column's times. */
 function columnEdges(place: Place, query: Query, oldest: string): Listed[] {
   const wanted = setOf(query['column_ids']);
-  return [...place.columnEdges].flatMap(([key, [up, down]]) => {
+  return visibleEdges(place).flatMap(([key, [up, down]]) => {
     const column = place.columns.get(down);
     if (column === undefined || wanted?.has(down) === false) return [];
     const at = keyOf(column, down, query, oldest);
@@ -207,6 +212,17 @@ function columnEdges(place: Place, query: Query, oldest: string): Listed[] {
       ? []
       : [{ key: `${at} ${key}`, item: SAMPLES.column_lineage(down, up), shown: isShown(place, column.item) }];
   });
+}
+
+/** The edges that the list has come to: those of before, where it lags behind a column's change (R18). */
+function visibleEdges(place: Place): [string, readonly [string, string]][] {
+  if (!place.edgeLag) return [...place.columnEdges];
+  const lagging = new Map([...place.olderEdges].filter(([, { until }]) => isWithinLag(place, until)));
+  const current = [...place.columnEdges].filter(([, [, down]]) => !lagging.has(down));
+  const earlier = [...lagging].flatMap(([down, { ups }]) =>
+    ups.map((up): [string, [string, string]] => [`${up}>${down}`, [up, down]]),
+  );
+  return [...current, ...earlier];
 }
 
 function isFeed(query: Query): boolean {

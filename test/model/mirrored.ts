@@ -136,8 +136,8 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
               mirrored,
               () => ({
                 envId,
-                serverTime: source.serverTime(),
-                latest: source.latestServerTime(),
+                serverTime: source.times().serverTime,
+                latest: source.times().newestReading,
                 allowShrink: options.allowShrink ?? false,
                 overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
               }),
@@ -241,7 +241,8 @@ function watchedSource(source: Source, mirrored: Mirrored, amidPage: Set<string>
     ...source,
     async page(request, onRequest) {
       const asked = { ...request, stream: streamUnderWay.getStore() as CollectionName };
-      mirrored.beforeFetch(asked, source.serverTime(), source.latestServerTime());
+      const { serverTime, newestReading } = source.times();
+      mirrored.beforeFetch(asked, serverTime, newestReading);
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(asked, page);
       const key = `${request.path[0]} ${asked.stream}`;

@@ -58,6 +58,12 @@ export interface Place extends Things {
   cutsEdges: boolean;
   /** Whether the typed lists come to a new version of an asset half an hour late (R22). */
   typedLag: boolean;
+  /** Whether a column's new edges become visible half an hour after the column's change (R18). */
+  edgeLag: boolean;
+  /** Whether the first scan of lineage may have met edges that were not visible yet: a later scan shows them (R13). */
+  hasLateEdges: boolean;
+  /** The edges into a column before its last change of them. */
+  readonly olderEdges: Map<string, { readonly until: string; readonly ups: readonly string[] }>;
   /** What the keys end in that are otherwise the same as others: easily lost where texts are compared or stored. */
   twinEnding: string;
   /** The time a change is stamped with. */
@@ -92,6 +98,9 @@ export function createPlace(id: string, stamp: () => string, now = stamp): Place
     twinEnding: '\u0000',
     cutsEdges: false,
     typedLag: false,
+    edgeLag: false,
+    hasLateEdges: false,
+    olderEdges: new Map(),
     stamp,
     now,
   };
@@ -118,8 +127,7 @@ export function put(place: Place, kind: Kind, id: string, fields: Item): void {
   const now = place.stamp();
   if (held !== undefined && (isNewer(held.item, now) || (held.deletedAt ?? '') > now)) return;
   const died = held?.state === 'tombstone' ? held.deletedAt : null;
-  // What died and lives at one and the same moment, no reader can tell.
-  const lingers = place.lingering && died !== null && died < now ? { oldDeletedAt: died } : {};
+  const lingers = place.lingering && died !== null && died <= now ? { oldDeletedAt: died } : {};
   const item = { ...held?.item, ...fields, id, synced_at: now };
   // Of two versions of one moment the feed holds the later one.
   if (held !== undefined && held.item['synced_at'] !== now) place.older.set(`${kind} ${id}`, held.item);
@@ -173,6 +181,18 @@ export function undelete(place: Place, kind: Kind, id: string): void {
   if (held !== undefined) place[kind].set(id, { ...held, state: 'live', deletedAt: null });
 }
 
+/** Made again in the second in which it was deleted: the row and its tombstone carry the same time (R10). */
+export function recreateAtOnce(place: Place, kind: Kind, id: string): void {
+  const held = place[kind].get(id);
+  const { deletedAt, state } = held ?? { deletedAt: null, state: 'lost' };
+  if (held === undefined || deletedAt === null || state !== 'tombstone') return;
+  if (Date.parse(place.stamp()) - Date.parse(deletedAt) > RECREATED_WITHIN_MS) return;
+  const lingers = place.lingering ? { oldDeletedAt: deletedAt } : {};
+  place[kind].set(id, { item: { ...held.item, synced_at: deletedAt }, state: 'live', deletedAt: null, ...lingers });
+}
+
+const RECREATED_WITHIN_MS = 1_800_000;
+
 /** Restores an asset that went by tombstone, with what went at the same moment, whose `synced_at` stays: no feed tells of that. */
 export function restoreAsset(place: Place, id: string): void {
   const held = place.assets.get(id);
@@ -212,7 +232,9 @@ export function putColumnEdges(place: Place, down: string, ups: readonly string[
   const held = place.columns.get(down);
   if (held?.state !== 'live' || isNewer(held.item, place.stamp())) return;
   put(place, 'columns', down, {});
-  for (const [key, edge] of place.columnEdges) if (edge[1] === down) place.columnEdges.delete(key);
+  const before = [...place.columnEdges].filter(([, edge]) => edge[1] === down);
+  if (place.edgeLag) place.olderEdges.set(down, { until: place.stamp(), ups: before.map(([, [up]]) => up) });
+  for (const [key] of before) place.columnEdges.delete(key);
   for (const up of ups) place.columnEdges.set(`${up}>${down}`, [up, down]);
 }
 

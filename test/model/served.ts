@@ -6,7 +6,7 @@ import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { deliver, errorReply, gatewayDate, type Headers, parse, replyTo, send } from './replies.ts';
 import { counting, type Disturbance, type Quota, type WireFault } from './wire.ts';
-import { type Asked, arrive, Crash, isDated, type World } from './world.ts';
+import { type Asked, arrive, Crash, isDated, readingOf, type World } from './world.ts';
 
 const TOKEN = 'token-of-the-model';
 
@@ -152,7 +152,10 @@ function limitHeaders(limit: number, remaining: number, resetSeconds: number): H
 }
 
 function dateHeader(world: World, asked: Asked): Headers {
-  return isDated(world, asked) ? { date: new Date(world.nowMs).toUTCString() } : {};
+  if (!isDated(world, asked)) return {};
+  const { dateMs, ageSeconds } = readingOf(world, asked);
+  const age: Headers = ageSeconds > 0 ? { age: String(ageSeconds) } : {};
+  return { date: new Date(dateMs).toUTCString(), ...age };
 }
 
 /** Time passes while a request is met and while somebody sleeps, and at no other moment. */

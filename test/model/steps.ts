@@ -10,6 +10,8 @@ export type Trouble =
   | { readonly do: 'change'; readonly at: number; readonly happening: Happening }
   | { readonly do: 'fault'; readonly at: number; readonly recovery: SyncError['recovery'] }
   | { readonly do: 'cursors' | 'abort' | 'crash'; readonly at: number }
+  /** The answer has a `Date` that is wrong by so many hours (R1). */
+  | { readonly do: 'date'; readonly at: number; readonly hours: number }
   /** The run waits so long before its request `at`: for quota, or because it has much to read. */
   | { readonly do: 'wait'; readonly at: number; readonly days: number }
   | { readonly do: 'crashBefore' | 'crashAfter'; readonly at: number }
@@ -41,6 +43,8 @@ export type Step =
   /** The service's own clock is set. */
   | { readonly step: 'serviceClock'; readonly minutes: number }
   | { readonly step: 'dates'; readonly dates: World['dates'] }
+  /** From now on a cache answers for the environments, or none does (R1). */
+  | { readonly step: 'cache'; readonly as: 'aged' | 'ageless' | 'none' }
   | { readonly step: 'scope'; readonly collection: string; readonly as: 'denied' | 'notLive' | 'open' };
 
 export const PLAIN: Sync = {
@@ -160,6 +164,19 @@ export const restarted: fc.Arbitrary<Step[]> = fc.integer({ min: 3, max: 8 }).ma
   const changes = gone.map((happening) => ({ do: 'change' as const, at, happening }));
   const only = ['asset_lineage', 'latest_test_executions'] as const;
   return [{ ...PLAIN, only, pageSize: 1, concurrency: 1, troubles: [...changes, { do: 'cursors', at }] }];
+});
+
+/** Many columns lose their last edges at once, but most edges stay: no removal is held back (R14). */
+export const thinned: fc.Arbitrary<Step[]> = fc.nat({ max: 3 }).map((n) => {
+  const one = (what: Happening['what'], nth: number, how: number): Step => ({
+    step: 'happen',
+    happening: { what, n: nth % 4, m: 0, how },
+  });
+  const read: Sync = { ...PLAIN, pageSize: 100 };
+  const crowds = [n, n + 1].flatMap((nth) => [one('crowd', nth, 0), one('crowdLinked', nth, 0)]);
+  // The first run may only carry on the cycle of a stopped run.
+  const linked = [one('edgesLag', n, 0), ...crowds, read, read];
+  return [...linked, one('crowdUnlinked', n, 0), read, { step: 'advance', seconds: 2 * HOUR }, read];
 });
 
 /** More than half of the columns, and fifty, go without a word; the next scan holds them back, and one after it may let them go (R14). */

@@ -1,5 +1,6 @@
 import { SyncError } from '../../src/core/errors.ts';
-import { type Instant, instantOfMs } from '../../src/core/instant.ts';
+import { instantOfMs } from '../../src/core/instant.ts';
+import { NO_TIMES, withReading } from '../../src/core/server-times.ts';
 import type { Page, PageRequest, Query, Source } from '../../src/core/source.ts';
 import { createPlace, type Item, type Place } from './place.ts';
 import { matched, Refusal, respond } from './respond.ts';
@@ -18,6 +19,10 @@ export interface World {
   nowMs: number;
   /** Whether answers have a `Date`; `later` leaves it out of the environments' alone. */
   dates: 'always' | 'later' | 'never';
+  /** By how much the `Date` of an answer is wrong: of the node of a gateway whose clock is (R1). */
+  dateErrorMs: (asked: Asked) => number;
+  /** Since when a cache has answered for the environments; null without one. It may tell its `Age`. */
+  cache: { readonly sinceMs: number; readonly tellsAge: boolean } | null;
   readonly places: Map<string, Place>;
   /** Every request of every run. */
   readonly log: Asked[];
@@ -53,6 +58,8 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
   const world: World = {
     nowMs: Date.parse(start),
     dates: 'always',
+    dateErrorMs: () => 0,
+    cache: null,
     places: new Map(ids.map((id) => [id, createPlace(id, stamp, () => new Date(world.nowMs).toISOString())])),
     log: [],
     violations: [],
@@ -104,6 +111,14 @@ export function isDated({ dates }: World, { path }: Asked): boolean {
   return dates === 'always' || (dates === 'later' && path !== 'environments');
 }
 
+/** The clock as an answer tells it: its `Date`, and the `Age` that a cache adds. */
+export function readingOf(world: World, asked: Asked): { readonly dateMs: number; readonly ageSeconds: number } {
+  const { cache, nowMs } = world;
+  if (cache === null || asked.path !== 'environments' || cache.sinceMs > nowMs)
+    return { dateMs: nowMs + world.dateErrorMs(asked), ageSeconds: 0 };
+  return { dateMs: cache.sinceMs, ageSeconds: cache.tellsAge ? Math.floor((nowMs - cache.sinceMs) / 1000) : 0 };
+}
+
 export function listEnvironments(world: World): Item[] {
   return [...world.places.values()].filter((place) => place.listed).map(({ id, name }) => ({ id, name }));
 }
@@ -111,8 +126,8 @@ export function listEnvironments(world: World): Item[] {
 /** The source of one run, without a wire between. */
 function createSource(world: World, maxRequests: number | null): Source {
   let requests = 0;
-  let serverTime: Instant | null = null;
-  let latestServerTime: Instant | null = null;
+  let times = NO_TIMES;
+  let firstReadingMs: number | null = null;
   const send = (path: string, { query, cursor }: Pick<Asked, 'query' | 'cursor'>, onRequest?: () => void): Asked => {
     if (maxRequests !== null && requests >= maxRequests) throw new SyncError(world.spends, 'the requests are used up');
     requests += 1;
@@ -124,8 +139,12 @@ function createSource(world: World, maxRequests: number | null): Source {
   /** Of an answer that is no refusal (R1). */
   const noteTime = (asked: Asked): void => {
     if (!isDated(world, asked)) return;
-    latestServerTime = instantOfMs(Math.floor(world.nowMs / 1000) * 1000);
-    serverTime ??= latestServerTime;
+    firstReadingMs ??= world.nowMs;
+    const { dateMs, ageSeconds } = readingOf(world, asked);
+    times = withReading(times, {
+      at: instantOfMs(Math.floor(dateMs / 1000) * 1000 + 1000 * ageSeconds),
+      elapsedSeconds: (world.nowMs - firstReadingMs) / 1000,
+    });
   };
   return {
     async environments() {
@@ -146,8 +165,7 @@ function createSource(world: World, maxRequests: number | null): Source {
       noteTime(asked);
       return count;
     },
-    serverTime: () => serverTime,
-    latestServerTime: () => latestServerTime,
+    times: () => times,
     requests: () => requests,
     close: async () => {},
   };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { NO_TIMES } from '../../src/core/server-times.ts';
 import type { Reply } from '../support/api-server.ts';
 import { answerWith, SERVICE_URL } from './nock-setup.ts';
 import { ASSETS, failureOf, openSource, TOKEN } from './setup.ts';
@@ -71,35 +72,42 @@ describe('the time of the server', () => {
   ])('the server time is the Date of the first accepted answer, which %s is not (R1)', async (_, step) => {
     const { source } = answerWith([step, { headers: at('Fri, 20 Nov 2026 04:10:00 GMT'), body: [] }]);
     await source.environments();
-    expect(source.serverTime()).toBe('2026-11-20T04:10:00.000000Z');
-    expect(source.latestServerTime()).toBe('2026-11-20T04:10:00.000000Z');
+    const T = '2026-11-20T04:10:00.000000Z';
+    expect(source.times()).toEqual({ serverTime: T, latestServerTime: T, newestReading: T });
   });
 
   test('the server time is unknown as long as every request is refused (R1)', async () => {
     const { source } = answerWith([{ status: 403, headers: at('Fri, 20 Nov 2026 04:10:00 GMT') }]);
     await failureOf(source.page(ASSETS));
-    expect([source.serverTime(), source.latestServerTime()]).toEqual([null, null]);
+    expect(source.times()).toEqual(NO_TIMES);
   });
 
-  test('the server time stays that of the first answer, and the latest server time moves on (R1, R3)', async () => {
+  test('the earliest Date of all accepted answers is T, and the latest is kept beside it (R1, R3)', async () => {
     const { source } = answerWith([
       { headers: at('nonsense') },
-      { headers: at('Fri, 20 Nov 2026 04:10:00 GMT') },
       { headers: at('Sat, 21 Nov 2026 00:00:00 GMT') },
+      { headers: at('Fri, 20 Nov 2026 04:10:00 GMT') },
       { headers: at('Fri, 20 Nov 2026 23:00:00 GMT') },
     ]);
     const times = [];
     for (let i = 0; i < 4; i++) {
       await source.page(ASSETS);
-      times.push([source.serverTime(), source.latestServerTime()]);
+      const { serverTime, newestReading } = source.times();
+      times.push([serverTime, newestReading]);
     }
-    const first = '2026-11-20T04:10:00.000000Z';
-    const latest = '2026-11-21T00:00:00.000000Z';
+    const early = '2026-11-20T04:10:00.000000Z';
+    const late = '2026-11-21T00:00:00.000000Z';
     expect(times).toEqual([
       [null, null],
-      [first, first],
-      [first, latest],
-      [first, latest],
+      [late, late],
+      [early, late],
+      [early, late],
     ]);
+  });
+
+  test('the Date of an answer from a cache is completed by its Age (R1)', async () => {
+    const { source } = answerWith([{ headers: { ...at('Fri, 20 Nov 2026 04:10:00 GMT'), age: '86400' }, body: [] }]);
+    await source.environments();
+    expect(source.times().serverTime).toBe('2026-11-21T04:10:00.000000Z');
   });
 });

@@ -66,7 +66,7 @@ describe('a catalogue is refused when', () => {
     expect(() => buildCatalogue([assets, { ...columns, key: ['column_id'] }])).toThrow(
       'columns has no field column_id',
     );
-    const parent = { by: 'owner', table: 'assets', parameter: 'asset_ids' };
+    const parent = { by: 'owner', table: 'assets', path: ['assets'], parameter: 'asset_ids' };
     expect(() => buildCatalogue([assets, { ...columns, parent }])).toThrow('columns has no field owner');
   });
 

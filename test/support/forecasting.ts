@@ -35,7 +35,7 @@ export async function foretold(
   const mirror = openForDryRun(String(mirrored.rows('pragma database_list')[0]?.['file']));
   try {
     const source = world.source();
-    const opening = { environments: await source.environments(), serverTime: source.serverTime() };
+    const opening = { environments: await source.environments(), times: source.times() };
     const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
     const rehearsal = createDryRunMirror(mirror, clock);
     const ports = { clock, signal: new AbortController().signal };

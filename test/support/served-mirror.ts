@@ -6,6 +6,7 @@ import type { FastifyInstance } from 'fastify';
 import { SyncError } from '../../src/core/errors.ts';
 import { addDays, type Instant, instantOfMs } from '../../src/core/instant.ts';
 import { httpDateMs } from '../../src/core/retry-delay.ts';
+import { NO_TIMES, withReading } from '../../src/core/server-times.ts';
 import type { Source } from '../../src/core/source.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
@@ -146,8 +147,7 @@ export function createFollower(): Follower {
 /** The source of one run, without the network. */
 function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
   let requests = 0;
-  let serverTime: Instant | null = null;
-  let latestServerTime: Instant | null = null;
+  let times = NO_TIMES;
   async function ask<T>(target: string, bodyDecoder: BodyDecoder<T>): Promise<T> {
     if (requests >= (maxRequests ?? Number.POSITIVE_INFINITY)) throw new SyncError('budget', 'no requests are left');
     await turn?.();
@@ -156,8 +156,8 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
     const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
     const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, bodyDecoder);
     if (verdict.kind === 'done') {
-      latestServerTime = dateOf(headers) ?? latestServerTime;
-      serverTime ??= latestServerTime;
+      const at = dateOf(headers);
+      if (at !== null) times = withReading(times, { at, elapsedSeconds: 0 });
       return verdict.value;
     }
     throw verdict.kind === 'failed' ? verdict.error : new Error(`${target}: ${status} ${rawPayload}`);
@@ -172,8 +172,7 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
       onRequest?.();
       return ask(pageTarget({ ...request, cursor: null }), decodeMatchedCount);
     },
-    serverTime: () => serverTime,
-    latestServerTime: () => latestServerTime,
+    times: () => times,
     requests: () => requests,
     close: async () => {},
   };

@@ -24,6 +24,8 @@ let folder: string;
 let source: MirrorFile;
 let server: FastifyInstance;
 let nowMs = Date.now();
+/** By how much the `Date` of an answer is later than the server's own clock. */
+let aheadMs = 0;
 let requests: string[] = [];
 
 beforeAll(async () => {
@@ -32,6 +34,10 @@ beforeAll(async () => {
   makeSample(source, { seed: 11, nowMs });
   server = await createServer({ mirror: source, keys: () => [rootToken('all', 'secret')] });
   server.addHook('onRequest', async (request) => void requests.push(request.url));
+  server.addHook('onSend', async (_, reply) => {
+    const date = Date.parse(String(reply.getHeader('date')));
+    if (aheadMs > 0) reply.header('date', new Date(date + aheadMs).toUTCString());
+  });
   await server.listen({ host: '127.0.0.1', port: 0 });
 });
 
@@ -99,5 +105,14 @@ describe('a sync over a real socket', () => {
       changes.assetsDeleted + changes.columnsDeleted + changes.testsDeleted,
     );
     expectTrue();
+  });
+
+  test('reads once more, after the overlap, the edges that it read within it, and then asks for nothing (R18, R22)', async () => {
+    aheadMs = 2 * HOUR_MS;
+    expect((await sync()).status).toBe('done');
+    expect(readsOf('column-lineage')).toBeGreaterThan(0);
+    expectTrue();
+    expect(await sync()).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
+    expect(readsOf('column-lineage')).toBe(0);
   });
 });

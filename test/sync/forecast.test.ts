@@ -3,7 +3,7 @@ import { furnish } from '../model/furnish.ts';
 import { mirrorOf } from '../model/mirrored.ts';
 import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/place.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
-import { FEED_STREAMS } from '../support/catalogue.ts';
+import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { expectForetold, foretold } from '../support/forecasting.ts';
 import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
@@ -46,10 +46,12 @@ describe('a forecast', () => {
       expect(await reasons()).toEqual(['increment', 'snapshot', 'increment', 'snapshot']);
       expect(await reasons({ full: true })).toEqual(['full', 'snapshot', 'full', 'snapshot']);
       scene.world.advance(8 * DAY);
-      expect(await reasons()).toEqual(['full-every', 'snapshot', 'increment', 'snapshot']);
+      expect(await reasons()).toEqual(['full-every', 'snapshot', 'full-every', 'snapshot']);
       expect(await reasons({ fullEveryDays: 30 })).toEqual(['increment', 'snapshot', 'increment', 'snapshot']);
       scene.world.advance(82 * DAY);
-      expect(await reasons()).toEqual(['clamp', 'snapshot', 'increment', 'snapshot']);
+      expect(await reasons()).toEqual(['clamp', 'snapshot', 'full-every', 'snapshot']);
+      // Without a mark, a bound that is too old makes no scan of lineage (R18).
+      expect(await reasons({ fullEveryDays: 300 })).toEqual(['clamp', 'snapshot', 'increment', 'snapshot']);
     }),
   );
 
@@ -71,7 +73,7 @@ describe('a forecast', () => {
     inSyncedWorld(async (scene) => {
       const { place, mirrored } = scene;
       removeAsset(place, 'a3', 'lost');
-      putColumnEdges(place, 'a2.c3', ['a1.c1']);
+      putColumnEdges(place, 'a2.c2', ['a1.c1']);
       for (const n of [4, 5, 6]) putAsset(place, `a${n}`);
       await mirrored.sync({ only: ['assets', 'columns'] });
       scene.world.advance(3 * HOUR);
@@ -81,6 +83,32 @@ describe('a forecast', () => {
         requests: 1,
       });
       await expectForetold(scene);
+    }),
+  );
+
+  test(
+    'knows that a marked column without edges is looked up in the list of columns after the feed (R18)',
+    inSyncedWorld(async (scene) => {
+      putColumn(scene.place, 'a2.c3', 'a2', { data_type: 'changed' });
+      await scene.mirrored.sync({ only: ['assets', 'columns'] });
+      scene.world.advance(3 * HOUR);
+      const { forecast } = await expectForetold(scene);
+      expect(forecast.streams.find(({ stream }) => stream === 'column_lineage')?.requests).toBe(2);
+    }),
+  );
+
+  test(
+    'knows that what was read within the overlap after its change is read once more after the overlap, and not before (R18, R22)',
+    inSyncedWorld(async (scene) => {
+      putColumnEdges(scene.place, 'a2.c2', ['a1.c1']);
+      putAsset(scene.place, 'a2', { description: 'changed' });
+      await scene.mirrored.sync();
+      for (const requests of [0, 1, 0]) {
+        const { forecast } = await expectForetold(scene);
+        for (const name of ['column_lineage', 'table_assets'])
+          expect(forecast.streams.find(({ stream }) => stream === name)?.requests, name).toBe(requests);
+        scene.world.advance(2 * HOUR);
+      }
     }),
   );
 
@@ -119,9 +147,26 @@ describe('a forecast', () => {
       scene.world.advance(2 * HOUR);
       const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
       expect(forecast).toMatchObject({ requests: summary.requests, at_least: true });
-      const rest = await expectForetold(scene, { full: true, pageSize: 10, allowShrink: true });
-      expect(rest.forecast.at_least).toBe(false);
     }),
+  );
+
+  test.each([true, false])(
+    'counts the lookup by ids after which --allow-shrink removes what is held back (with --full: %s) (R14)',
+    (full) =>
+      inWorld(async (scene) => {
+        for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
+        await scene.mirrored.sync();
+        for (let n = 0; n < 60; n++) scene.place.assets.delete(`h${n}`);
+        await scene.mirrored.sync({ full: true });
+        scene.world.advance(2 * HOUR);
+        const { forecast } = await expectForetold(scene, { full, allowShrink: true });
+        expect(forecast.streams.find(({ stream }) => stream === 'assets')).toMatchObject({
+          status: 'done',
+          requests: 3,
+          at_least: false,
+        });
+        expect((await expectForetold(scene, { full: true })).forecast.at_least).toBe(false);
+      })(),
   );
 
   test(
@@ -219,7 +264,7 @@ describe('a forecast', () => {
     world.advance(HOUR);
     const { forecast } = await expectForetold(scene, { pageSize: 2 });
     expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(
-      FEED_STREAMS.length,
+      SCANNED_STREAMS.length,
     );
     await expectForetold(scene, { environments: ['env e3'], only: ['tests', 'column_lineage'] });
     mirrored.close();

@@ -113,7 +113,7 @@ test(
     world.dates = 'never';
     const live: unknown[] = [];
     mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'columns' && pageOf(commit).sweptParents) live.push(liveIds(scene, 'columns').includes('a2.c1'));
+      if (stream === 'columns' && pageOf(commit).sweptRows) live.push(liveIds(scene, 'columns').includes('a2.c1'));
     };
     expect((await mirrored.sync()).status).toBe('done');
     expect(live).toEqual([false]);

@@ -14,6 +14,10 @@ const queries = ({ mirrored }: Scene): string[][] =>
 const marks = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows("select id from marks where stream = 'column_lineage' order by id").map(({ id }) => id);
 
+/** The marks that no round has left to a later run. */
+const owed = ({ mirrored }: Scene): unknown[] =>
+  mirrored.rows("select id from marks where stream = 'column_lineage' and left_by_run is null").map(({ id }) => id);
+
 /** A column that only a scan can find. */
 function putOld(place: Place, id: string, ups: readonly string[] = []): void {
   put(place, 'columns', id, { asset_id: 'a1', name: id });
@@ -34,7 +38,7 @@ test(
 );
 
 test(
-  'a column that changed has its edges replaced by one read of the upserts feed (R18)',
+  'a column that changed has its edges replaced by one read of the upserts feed, and by one more after the overlap (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3', 'elsewhere']);
     const summary = await scene.mirrored.sync();
@@ -42,17 +46,35 @@ test(
     expect(streamOf(summary, 'column_lineage')).toMatchObject({ rows_written: 2, rows_deleted: 2 });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c3', 'elsewhere']);
     expectTrue(scene);
+    expect(marks(scene)).toEqual(['a2.c1']);
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([]);
+    scene.world.advance(2 * HOUR);
+    // The service had committed only some of the edges.
+    scene.place.columnEdges.set('a1.c2>a2.c1', ['a1.c2', 'a2.c1']);
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([['synced_since']]);
+    expectTrue(scene);
     expect(marks(scene)).toEqual([]);
+    await scene.mirrored.sync();
+    expect(queries(scene)).toEqual([]);
   }),
 );
 
 test(
-  'a column that lost its last edge loses it in the mirror, although the feed has no row for it (R18)',
+  'a column that lost its last edge loses it in the mirror, although the feed has no row for it, and is read once more after the overlap (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
     expect(edgesInto(scene, 'a2.c2')).toEqual([]);
     expectTrue(scene);
+    expect(marks(scene)).toEqual(['a2.c2']);
+    // The service commits the column's new edge later than the column.
+    scene.place.columnEdges.set('a1.c3>a2.c2', ['a1.c3', 'a2.c2']);
+    scene.world.advance(2 * HOUR);
+    await scene.mirrored.sync();
+    expectTrue(scene);
+    expect(marks(scene)).toEqual([]);
   }),
 );
 
@@ -105,11 +127,11 @@ test(
     putColumnEdges(scene.place, 'a2.c1', ['elsewhere']);
     await scene.mirrored.sync({ only: ['columns'] });
     scene.mirrored.afterCommit = ({ stream, commit }) => {
-      if (stream === 'column_lineage' && roundEndOf(commit)) marksThen.push(marks(scene));
+      if (stream === 'column_lineage' && roundEndOf(commit)) owedThen.push(owed(scene));
     };
-    const marksThen: unknown[] = [];
+    const owedThen: unknown[] = [];
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expect(marksThen).toEqual([['a2.c1'], []]);
+    expect(owedThen).toEqual([['a2.c1'], []]);
     expectTrue(scene);
   }),
 );
@@ -182,17 +204,33 @@ test(
   }),
 );
 
-test.each(['tombstone', 'lost'] as const)('a column that is deleted (%s) takes its edges along (R18)', (how) =>
+test.each(['tombstone', 'lost'] as const)(
+  'a column that is deleted (%s) takes its edges along, those into it and those out of it (R18)',
+  (how) =>
+    inSyncedWorld(async (scene) => {
+      remove(scene.place, 'columns', 'a2.c1', how);
+      let left: unknown[] = ['not looked'];
+      scene.mirrored.beforeCommit = ({ stream }) => {
+        if (stream === 'column_lineage') left = [edgesInto(scene, 'a2.c1'), edgesInto(scene, 'a3.c1')];
+      };
+      await scene.mirrored.sync({ full: how === 'lost' });
+      expect(left).toEqual([[], ['elsewhere']]);
+      expectTrue(scene);
+    })(),
+);
+
+test(
+  'an edge that was deleted with its upstream column is back in the same run if the service still shows it (R18)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a2.c1', how);
-    let left: unknown[] = ['not looked'];
-    scene.mirrored.beforeCommit = ({ stream }) => {
-      if (stream === 'column_lineage') left = edgesInto(scene, 'a2.c1');
+    const before = edgesInto(scene, 'a3.c1');
+    scene.mirrored.afterCommit = ({ stream, commit }) => {
+      if (stream === 'columns' && roundEndOf(commit)) expect(edgesInto(scene, 'a3.c1')).not.toEqual(before);
     };
-    await scene.mirrored.sync({ full: how === 'lost' });
-    expect(left).toEqual([]);
+    remove(scene.place, 'columns', 'a2.c1');
+    await scene.mirrored.sync();
+    expect(edgesInto(scene, 'a3.c1')).toEqual(before);
     expectTrue(scene);
-  })(),
+  }),
 );
 
 test(
@@ -223,14 +261,14 @@ test(
 );
 
 test(
-  'without a mark there is no request, not even after --full-every, or if the feeds no longer reach back (R18)',
+  'between scans there is no request without a mark, not even if the feeds no longer reach back (R18)',
   inSyncedWorld(async (scene) => {
-    scene.world.advance(30 * DAY);
-    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('full-every');
+    scene.world.advance(6 * DAY);
+    await scene.mirrored.sync();
     expect(queries(scene)).toEqual([]);
     scene.world.advance(100 * DAY);
     putAsset(scene.place, 'a1', { description: 'no column of it' });
-    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('clamp');
+    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 300 }), 'columns').reason).toBe('clamp');
     expect(queries(scene)).toEqual([]);
   }),
 );

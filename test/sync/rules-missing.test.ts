@@ -9,7 +9,7 @@ import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { createPlace, type Place, remove } from '../model/place.ts';
 import { HOUR } from '../model/world.ts';
-import { FEED_STREAMS } from '../support/catalogue.ts';
+import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
 
 /** A second environment, as full as the first. */
@@ -36,7 +36,7 @@ test(
     place.hidden.add('a2');
     place.listed = true;
     const back = await mirrored.sync();
-    expect(scans(back)).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
+    expect(scans(back)).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
     expectTrue(scene);
   }),
@@ -56,7 +56,7 @@ test(
     expect(rowOf(scene, 'environments', 'e2')).toMatchObject({ missing_since: null });
     place.hidden.add('a2');
     place.listed = true;
-    expect(scans(await mirrored.sync())).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
+    expect(scans(await mirrored.sync())).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expectTrue(scene);
   }),
 );
@@ -93,20 +93,20 @@ const dueScans = ({ mirrored }: Scene): unknown[] =>
   CATALOGUE.filter(({ name }) => mirrored.checkpoint(name).scanDue !== null).map(({ name }) => name);
 
 test(
-  'after a return no stream without feeds keeps a scan due (R13)',
+  'after a return every stream with scans is scanned once, and no other stream keeps a scan due (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
     await mirrored.sync();
     place.listed = true;
-    expect(scans(await mirrored.sync())).toEqual(FEED_STREAMS.map((name) => `env e1 ${name} returned`));
+    expect(scans(await mirrored.sync())).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(dueScans(scene)).toEqual([]);
     expect(scans(await mirrored.sync())).toEqual([]);
   }),
 );
 
 test(
-  'after a return no stream without feeds keeps a scan due, not even one that was not read (R13)',
+  'after a return no stream without scans keeps a scan due, not even one that was not read (R13)',
   inWorld(async (scene) => {
     const { mirrored, place } = scene;
     await mirrored.sync({ history: true });
@@ -144,11 +144,11 @@ test('an environment that another run finds missing and back, at any commit of i
       world.advance(HOUR);
       const after = scans(await mirrored.sync());
       expect([...during, ...after].toSorted(), `at commit ${nth}`).toEqual(
-        FEED_STREAMS.map((name) => `env e1 ${name} returned`).toSorted(),
+        SCANNED_STREAMS.map((name) => `env e1 ${name} returned`).toSorted(),
       );
       expectTrue(scene);
       world.advance(HOUR);
       expect(scans(await mirrored.sync())).toEqual([]);
     })();
-  expect(commits).toBeGreaterThan(FEED_STREAMS.length);
+  expect(commits).toBeGreaterThan(SCANNED_STREAMS.length);
 });

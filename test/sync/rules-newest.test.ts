@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type Item, putAsset, putColumn, remove, sendAhead, undelete } from '../model/place.ts';
+import { type Item, putAsset, putColumn, recreateAtOnce, remove, sendAhead, undelete } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
@@ -35,16 +35,51 @@ test(
 );
 
 test.each([
-  ['before', -1, null],
-  ['at', 0, 'tombstone'],
-  ['after', 1, 'tombstone'],
-])('a tombstone of %s the row’s synced_at (R10)', (_, seconds, deletion) =>
+  ['before', -1, null, 0],
+  ['at', 0, null, 1],
+  ['after', 1, 'tombstone', 0],
+])('a tombstone of %s the synced_at of a row that the service still has (R10)', (_, seconds, deletion, lookups) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const deleted_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
     await feedWith(scene, 'deleted_since', { ...held, deleted_at });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion });
+    expect(lookedUp(scene)).toHaveLength(lookups);
   })(),
+);
+
+/** The requests of the last run that asked for columns by id. */
+const lookedUp = ({ mirrored }: Scene): unknown[] =>
+  mirrored.asked('columns').flatMap(({ query }) => ('ids' in query ? [query['ids']] : []));
+
+test(
+  'a row and its tombstone of the same instant are looked up by ids, and the row is absent if it is not returned (R10)',
+  inSyncedWorld(async (scene) => {
+    const { synced_at } = column(scene, 'a1.c1');
+    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a1.c1', deleted_at: synced_at }]);
+    const { server_time, status } = await scene.mirrored.sync();
+    expect(status).toBe('done');
+    expect(lookedUp(scene)).toEqual([['a1.c1']]);
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    expectTrue(scene);
+  }),
+);
+
+test.each([false, true])(
+  'a row made again in the instant of its deletion is live after the lookup, if its tombstone was mirrored before: %s (R10)',
+  (wasMirrored) =>
+    inSyncedWorld(async (scene) => {
+      const { place, mirrored } = scene;
+      place.lingering = true;
+      remove(place, 'columns', 'a1.c1');
+      if (wasMirrored) await mirrored.sync();
+      expect(liveIds(scene, 'columns').includes('a1.c1')).toBe(!wasMirrored);
+      recreateAtOnce(place, 'columns', 'a1.c1');
+      await mirrored.sync();
+      expect(lookedUp(scene)).toEqual([['a1.c1']]);
+      expectTrue(scene);
+    })(),
 );
 
 test.each([

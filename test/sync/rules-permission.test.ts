@@ -4,7 +4,7 @@ import { furnish } from '../model/furnish.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { createPlace, type Place, put, putAsset, putColumn, remove, removeAsset, undelete } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { FEED_ENTRIES, FEED_STREAMS, SCANNED_STREAMS } from '../support/catalogue.ts';
+import { FEED_ENTRIES, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
   alter,
   calm,
@@ -26,13 +26,36 @@ test(
     expect(liveIds(scene, 'assets')).toContain('a1');
     scene.world.advance(DAY);
     const summary = await scene.mirrored.sync();
-    for (const stream of FEED_STREAMS)
+    for (const stream of SCANNED_STREAMS)
       expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
     expectTrue(scene);
     scene.place.hidden.delete('a1');
     scene.world.advance(8 * DAY);
     await scene.mirrored.sync();
     expectTrue(scene);
+  }),
+);
+
+test(
+  'edges and typed fields that changed without notice are found by the scan that is due after --full-every days, without a mark (R13)',
+  inSyncedWorld(async (scene) => {
+    const { place, mirrored, world } = scene;
+    place.columnEdges.delete('a1.c2>a2.c2');
+    place.columnEdges.set('a1.c3>a2.c3', ['a1.c3', 'a2.c3']);
+    Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+    Object.assign(place.assets.get('b1')?.item ?? {}, { bi_type: 'moved' });
+    const wholes = ['column-lineage', 'assets/tables', 'assets/bi'];
+    const asked = (): unknown[] => wholes.map((path) => mirrored.asked(path).map(({ query }) => Object.keys(query)));
+    world.advance(6 * DAY);
+    await mirrored.sync();
+    expect(asked()).toEqual([[], [], []]);
+    world.advance(DAY);
+    const summary = await mirrored.sync();
+    for (const stream of ['column_lineage', 'table_assets', 'bi_assets'] as const)
+      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
+    expectTrue(scene);
+    await mirrored.sync();
+    expect(asked()).toEqual([[], [], []]);
   }),
 );
 
@@ -79,7 +102,7 @@ test(
     const back = await mirrored.sync();
     const reasons = back.streams.filter(({ mode }) => mode === 'scan');
     expect(reasons.map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`)).toEqual(
-      FEED_STREAMS.map((name) => `env e1 ${name} returned`),
+      SCANNED_STREAMS.map((name) => `env e1 ${name} returned`),
     );
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
     expectTrue(scene);
@@ -132,6 +155,27 @@ test.each(FEED_ENTRIES)('$name that answered 403 is scanned once it is back (R13
     const [{ mirror, world }] = [{ mirror: liveIds(scene, name), world: ['a1', 'a1.c1', 't1'] }];
     for (const id of world) expect(mirror).not.toContain(id);
     expect(streamOf(await scene.mirrored.sync(), name).mode).toBe('feed');
+  })(),
+);
+
+test.each([
+  ['column_lineage', 'column-lineage'],
+  ['table_assets', 'assets/tables'],
+] as const)('%s that answered 403 is scanned once it is back (R13)', (name, path) =>
+  inSyncedWorld(async (scene) => {
+    const { place, mirrored } = scene;
+    putColumn(place, 'a2.c1', 'a2', { data_type: 'changed' });
+    putAsset(place, 'a2', { description: 'changed' });
+    place.denied.add(path);
+    expect(streamOf(await mirrored.sync(), name).status).toBe('denied');
+    place.denied.clear();
+    place.columnEdges.delete('a1.c2>a2.c2');
+    Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+    expect(streamOf(await mirrored.sync(), name)).toMatchObject({ mode: 'scan', reason: 'permission', status: 'done' });
+    const edges = mirrored.rows("select 1 from column_lineage where downstream_column_id = 'a2.c2'");
+    const { schema_name } = rowOf(scene, 'assets', 'a1') ?? {};
+    expect([edges.length, schema_name]).toEqual(name === 'column_lineage' ? [0, 's'] : [1, 'moved']);
+    expect(streamOf(await mirrored.sync(), name)).toMatchObject({ mode: 'marked', requests: 0 });
   })(),
 );
 

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import { streamOf } from '../model/mirrored.ts';
-import { putColumn, remove, removeAsset, restoreAsset } from '../model/place.ts';
+import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/place.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
 
-/** The scan of the columns fails at its second page, whatever its size; the feeds answer. */
-function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream'): void {
+/** The scan of a list fails at its second page, whatever its size; the feeds and the marked columns answer. */
+function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
   world.before = ({ path, query, cursor }) => {
-    const isFeed = 'synced_since' in query || 'deleted_since' in query;
-    if (path.endsWith('/columns') && cursor !== null && !isFeed) throw new SyncError(recovery, 'the page is broken.');
+    const isScan = !['synced_since', 'deleted_since', 'column_ids'].some((name) => name in query);
+    if (path.endsWith(`/${list}`) && cursor !== null && isScan) throw new SyncError(recovery, 'the page is broken.');
   };
 }
 
@@ -56,6 +56,47 @@ test.each([
       world.advance(3600);
       expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
       expect(reason).toBeDefined();
+    })(),
+);
+
+test.each([
+  ['column_lineage', 'column-lineage'],
+  ['table_assets', 'assets/tables'],
+] as const)(
+  'while a scan of %s that is only due cannot end, what is marked is read, the runs end 1, and the next scan begins at its first page (R9, R13)',
+  (name, path) =>
+    inSyncedWorld(async (scene) => {
+      const { mirrored, place, world } = scene;
+      const queries = (): unknown[] =>
+        mirrored.asked(path).map(({ query, cursor }) => [Object.keys(query)[0], cursor === null]);
+      world.advance(8 * DAY);
+      breakScan(scene, 'stream', path);
+      // An edge and a field that only a scan finds.
+      place.columnEdges.delete('a1.c2>a2.c2');
+      Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+      for (const n of [1, 2]) {
+        putColumnEdges(place, 'a3.c2', [`a1.c${n}`]);
+        putAsset(place, 'a3', { db_name: `db ${n}` });
+        const summary = await mirrored.sync({ pageSize: 1 });
+        expect(summary.status).toBe('problems');
+        expect(streamOf(summary, name)).toMatchObject({ mode: 'marked', status: 'failed' });
+        expect(streamOf(summary, name).error).toMatch(/^the page is broken\. What is marked is read\./);
+        expect(queries().slice(0, 3)).toEqual([
+          ['limit', true],
+          ['limit', false],
+          ['synced_since', true],
+        ]);
+        expect(
+          mirrored.rows("select upstream_column_id up from column_lineage where downstream_column_id = 'a3.c2'"),
+        ).toEqual([{ up: `a1.c${n}` }]);
+        expect(rowOf(scene, 'assets', 'a3')).toMatchObject({ db_name: `db ${n}` });
+        world.advance(DAY);
+      }
+      calm(scene);
+      const last = await mirrored.sync({ pageSize: 1 });
+      expect(last.status).toBe('done');
+      expect(streamOf(last, name)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
+      expectTrue(scene);
     })(),
 );
 

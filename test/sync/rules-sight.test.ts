@@ -39,29 +39,41 @@ const marksLeft = ({ mirrored }: Scene): unknown[] =>
 
 const edgesOf = ({ mirrored }: Scene): number => mirrored.rows('select 1 from column_lineage').length;
 
-test(
-  'edges are not lost if their column was out of sight when they were asked for, because its mark waits (R18)',
-  inSyncedWorld(async (scene) => {
-    putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
-    await syncUnseen(scene, 'column-lineage', 'a2');
-    expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
-    expect(edgesOf(scene)).toBe(5);
-    putColumnEdges(scene.place, 'a2.c1', []);
-    await scene.mirrored.sync();
-    expect(marksLeft(scene)).toEqual([]);
-    expectTrue(scene);
-  }),
+test.each([
+  ['soon after', 0],
+  ['long after', 2 * HOUR],
+])(
+  'edges are not lost if their column was out of sight when they were asked for, %s its change: its mark waits (R18)',
+  (_, age) =>
+    inSyncedWorld(async (scene) => {
+      putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
+      scene.world.advance(age);
+      await syncUnseen(scene, 'column-lineage', 'a2');
+      expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
+      expect(edgesOf(scene)).toBe(5);
+      putColumnEdges(scene.place, 'a2.c1', []);
+      scene.world.advance(2 * HOUR);
+      await scene.mirrored.sync();
+      expect(marksLeft(scene)).toEqual([]);
+      expectTrue(scene);
+    })(),
 );
 
-test(
-  'the last edge of a column is removed after the parent’s list, asked after it, shows the column (R18)',
-  inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c2', []);
-    await scene.mirrored.sync();
-    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
-    expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
-    expectTrue(scene);
-  }),
+test.each([
+  ['soon after', 0],
+  ['long after', 2 * HOUR],
+])(
+  'the last edge of a column is removed, %s its change, after the parent’s list, asked after it, shows the column (R18)',
+  (_, age) =>
+    inSyncedWorld(async (scene) => {
+      putColumnEdges(scene.place, 'a2.c2', []);
+      scene.world.advance(age);
+      await scene.mirrored.sync();
+      const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
+      expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
+      expectTrue(scene);
+      expect(marksLeft(scene)).toEqual(age === 0 ? ['column_lineage a2.c2'] : []);
+    })(),
 );
 
 test(
@@ -99,6 +111,23 @@ test.each([
     }, furnishLongColumns)(),
 );
 
+test(
+  'marked columns without an answer are looked up in twenty requests, and the marks that these do not reach stay for the next run (R18)',
+  inSyncedWorld(async (scene) => {
+    const { world, mirrored, place } = scene;
+    for (const id of manyIds()) putColumnEdges(place, id, []);
+    world.advance(2 * HOUR);
+    for (const left of [20, 0]) {
+      expect((await mirrored.sync({ allowShrink: true })).status).toBe('done');
+      const asked = mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? []);
+      expect(asked).toHaveLength(left === 20 ? 40 : 20);
+      expect(edgesOf(scene)).toBe(left);
+      expect(marksLeft(scene)).toHaveLength(left);
+    }
+    expectTrue(scene);
+  }, furnishLongColumns),
+);
+
 function furnishLongColumns(place: Place): void {
   for (const id of ['a1', 'a2']) putAsset(place, id);
   putColumn(place, 'up', 'a1');
@@ -126,6 +155,7 @@ test(
   'an asset that its own list did not show keeps its mark, and so does one whose list lags behind (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
+    scene.world.advance(2 * HOUR);
     await syncUnseen(scene, 'assets/tables', 'a9');
     expect(marksLeft(scene)).toEqual(['table_assets a9']);
     expect(rowOf(scene, 'assets', 'a9')).toMatchObject({ schema_name: null });
@@ -146,8 +176,10 @@ test(
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(marksLeft(scene)).toEqual(['table_assets a2']);
     calm(scene);
+    scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
     expectTrue(scene);
+    expect(marksLeft(scene)).toEqual([]);
   }),
 );
 
@@ -164,6 +196,7 @@ test(
     expect(marksLeft(scene)).toEqual(['table_assets a2']);
     calm(scene);
     world.dates = 'always';
+    world.advance(2 * HOUR);
     await mirrored.sync();
     expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
     expectTrue(scene);
@@ -188,11 +221,55 @@ test.each(['shows the version before', 'leaves it out'])(
       expect((await mirrored.sync()).status).toBe('done');
       expect(marksLeft(scene)).toEqual(['table_assets a2']);
       calm(scene);
+      world.advance(2 * HOUR);
       await mirrored.sync();
       expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
       expectTrue(scene);
       expect(marksLeft(scene)).toEqual([]);
     })(),
+);
+
+test(
+  'columns and tests of a live asset that is out of sight when they are asked for stay, and its marks wait until the list of assets shows it (R13)',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    removeAsset(place, 'a2', 'stay');
+    await mirrored.sync();
+    world.advance(DAY);
+    putAsset(place, 'a2');
+    remove(place, 'columns', 'a2.c3', 'lost');
+    const before = { columns: liveIds(scene, 'columns'), tests: liveIds(scene, 'tests') };
+    await syncUnseen(scene, 'columns', 'a2');
+    expect(mirrored.asked('assets').filter(({ query }) => 'ids' in query).length).toBeGreaterThan(0);
+    expect({ columns: liveIds(scene, 'columns'), tests: liveIds(scene, 'tests') }).toEqual(before);
+    expect(marksLeft(scene)).toEqual(expect.arrayContaining(['columns a2', 'tests a2']));
+    world.advance(2 * HOUR);
+    await mirrored.sync();
+    expect(liveIds(scene, 'columns')).not.toContain('a2.c3');
+    expectTrue(scene);
+    expect(marksLeft(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'a column that a live asset no longer shows is absent only after the list of assets, asked later, shows the asset (R13)',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    removeAsset(place, 'a2', 'stay');
+    await mirrored.sync();
+    world.advance(DAY);
+    putAsset(place, 'a2');
+    remove(place, 'columns', 'a2.c3', 'lost');
+    const asked: string[] = [];
+    world.before = ({ path, query }) => {
+      if ('asset_ids' in query || ('ids' in query && path === 'e1/assets'))
+        asked.push(`${path} ${liveIds(scene, 'columns').includes('a2.c3')}`);
+    };
+    const { server_time } = await mirrored.sync({ only: ['assets', 'columns'] });
+    expect(asked).toEqual(['e1/columns true', 'e1/assets true']);
+    expect(rowOf(scene, 'columns', 'a2.c3')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    expect(liveIds(scene, 'columns')).toContain('a2.c1');
+  }),
 );
 
 test(

@@ -32,6 +32,62 @@ test(
 );
 
 test(
+  'T is the earliest of all readings, as of the start of the run, and the summary tells how far they are apart (R1)',
+  inWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    world.dateErrorMs = ({ path }) => (path === 'e1/tests' ? -2 * HOUR * 1000 : 0);
+    const time = timeOfRun(scene);
+    const { server_time, clock_spread_seconds } = await mirrored.sync({ concurrency: 1 });
+    const seconds = (Date.parse(time) - Date.parse(String(server_time))) / 1000;
+    expect(Math.abs(seconds - 2 * HOUR)).toBeLessThanOrEqual(1);
+    expect(Math.abs(Number(clock_spread_seconds) - 2 * HOUR)).toBeLessThanOrEqual(2);
+    for (const stream of ['tests', 'column_lineage'] as const)
+      expect(mirrored.checkpoint(stream).watermark).toBe(server_time);
+  }),
+);
+
+test(
+  'what is due goes by the latest reading: a Date that is too early on one list puts off no scan (R1, R13)',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    world.advance(7 * DAY);
+    world.dateErrorMs = ({ path }) => (path === 'environments' ? -DAY * 1000 : 0);
+    const summary = await mirrored.sync({ concurrency: 1 });
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'full-every' });
+  }),
+);
+
+test(
+  'a watermark does not move backwards when one answer has a Date that is too early (R1)',
+  inSyncedWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    const before = mirrored.checkpoint('columns').watermark;
+    world.dateErrorMs = ({ path }) => (path === 'e1/assets' ? -5 * HOUR * 1000 : 0);
+    expect((await mirrored.sync({ concurrency: 1 })).server_time).not.toBeNull();
+    expect(String(mirrored.checkpoint('columns').watermark) >= String(before)).toBe(true);
+  }),
+);
+
+test(
+  'without a Date histories are read without start_time_from and are not reported as complete (R1)',
+  inWorld(async (scene) => {
+    const { mirrored, world } = scene;
+    world.dates = 'never';
+    const summary = await mirrored.sync({ history: true });
+    expect(summary.status).toBe('problems');
+    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'failed' });
+    expect(streamOf(summary, 'test_executions').error).toMatch(/^No answer had a Date/);
+    const asked = mirrored.asked('executions').map(({ query }) => query);
+    expect(asked.length).toBeGreaterThan(0);
+    for (const query of asked) expect(query).not.toHaveProperty('start_time_from');
+    world.dates = 'always';
+    expect((await mirrored.sync({ history: true })).status).toBe('done');
+    expect(mirrored.asked('executions').every(({ query }) => 'start_time_from' in query)).toBe(true);
+    expect(mirrored.asked('executions').length).toBeGreaterThan(0);
+  }),
+);
+
+test(
   'a run without a Date scans, moves no watermark, and keeps the times of the last scan (R1)',
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');

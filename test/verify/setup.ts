@@ -69,7 +69,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
     const wished = { ...OPTIONS, streams, ...options };
     const verification = await verify(ports, wished);
     const repaired = repairs ? await repairFile(pathOf(mirrored), { source, clock }, { wished, verification }) : null;
-    return reportOf(verification, { server_time: source.serverTime(), requests: source.requests() }, repaired);
+    return reportOf(verification, { server_time: source.times().serverTime, requests: source.requests() }, repaired);
   } finally {
     await source.close();
     file.connection.close();

@@ -1,6 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
-import type { BacklogQuery, Commit, CommitResult, Destination } from '../../core/destination.ts';
+import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/destination.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
@@ -45,7 +45,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
       );
   return {
     load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
-    facts: asking((scope, stream: Stream, since: Instant | null) => facts(scope, stream, { since, run })),
+    facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),
     // It notes what is missing, so it must be the writer's (R26).

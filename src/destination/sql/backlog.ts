@@ -5,10 +5,11 @@ import {
   exempt,
   firstKey,
   HAS_KEY,
+  IS_UNSETTLED,
+  isHeldBack,
   isOf,
   isOwed,
   isSeen,
-  isUnfilled,
   live,
   markedRows,
   rejectedRows,
@@ -16,7 +17,7 @@ import {
   tableOf,
 } from './conditions.ts';
 import { countRows } from './lookups.ts';
-import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
+import { findMissing, isMissing, loadSeenKeys, TIES } from './seen-keys.ts';
 import { column, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 
@@ -24,12 +25,20 @@ import { nameOf, quote } from './tables.ts';
 const BACKLOG_IDS = 1000;
 
 /** Select statements with the column `id`, which end in a condition. */
-const BACKLOG = { candidates, owned: movedParents, marked: markedBefore, unshown, rejected: rejectedBefore } as const;
+const BACKLOG = {
+  candidates,
+  ties,
+  owned: movedParents,
+  marked: markedBefore,
+  unshown,
+  rejected: rejectedBefore,
+} as const;
 
 /** The next ids in order, after the last one asked for. */
 export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
-  if (query.about === 'candidates' || isOfAll(stream, query)) yield* findMissing(mirrorScope, stream);
-  else if (query.about === 'unshown') yield* loadSeenKeys(mirrorScope, stream);
+  if ((query.about === 'candidates' && query.mode !== 'feed') || isOfAll(stream, query))
+    yield* findMissing(mirrorScope, stream);
+  else if (query.about === 'unshown' || query.about === 'ties') yield* loadSeenKeys(mirrorScope, stream);
   const { sql, values } = BACKLOG[query.about](stream, query);
   const ids = yield* column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
     ...values,
@@ -51,13 +60,29 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
-/** Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no lookup (R14). */
-function candidates(stream: Stream): SqlCondition {
+/**
+ * Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no lookup (R14).
+ * Without a scan, the rows whose removal is held back.
+ */
+function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
+  if (mode === 'feed')
+    return {
+      sql: `select id from (select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
+        and ${isHeldBack(stream)}) owed where true`,
+    };
   const key = stream.key[0];
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
       and ${isMissing(stream)}${ofSnapshot}) owed where true`,
+  };
+}
+
+/** Rows that a feed showed with the same instant as their tombstone (R10). */
+function ties(stream: Stream): SqlCondition {
+  return {
+    sql: `select id from (select s.key_1 id from seen_keys s where ${isOf(stream, 's')} and s.read_number = ${TIES}) owed
+      where true`,
   };
 }
 
@@ -71,36 +96,35 @@ function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): 
 }
 
 /**
- * Marked rows that the reads have not shown (R18): in a typed list, rows that had its fields before; in lineage, columns that would lose
- * their last edge.
+ * Marked rows that the reads have not shown, unless nothing hangs on them yet and they are read once more anyway; after a scan of edges
+ * also the columns that would lose their last edge (R18).
  */
 function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
-  const { lastMark, run } = query;
-  const values = { lastMark, run };
-  const marked = `${markedRows(stream)} and m.number <= @lastMark`;
-  if (stream.staged === undefined)
-    return { sql: `select id from (select m.id ${marked} and not ${isUnfilled(stream)}) owed where true`, values };
-  const first = firstKey(stream);
-  const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${first} = c.id`;
-  const columns = isOfAll(stream, query)
-    ? `select c.id from ${nameOf(stream.parentTable?.table)} c where c.env_id = @env and c.deleted_at is null
-        and c.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')})`
-    : `select c.id from (select m.id ${marked}) c where true`;
-  return {
-    sql: `select id from (${columns} and exists (${held}) and not ${isSeen(stream, 'c.id')}) owed where true`,
-    values,
-  };
+  if (stream.parent !== undefined) return movedParents(stream, query);
+  const { lastMark, run, settledBefore } = query;
+  const isStaged = stream.staged !== undefined;
+  const unseen = isStaged ? `not ${isSeen(stream, 't.id')}` : 'true';
+  const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${firstKey(stream)} = m.id`;
+  const counts = isStaged ? `(not ${IS_UNSETTLED} or exists (${held}))` : `not ${IS_UNSETTLED}`;
+  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and ${counts} and ${unseen}`;
+  const losing = `select t.id from ${nameOf(stream.parentTable?.table)} t where t.env_id = @env and t.deleted_at is null
+    and t.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')}) and ${unseen}`;
+  const ids = isOfAll(stream, query) ? `${marked} union ${losing}` : marked;
+  return { sql: `select id from (${ids}) owed where true`, values: { lastMark, run, settledBefore } };
 }
 
-/** Marked parents that are live, or that have a live row: any other has nothing to ask for. */
-function movedParents(stream: Stream, { lastMark, run }: BacklogQuery): SqlCondition {
+/**
+ * Marked parents that are live, or that have a live row: any other has nothing to ask for. After their rows were asked for, those still
+ * marked that are live and have a live row (R13).
+ */
+function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): SqlCondition {
   const { parent } = stream;
   if (parent === undefined) throw new Error(`${stream.name} has no parent`);
   const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = @env and o.id = m.id and o.deleted_at is null`;
   const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${live(stream)}`;
   return {
     sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
-      and (exists (${lives}) or exists (${owns}))`,
+      and (exists (${lives}) ${about === 'owned' ? 'or' : 'and'} exists (${owns}))`,
     values: { lastMark, run },
   };
 }

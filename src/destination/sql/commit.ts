@@ -18,12 +18,12 @@ import type {
 } from '../../core/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
-import { finishRound, release, weighRemovals } from './finish-round.ts';
+import { finishRound, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
-import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember } from './seen-keys.ts';
+import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember, TIES } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
-import { quote } from './tables.ts';
+import { type CommitScope, column, type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
+import { nameOf, quote } from './tables.ts';
 import {
   type ChangedRows,
   leaveMarksOf,
@@ -66,8 +66,9 @@ function* apply(commitScope: CommitScope, stream: Stream, commit: Commit): SqlSt
       if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
       yield* forget(commitScope, stream, commit.forget);
       return yield* applied(commitScope, stream, commit, []);
-    case 'release':
-      return yield* applied(commitScope, stream, commit, [yield* release(commitScope, stream)]);
+    case 'mark-held':
+      yield* markHeld(commitScope, stream);
+      return yield* applied(commitScope, stream, commit, []);
   }
 }
 
@@ -99,6 +100,7 @@ function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit
   // A row that the table has as shown was archived with the page that brought it there (R17).
   if (commit.archived) changed.push(yield* archive(commitScope, stream, staged ?? commit.archived));
   if (commit.seen) noteSeen(commitScope, stream, commit.seen);
+  if (commit.ties) noteSeen(commitScope, stream, { keys: commit.ties, readNumber: TIES });
   if (returnedKeys.length > 0) yield* clearReturned(commitScope, stream, returnedKeys);
   if (rejected.length > 0) yield* reject(commitScope, stream, rejected);
   changed.push(...(yield* applyReadEnd(commitScope, stream, commit)));
@@ -121,9 +123,9 @@ function* applyStaged(
 
 /** What the end of a read does. What this page has changed and shown counts for it. */
 function* applyReadEnd(commitScope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
-  const changed = commit.sweptParents ? [yield* sweepParents(commitScope, stream, commit.sweptParents)] : [];
+  const changed = commit.sweptRows ? [yield* sweepRows(commitScope, stream, commit.sweptRows)] : [];
   if (commit.notShown) yield* dropRejected(commitScope, stream, commit.notShown);
-  if (commit.clearedMarks) yield* clearMarks(commitScope, stream, commit.clearedMarks);
+  if (commit.clearedMarks) yield* clearMarks(commitScope, stream, commit.clearedMarks, commit.sweptRows);
   if (commit.leftMarks) yield* leaveMarks(commitScope, stream, commit.leftMarks);
   if (commit.historyRead) yield* noteHistoryRead(commitScope, commit.historyRead);
   if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
@@ -218,10 +220,20 @@ function* clearMarks(
   commitScope: CommitScope,
   stream: Stream,
   { ids, lastMark }: CommitPart<'clearedMarks'>,
+  swept?: CommitPart<'sweptRows'>,
 ): SqlStatements<void> {
+  const values = { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER };
+  // The marks of live parents with rows that were not seen stay until the parent is confirmed (R13).
+  const kept = swept === undefined ? 'false' : `exists (${unseenRows(stream, swept, 'm.id')})`;
   const sql = `delete from marks as m where ${isOf(stream, 'm')}
-    and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark`;
-  yield* send(commitScope, sql, { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER });
+    and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
+  yield* send(commitScope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
+}
+
+/** A select of the live rows that no read since `@sinceRead` has seen, by the id in their field `by`. */
+function unseenRows(stream: Stream, { by }: Pick<CommitPart<'sweptRows'>, 'by'>, id: string): string {
+  return `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(by)} = ${id} and ${live(stream)}
+    and not ${isSeenKey(stream, '@sinceRead')}`;
 }
 
 /** Leaves marks to a later run (R13, R18). */
@@ -235,19 +247,24 @@ function* leaveMarks(
   yield* leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
-/** Deletes, as absent, the rows of each parent that no read since the given one has seen (R13). */
-function* sweepParents(
+/** Deletes, as absent, the rows that no read since the given one has seen: those of each parent, or the ties (R10, R13). */
+function* sweepRows(
   commitScope: CommitScope,
   stream: Stream,
-  { by, ids, sinceRead, at }: CommitPart<'sweptParents'>,
+  { by, ids, sinceRead, at, isConfirmed }: CommitPart<'sweptRows'>,
 ): SqlStatements<ChangedRows> {
   yield* loadSeenKeys(commitScope, stream);
-  const sql = `t.${quote(by)} = @parent and not ${isSeenKey(stream, '@sinceRead')}`;
+  const sql = `t.${quote(by)} = @id and not ${isSeenKey(stream, '@sinceRead')}${isConfirmed ? '' : hasNoLiveParent(stream)}`;
   const removal = { sql, at: at ?? commitScope.mirroredAt, few: true } as const;
   let deleted = 0;
-  for (const parent of ids)
-    deleted += (yield* remove(commitScope, stream, { ...removal, values: { parent, sinceRead } })).deleted;
+  for (const id of ids)
+    deleted += (yield* remove(commitScope, stream, { ...removal, values: { id, sinceRead } })).deleted;
   return { written: 0, deleted };
+}
+
+function hasNoLiveParent({ parent }: Stream): string {
+  return ` and not exists (select 1 from ${nameOf(parent?.table)} p
+    where p.env_id = @env and p.id = @id and p.deleted_at is null)`;
 }
 
 /** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
@@ -281,6 +298,16 @@ function* dropUnmet(commitScope: CommitScope, testId: string, since: number): Sq
     where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
       select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
   yield* send(commitScope, sql, { testId, since });
+}
+
+/** Marks the rows whose removal is held back, so that a new read of them decides (R14). */
+function* markHeld(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+  const sql = `select distinct h.key_1 from held_removals h where ${isOf(stream, 'h')} order by 1`;
+  const ids = yield* column(commitScope, sql);
+  yield* writeMarks(
+    commitScope,
+    ids.map((id) => ({ stream: stream.name, id: String(id) })),
+  );
 }
 
 /** Forgets what one read, or the whole round, saw and staged (R7). */

@@ -69,6 +69,12 @@ export function isOwed(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
+/**
+ * The condition that row `t` is younger than the overlap, so that what hangs on it may be committed later (R18). Without a server
+ * time, every row with a time may be.
+ */
+export const IS_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
+
 /** The condition that row `t` lacks a field that the typed list requires (R22). */
 export function isUnfilled({ writes = [], fields }: Stream): string {
   const required = writes.filter((name) => fields[name]?.required);

@@ -2,6 +2,7 @@ import type { RemovalCount, RoundEnd } from '../../core/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
   exempt,
+  IS_UNSETTLED,
   isHeldBack,
   isOf,
   isOwed,
@@ -14,7 +15,7 @@ import {
   tableOf,
 } from './conditions.ts';
 import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
-import { drop, replace, toDelete } from './staged.ts';
+import { replace, toDelete } from './staged.ts';
 import { type CommitScope, type MirrorScope, type SqlStatements, send, value } from './statements.ts';
 import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStream } from './write-rows.ts';
 
@@ -30,13 +31,13 @@ export function* weighRemovals(
   const gone = removalsOf(stream, roundEnd);
   if (gone === null) return { live: 0, toRemove: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
-  const counts = `not ${exempt(stream)} and not ${isHeldBack(stream)}`;
-  const toRemove = Number(
-    yield* value(mirrorScope, `select count(*) ${rows} and ${gone.sql} and ${counts}`, gone.values),
-  );
+  const held = isHeldBack(stream);
+  const unexplained = `${rows} and ${gone.sql} and not ${exempt(stream)} and not ${held}`;
+  const toRemove = Number(yield* value(mirrorScope, `select count(*) ${unexplained}`, gone.values));
   if (toRemove === 0) return { live: 0, toRemove };
-  const enough = `select count(*) from (select 1 ${rows} and ${counts} limit @most) enough`;
-  return { live: Number(yield* value(mirrorScope, enough, { most: 2 * toRemove })), toRemove };
+  const enough = `select count(*) from (
+    select 1 ${rows} and not ${held} and not (${gone.sql} and ${exempt(stream)}) limit @most) enough`;
+  return { live: Number(yield* value(mirrorScope, enough, { ...gone.values, most: 2 * toRemove })), toRemove };
 }
 
 function* loadFor(
@@ -66,13 +67,15 @@ export function* finishRound(
   yield* loadFor(commitScope, stream, ended);
   const { sweep: swept, replace: scope, through, hold, isWhole } = ended;
   const of = { lastMark: ended.lastMark, run: ended.run };
+  const bounds = { ...of, settledBefore: ended.settledBefore, marksThrough: ended.marksThrough };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
-  if (through !== null && stream.parentTable !== undefined)
-    yield* leaveUnasked(commitScope, stream, { ...of, through });
+  if (ended.marksThrough !== null && stream.parentTable !== undefined)
+    yield* leaveUnasked(commitScope, stream, bounds, isWhole && through !== null);
+  if (ended.isReleased) changedRows = yield* release(commitScope, stream, ended);
   if (swept !== null) changedRows = yield* sweep(commitScope, stream, { ...swept, through, hold });
   else if (scope !== null)
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
-  if (stream.subtype !== undefined) yield* leaveUnfilled(commitScope, stream, { ...of, isWhole });
+  if (stream.parentTable !== undefined) yield* leaveOpen(commitScope, stream, bounds, isWhole);
   const owed = `marks as m where ${isOf(stream, 'm')} and ${isOwed('m')}`;
   yield* send(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
   const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
@@ -81,31 +84,43 @@ export function* finishRound(
   return changedRows;
 }
 
-/**
- * Keeps a mark for each live row that lacks the fields of its kind: the typed list may lag behind (R22). A scan has no marks, so it
- * makes them.
- */
-function* leaveUnfilled(
-  commitScope: CommitScope,
-  stream: Stream,
-  { isWhole, ...of }: { isWhole: boolean; lastMark: number; run: number },
-): SqlStatements<void> {
-  const unfilled = isWhole
-    ? `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`
-    : `select m.id ${markedRows(stream)} and ${isUnfilled(stream)}`;
-  yield* leaveMarksOf(commitScope, stream, { sql: unfilled, values: of });
-}
+/** What decides which marks a round leaves to a later run. */
+type MarkBounds = Pick<RoundEnd, 'lastMark' | 'run' | 'settledBefore' | 'marksThrough'>;
 
-/** Leaves to a later run the marks of rows after `through`: the parent list was not asked for them, and no read has shown them (R18). */
+/**
+ * Leaves the marks of rows that no read has shown and that the parent's list was not asked for (R18). A scan of edges that was
+ * contradicted makes them for the columns that would lose their last edge.
+ */
 function* leaveUnasked(
   commitScope: CommitScope,
   stream: Stream,
-  values: { lastMark: number; run: number; through: string },
+  values: MarkBounds,
+  isContradicted: boolean,
 ): SqlStatements<void> {
-  const shown = stream.staged === undefined ? 'false' : isSeen(stream, 'm.id');
-  const sql = `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
-    and m.id > @through and not ${shown}`;
+  const isStaged = stream.staged !== undefined;
+  const shown = isStaged ? isSeen(stream, 'm.id') : 'false';
+  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
+  const losing = `select m.key_1 from missing_keys m where ${isOf(stream, 'm')} and m.key_1 > @marksThrough
+    and not ${isSeen(stream, 'm.key_1')}`;
+  const sql = isStaged && isContradicted ? `${marked} union ${losing}` : marked;
   yield* leaveMarksOf(commitScope, stream, { sql, values });
+}
+
+/**
+ * Leaves the marks of rows to be read once more: those younger than the overlap (R18), and those that lack the fields of their kind,
+ * because the typed list may lag behind (R22). For these a read of the whole list makes marks.
+ */
+function* leaveOpen(
+  commitScope: CommitScope,
+  stream: Stream,
+  { marksThrough: _, ...values }: MarkBounds,
+  isWhole: boolean,
+): SqlStatements<void> {
+  const isTyped = stream.subtype !== undefined;
+  const isOpen = isTyped ? `(${IS_UNSETTLED} or ${isUnfilled(stream)})` : IS_UNSETTLED;
+  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and ${isOpen}`;
+  const whole = `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`;
+  yield* leaveMarksOf(commitScope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }
 
 /** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
@@ -134,15 +149,23 @@ function sweptRows(stream: Stream): string {
   return `${isMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
 }
 
-/** Applies the removals that were held back, without a new read (R14). */
-export function* release(commitScope: CommitScope, stream: Stream): SqlStatements<ChangedRows> {
-  const held = `held_removals as h where ${isOf(stream, 'h')}`;
-  const at = yield* value(commitScope, `select max(h.absent_at) from ${held}`);
-  const sql = isHeldBack(stream);
+/**
+ * Applies the removals that were held back: without a scan, those up to the last row that was confirmed (R14). A read of the whole
+ * stream decides itself which rows go.
+ */
+function* release(
+  commitScope: CommitScope,
+  stream: Stream,
+  { sweep: swept, isWhole, through }: RoundEnd,
+): SqlStatements<ChangedRows> {
+  const held = `held_removals as h where ${isOf(stream, 'h')} and (cast(@through as text) is null or h.key_1 <= @through)`;
+  const at =
+    isWhole || swept !== null ? null : yield* value(commitScope, `select max(h.absent_at) from ${held}`, { through });
+  const sql = `${isHeldBack(stream)} and (cast(@through as text) is null or t.id <= @through)`;
   const released =
-    stream.method === 'feed'
-      ? yield* remove(commitScope, stream, { sql, at: String(at) })
-      : { written: 0, deleted: yield* drop(commitScope, stream, { sql }) };
-  yield* send(commitScope, `delete from ${held}`);
+    at === null || at === undefined || stream.method !== 'feed'
+      ? { written: 0, deleted: 0 }
+      : yield* remove(commitScope, stream, { sql, values: { through }, at: String(at) });
+  yield* send(commitScope, `delete from ${held}`, { through });
   return released;
 }

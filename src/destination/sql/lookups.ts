@@ -1,11 +1,21 @@
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { DueTest, RoundFacts, StandingCounts } from '../../core/destination.ts';
+import type { DueTest, FactsQuery, RoundFacts, StandingCounts } from '../../core/destination.ts';
 import type { ExistingRow } from '../../core/difference.ts';
-import type { Instant } from '../../core/instant.ts';
 import type { RowKeys } from '../../core/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
-import { firstKey, HAS_KEY, holds, isThere, live, markedRows, rejectedRows, tableOf } from './conditions.ts';
+import {
+  firstKey,
+  HAS_KEY,
+  holds,
+  IS_UNSETTLED,
+  isOf,
+  isThere,
+  live,
+  markedRows,
+  rejectedRows,
+  tableOf,
+} from './conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 
@@ -57,17 +67,17 @@ function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupK
 export function* facts(
   mirrorScope: MirrorScope,
   stream: Stream,
-  about: { since: Instant | null; run: number },
+  about: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts> {
   const sql = `select ${isThere(liveRows(stream))} has_rows,
     ${isThere(`${rejectedRows(stream)} and ${HAS_KEY}`)} has_rejected,
-    ${isThere(`${rejectedRows(stream)} and not ${HAS_KEY}`)} has_keyless, (${LAST_MARK}) last_mark`;
+    ${isThere(`from held_removals h where ${isOf(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark`;
   const [found] = yield* rows(mirrorScope, sql);
   return {
     hasRows: found?.['has_rows'] === 1,
     marks: yield* countMarks(mirrorScope, stream, about),
     hasRejected: found?.['has_rejected'] === 1,
-    hasKeyless: found?.['has_keyless'] === 1,
+    hasHeld: found?.['has_held'] === 1,
     lastMark: Number(found?.['last_mark'] ?? 0),
     checkpoints: yield* loadCheckpoints(mirrorScope.envId),
   };
@@ -97,15 +107,21 @@ const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env
 export function* countMarks(
   mirrorScope: MirrorScope,
   stream: Stream,
-  { since, run }: { since: Instant | null; run: number },
+  { since, settledBefore, run }: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts['marks']> {
-  if (stream.parentTable === undefined) return { inside: 0, outside: 0 };
+  if (stream.parentTable === undefined) return { inside: 0, outside: 0, isDue: false };
   const isInside = since === null ? 'true' : 't.synced_at >= @since';
   const sum = (whenInside: 0 | 1): string =>
     `coalesce(sum(case when ${isInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
-  const sql = `select ${sum(1)} inside, ${sum(0)} outside ${markedRows(stream)}`;
-  const [marks] = yield* rows(mirrorScope, sql, { since, run });
-  return { inside: Number(marks?.['inside']), outside: Number(marks?.['outside']) };
+  const isDue = `m.left_by_run is null or not ${IS_UNSETTLED}`;
+  const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${isDue} then 1 else 0 end), 0) is_due
+    ${markedRows(stream)}`;
+  const [marks] = yield* rows(mirrorScope, sql, { since, settledBefore, run });
+  return {
+    inside: Number(marks?.['inside']),
+    outside: Number(marks?.['outside']),
+    isDue: Number(marks?.['is_due']) === 1,
+  };
 }
 
 /** How many removals are held back, and how many rows are rejected (R14, R20). */

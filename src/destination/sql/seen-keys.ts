@@ -14,6 +14,9 @@ import {
 } from './statements.ts';
 import { list, nameOf, quote } from './tables.ts';
 
+/** The number under which ties are noted: no read has it, so no restart of a read forgets them (R7, R10). */
+export const TIES = -1;
+
 /** Notes keys that a read has shown (R12). */
 export function noteSeen(commitScope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
   if (keys.length === 0) return;

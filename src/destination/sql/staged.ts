@@ -142,11 +142,7 @@ export function* replace(
 }
 
 /** Removes the rows that meet a condition. */
-export function* drop(
-  commitScope: CommitScope,
-  stream: Stream,
-  { sql, values = {} }: SqlCondition,
-): SqlStatements<number> {
+function* drop(commitScope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
   const rows = `${tableOf(stream)} as t where t.env_id = @env and ${sql}`;
   yield* touchParents(commitScope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
   return yield* run(commitScope, `delete from ${rows}`, values);

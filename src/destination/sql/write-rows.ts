@@ -71,8 +71,8 @@ export function* writeChanges(
     changes.map((change) => change.row),
   );
   const gone = changes.filter((change) => change.kind === 'deleted').map((change) => change.row['id']);
-  if (gone.length > 0) yield* cascadeDelete(commitScope, stream, gone);
   if (gone.length > 0) yield* cascadeMark(commitScope, stream, gone);
+  if (gone.length > 0) yield* cascadeDelete(commitScope, stream, gone);
   const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
   if (moved.length > 0)
     yield* noteScoresOf(
@@ -84,25 +84,36 @@ export function* writeChanges(
 
 function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {
   if (cascade === undefined) return;
-  const among = `${quote(cascade.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
-  const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
-  yield* send(commitScope, sql, { ids: JSON.stringify(ids) });
+  for (const by of cascade.by) {
+    const among = `${quote(by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
+    const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
+    yield* send(commitScope, sql, { ids: JSON.stringify(ids) });
+  }
 }
 
-/** Marks rows that the deletion may have ended, to be read again: the service does not report it (R18). */
+/** Marks the rows at the other end of what is deleted along, to be read again: the service may keep it (R18). */
 function* cascadeMark(
   commitScope: CommitScope,
-  { cascadeMarks }: Stream,
+  { table, cascadeMarks }: Stream,
   ids: readonly unknown[],
 ): SqlStatements<void> {
   if (cascadeMarks === undefined || !commitScope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
     where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
   const doubted = yield* column(commitScope, sql, { ids: JSON.stringify(ids) });
+  yield* touch(commitScope, table, doubted);
   yield* writeMarks(
     commitScope,
     doubted.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
   );
+}
+
+/** Moves the time of rows that lose what hangs on them (R21). */
+function* touch(commitScope: CommitScope, table: TableOrName, ids: readonly unknown[]): SqlStatements<void> {
+  if (ids.length === 0) return;
+  const sql = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
+    and id in (select value from ${commitScope.dialect.texts('@ids')})`;
+  yield* send(commitScope, sql, { ids: JSON.stringify(ids), mirroredAt: commitScope.mirroredAt });
 }
 
 /** Writes marks; each gets the next number, in the order given. */

@@ -25,7 +25,7 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
   const moving = clockOfOneWriter(clock);
   return {
     load: asking((stream) => loadCheckpoint(envId, stream)),
-    facts: asking((stream, since) => facts(scope, stream, { since, run })),
+    facts: asking((stream, query) => facts(scope, stream, { ...query, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),

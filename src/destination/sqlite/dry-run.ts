@@ -19,7 +19,7 @@ import {
 } from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { Checkpoint } from '../../core/checkpoint.ts';
-import type { Commit, Destination } from '../../core/destination.ts';
+import type { Backlog, Commit, Destination } from '../../core/destination.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { SourceExpectations } from '../../core/source-expectations.ts';
 import type { StateStore } from '../../core/state-store.ts';
@@ -140,6 +140,7 @@ type DryRunOptions = Parameters<typeof createDestination>[1];
  */
 function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destination {
   const real = createDestination(mirror, dryRunOptions);
+  const released = new Set<StreamName>();
   return {
     ...real,
     backlog: async (stream, query) => {
@@ -147,6 +148,8 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
         return { ids: heldIds(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
       if (query.about === 'unshown' && query.mode === 'scan' && stream.staged !== undefined)
         return { ids: heldParents(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
+      if (query.about === 'unshown' && stream.staged !== undefined)
+        return edgeless(mirror, dryRunOptions.envId, stream, await real.backlog(stream, query));
       // The source is expected to show every row, and rows that the feed has shown are not asked for again (R18, R22).
       const isShown =
         query.about === 'candidates' ||
@@ -154,9 +157,14 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
         (query.about === 'marked' && query.before === null);
       return isShown ? { ids: [], weighed: null } : real.backlog(stream, query);
     },
-    commit: async (stream, commit, marking) => {
-      if (commit.kind === 'release') for (const name of releasedFrom(stream)) shadowWhole(mirror, name);
+    async commit(stream, commit, marking) {
+      if (commit.kind === 'round-end' && commit.roundEnd.isReleased) released.add(stream.name);
       return real.commit(stream, withoutRemovals(commit), marking);
+    },
+    // The rows stay in the mirror, but would not be held back any more (R14).
+    async standing(stream) {
+      const counts = await real.standing(stream);
+      return released.has(stream.name) ? { ...counts, heldRemovals: 0 } : counts;
     },
     // It costs no request.
     renewDay: async () => null,
@@ -165,10 +173,21 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
 
 function withoutRemovals(commit: Commit): Commit {
   if (commit.kind === 'round-end')
-    return { ...commit, roundEnd: { ...commit.roundEnd, sweep: null, replace: null, isWhole: false } };
+    return {
+      ...commit,
+      roundEnd: { ...commit.roundEnd, sweep: null, replace: null, isReleased: false, isWhole: false },
+    };
   if (commit.kind !== 'page') return commit;
-  const { sweptParents: _, ...others } = commit;
+  const { sweptRows: _, ...others } = commit;
   return others;
+}
+
+/** Marked columns without edges, which no read of lineage shows. */
+function edgeless({ connection }: MirrorFile, envId: string, stream: Stream, { ids }: Backlog): Backlog {
+  const held = connection
+    .prepare(`select 1 from ${tableOf(stream)} where env_id = ? and ${firstKey(stream)} = ? limit 1`)
+    .pluck();
+  return { ids: ids.filter((id) => held.get(envId, id) === undefined), weighed: null };
 }
 
 function heldIds(
@@ -191,15 +210,4 @@ function heldParents(
     and exists (select 1 from ${tableOf(stream)} t where t.env_id = h.env_id and t.${firstKey(stream)} = h.key_1)
     order by h.key_1 limit 1000`;
   return connection.prepare(sql).pluck().all(envId, tableSqlOf(stream.parentTable?.table).name, after) as string[];
-}
-
-/** The tables that are written when held-back removals are applied. */
-function releasedFrom({ table, parentTable, cascade, childTables = [] }: Stream): string[] {
-  const tables = [table, parentTable?.table, cascade?.table, ...childTables.map((part) => part.table)];
-  return tables.filter((each) => each !== undefined).map((each) => tableSqlOf(each).name);
-}
-
-function shadowWhole(mirror: MirrorFile, name: string): void {
-  const hidden = mirror.connection.prepare('select 1 from temp.sqlite_schema where name = ?').get(name);
-  if (hidden === undefined && mirror.path !== ':memory:') shadow(mirror, name, '');
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode.ts';
 import type { Destination, RoundEndCommit } from '../../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../../src/core/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
@@ -45,7 +46,16 @@ function show(from: number, count: number) {
 }
 
 const ROUND: RoundEndCommit['roundEnd'] = {
-  ...{ sweep: null, replace: null, through: null, rememberFrom: null, isHeld: () => false },
+  ...{
+    sweep: null,
+    replace: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    isHeld: () => false,
+  },
   ...{ lastMark: 0, run: 1, isWhole: false },
 };
 const endRound = () => on.commit(stream, { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: ROUND }, new Set());

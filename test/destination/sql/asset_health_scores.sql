@@ -78,6 +78,8 @@ insert into "asset_health_score_history" ("env_id", "asset_id", "dimension", "sc
   where ("asset_health_score_history"."score" is distinct from excluded."score" or "asset_health_score_history"."test_count" is distinct from excluded."test_count" or ("asset_health_score_history"."extra" is distinct from excluded."extra"
             and not same_json("asset_health_score_history"."extra", excluded."extra")));
 
+insert into "stale_health_days" ("env_id", "day") values (?, ?) on conflict do nothing;
+
 
 -- keys that a read has shown
 
@@ -636,16 +638,97 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'asset_health_scores';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'asset_health_scores' order by 1;
 
-delete from "asset_health_scores" as t
-  where t.env_id = @env
-    and exists (select 1
-      from held_removals h
-      where h.env_id = @env
-        and h.stream = 'asset_health_scores'
-        and h.key_1 = t."asset_id");
+select last_mark from mirror_environments where env_id = @env;
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'asset_health_scores';
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_health_scores') last,
+    (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'asset_health_scores') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'asset_health_scores'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through
+  values (@env, 'asset_health_scores', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_health_scores'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_health_scores'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_health_scores'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from "asset_health_scores_staged" as x where x.env_id = @env;
+
+delete from "asset_health_score_dimensions_staged" as x where x.env_id = @env;
+
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_health_scores';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_health_scores';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_health_scores';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_health_scores';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

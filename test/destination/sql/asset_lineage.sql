@@ -216,28 +216,46 @@ select count(*)
         and h.key_2 = t."downstream_asset_id");
 
 select count(*)
-  from (select 1
+  from (
+      select 1
       from "asset_lineage" t
       where t.env_id = @env
         and true
-        and not (exists (select 1
-              from "assets" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."upstream_asset_id"
-                and (t_parent.deletion = 'tombstone')) or exists (select 1
-              from "assets" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."downstream_asset_id"
-                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
-              from seen_keys s
-              where s.env_id = @env
-                and s.stream = 'asset_lineage'))
         and not exists (select 1
           from held_removals h
           where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
+        and not ((t."upstream_asset_id", t."downstream_asset_id") in (select m.key_1, m.key_2
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'asset_lineage')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'asset_lineage'
+                and s.key_1 = t."upstream_asset_id"
+                and s.key_2 = t."downstream_asset_id")
+            and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'asset_lineage'
+                and w.id = t."upstream_asset_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "assets" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."upstream_asset_id"
+                    and (t_parent.deletion = 'tombstone')) or exists (select 1
+                  from "assets" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."downstream_asset_id"
+                    and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'asset_lineage')))
       limit @most) enough;
 
 delete from "asset_lineage" as t
@@ -444,28 +462,46 @@ select count(*)
         and h.key_2 = t."downstream_asset_id");
 
 select count(*)
-  from (select 1
+  from (
+      select 1
       from "asset_lineage" t
       where t.env_id = @env
         and true
-        and not (exists (select 1
-              from "assets" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."upstream_asset_id"
-                and (t_parent.deletion = 'tombstone')) or exists (select 1
-              from "assets" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."downstream_asset_id"
-                and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
-              from seen_keys s
-              where s.env_id = @env
-                and s.stream = 'asset_lineage'))
         and not exists (select 1
           from held_removals h
           where h.env_id = @env
             and h.stream = 'asset_lineage'
             and h.key_1 = t."upstream_asset_id"
             and h.key_2 = t."downstream_asset_id")
+        and not ((t."upstream_asset_id", t."downstream_asset_id") in (select m.key_1, m.key_2
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'asset_lineage')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'asset_lineage'
+                and s.key_1 = t."upstream_asset_id"
+                and s.key_2 = t."downstream_asset_id")
+            and (cast(@through as text) is null or t."upstream_asset_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'asset_lineage'
+                and w.id = t."upstream_asset_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "assets" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."upstream_asset_id"
+                    and (t_parent.deletion = 'tombstone')) or exists (select 1
+                  from "assets" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."downstream_asset_id"
+                    and (t_parent.deletion = 'tombstone')) or t."downstream_asset_id" in (select s.key_2
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'asset_lineage')))
       limit @most) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
@@ -630,17 +666,94 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'asset_lineage';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'asset_lineage' order by 1;
 
-delete from "asset_lineage" as t
-  where t.env_id = @env
-    and exists (select 1
-      from held_removals h
-      where h.env_id = @env
-        and h.stream = 'asset_lineage'
-        and h.key_1 = t."upstream_asset_id"
-        and h.key_2 = t."downstream_asset_id");
+select last_mark from mirror_environments where env_id = @env;
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'asset_lineage';
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'asset_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'asset_lineage') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'asset_lineage'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through
+  values (@env, 'asset_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_lineage'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'asset_lineage'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'asset_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from "asset_lineage_staged" as x where x.env_id = @env;
+
+delete from staged_keys as g where g.env_id = @env and g.stream = 'asset_lineage';
+
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'asset_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'asset_lineage';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'asset_lineage';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'asset_lineage';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'asset_lineage';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineage';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

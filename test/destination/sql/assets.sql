@@ -57,6 +57,13 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
+insert into stale_health_days (env_id, day)
+  select distinct h.env_id, substr(h.bucket_at, 1, 10)
+  from asset_health_score_history h
+  where h.env_id = @env
+    and h.asset_id = @assetId
+  on conflict do nothing;
+
 delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
 
 delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
@@ -471,9 +478,49 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'assets';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'assets' order by 1;
+
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'assets') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'assets') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'assets'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through values (@env, 'assets', @last) on conflict (env_id, stream) do update set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'assets'
+    and (cast(@through as text) is null or h.key_1 <= @through);
 
 select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_name", t."schema_name", t."table_name",
     t."materialization", t."bi_platform", t."bi_type", t."url", t."description", t."owners", t."tags", t."parent_id",
@@ -483,6 +530,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
     and t.id > @after
     and t.deleted_at is null
     and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'assets' and h.key_1 = t."id")
+    and (cast(@through as text) is null or t.id <= @through)
   order by t.id
   limit 2000;
 
@@ -500,6 +548,13 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
+insert into stale_health_days (env_id, day)
+  select distinct h.env_id, substr(h.bucket_at, 1, 10)
+  from asset_health_score_history h
+  where h.env_id = @env
+    and h.asset_id = @assetId
+  on conflict do nothing;
+
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
@@ -515,4 +570,30 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'assets';
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'assets'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'assets'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'assets' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'assets';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'assets';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'assets';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

@@ -94,7 +94,8 @@ delete from marks as m
   where m.env_id = @env
     and m.stream = 'bi_assets'
     and m.id in (select value from json_each(@ids))
-    and m.number <= @lastMark;
+    and m.number <= @lastMark
+    and not false;
 
 
 -- marks that wait for a later run, where there are any
@@ -174,21 +175,6 @@ insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
   from (select m.id
       from marks m
-      where m.env_id = @env
-        and m.stream = 'bi_assets'
-        and coalesce(m.left_by_run, 0) < @run
-        and m.number <= @lastMark
-        and m.id > @through
-        and not false) waiting
-  where true
-  on conflict (env_id, stream, id) do update
-  set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
-
-insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'bi_assets', id, @lastMark, @run
-  from (select m.id
-      from marks m
       cross join "assets" t
       where t.env_id = m.env_id
         and t.id = m.id
@@ -197,7 +183,9 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and coalesce(m.left_by_run, 0) < @run
         and t.deleted_at is null
         and t."kind" || '' = 'bi'
-        and (t."bi_platform" is null or t."bi_type" is null)) waiting
+        and m.number <= @lastMark
+        and ((t.synced_at is not null and coalesce(t.synced_at > @settledBefore,
+            true)) or (t."bi_platform" is null or t."bi_type" is null))) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
@@ -256,7 +244,20 @@ insert into seen_through
 
 insert into marks (env_id, stream, id, number, left_by_run)
   select @env, 'bi_assets', id, @lastMark, @run
-  from (select t.id
+  from (select m.id
+      from marks m
+      cross join "assets" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'bi_assets'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and t."kind" || '' = 'bi'
+        and m.number <= @lastMark
+        and ((t.synced_at is not null and coalesce(t.synced_at > @settledBefore,
+            true)) or (t."bi_platform" is null or t."bi_type" is null)) union
+      select t.id
       from "assets" t
       where t.env_id = @env
         and t.deleted_at is null

@@ -105,7 +105,8 @@ delete from marks as m
   where m.env_id = @env
     and m.stream = 'column_lineage'
     and m.id in (select value from json_each(@ids))
-    and m.number <= @lastMark;
+    and m.number <= @lastMark
+    and not false;
 
 
 -- marks that wait for a later run, where there are any
@@ -259,36 +260,54 @@ select count(*)
         and h.key_2 = t."upstream_column_id");
 
 select count(*)
-  from (select 1
+  from (
+      select 1
       from "column_lineage" t
       where t.env_id = @env
         and true
-        and not (exists (select 1
-              from "columns" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."downstream_column_id"
-                and (t_parent.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_parent_parent
-                      where t_parent_parent.env_id = @env
-                        and t_parent_parent.id = t_parent."asset_id"
-                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."upstream_column_id"
-                and (t_parent.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_parent_parent
-                      where t_parent_parent.env_id = @env
-                        and t_parent_parent.id = t_parent."asset_id"
-                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
-              from seen_keys s
-              where s.env_id = @env
-                and s.stream = 'column_lineage'))
         and not exists (select 1
           from held_removals h
           where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id")
+        and not ((t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'column_lineage')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage'
+                and s.key_1 = t."downstream_column_id"
+                and s.key_2 = t."upstream_column_id")
+            and (cast(@through as text) is null or t."downstream_column_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'column_lineage'
+                and w.id = t."downstream_column_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')))
       limit @most) enough;
 
 update "columns"
@@ -451,6 +470,24 @@ delete from held_removals as h
 delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
 
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      cross join "columns" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and m.number <= @lastMark
+        and (t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))) waiting
+  where true
+  on conflict (env_id, stream, id) do update
+  set left_by_run = excluded.left_by_run
+  where marks.number <= @lastMark;
 
 delete from marks as m
   where m.env_id = @env
@@ -578,36 +615,54 @@ select count(*)
         and h.key_2 = t."upstream_column_id");
 
 select count(*)
-  from (select 1
+  from (
+      select 1
       from "column_lineage" t
       where t.env_id = @env
         and true
-        and not (exists (select 1
-              from "columns" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."downstream_column_id"
-                and (t_parent.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_parent_parent
-                      where t_parent_parent.env_id = @env
-                        and t_parent_parent.id = t_parent."asset_id"
-                        and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
-              from "columns" t_parent
-              where t_parent.env_id = @env
-                and t_parent.id = t."upstream_column_id"
-                and (t_parent.deletion = 'tombstone' or exists (select 1
-                      from "assets" t_parent_parent
-                      where t_parent_parent.env_id = @env
-                        and t_parent_parent.id = t_parent."asset_id"
-                        and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
-              from seen_keys s
-              where s.env_id = @env
-                and s.stream = 'column_lineage'))
         and not exists (select 1
           from held_removals h
           where h.env_id = @env
             and h.stream = 'column_lineage'
             and h.key_1 = t."downstream_column_id"
             and h.key_2 = t."upstream_column_id")
+        and not ((t."downstream_column_id", t."upstream_column_id") in (select m.key_1, m.key_2
+              from missing_keys m
+              where m.env_id = @env
+                and m.stream = 'column_lineage')
+            and not exists (select 1
+              from seen_keys s
+              where s.env_id = @env
+                and s.stream = 'column_lineage'
+                and s.key_1 = t."downstream_column_id"
+                and s.key_2 = t."upstream_column_id")
+            and (cast(@through as text) is null or t."downstream_column_id" <= @through)
+            and not exists (select 1
+              from marks w
+              where w.env_id = @env
+                and w.stream = 'column_lineage'
+                and w.id = t."downstream_column_id"
+                and not coalesce(w.left_by_run, 0) < @run)
+            and (exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."downstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or exists (select 1
+                  from "columns" t_parent
+                  where t_parent.env_id = @env
+                    and t_parent.id = t."upstream_column_id"
+                    and (t_parent.deletion = 'tombstone' or exists (select 1
+                          from "assets" t_parent_parent
+                          where t_parent_parent.env_id = @env
+                            and t_parent_parent.id = t_parent."asset_id"
+                            and (t_parent_parent.deletion = 'tombstone')))) or t."downstream_column_id" in (select s.key_1
+                  from seen_keys s
+                  where s.env_id = @env
+                    and s.stream = 'column_lineage')))
       limit @most) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
@@ -816,6 +871,24 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      cross join "columns" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and m.number <= @lastMark
+        and (t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))) waiting
+  where true
+  on conflict (env_id, stream, id) do update
+  set left_by_run = excluded.left_by_run
+  where marks.number <= @lastMark;
+
 delete from marks as m
   where m.env_id = @env
     and m.stream = 'column_lineage'
@@ -924,25 +997,6 @@ select count(*)
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
-
-insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
-      from marks m
-      where m.env_id = @env
-        and m.stream = 'column_lineage'
-        and coalesce(m.left_by_run, 0) < @run
-        and m.number <= @lastMark
-        and m.id > @through
-        and not exists (select 1
-          from seen_keys s
-          where s.env_id = @env
-            and s.stream = 'column_lineage'
-            and s.key_1 = m.id)) waiting
-  where true
-  on conflict (env_id, stream, id) do update
-  set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -1120,6 +1174,24 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      cross join "columns" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and m.number <= @lastMark
+        and (t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))) waiting
+  where true
+  on conflict (env_id, stream, id) do update
+  set left_by_run = excluded.left_by_run
+  where marks.number <= @lastMark;
+
 delete from marks as m
   where m.env_id = @env
     and m.stream = 'column_lineage'
@@ -1226,25 +1298,6 @@ select count(*)
         and h.stream = 'column_lineage'
         and h.key_1 = t."downstream_column_id"
         and h.key_2 = t."upstream_column_id");
-
-insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
-      from marks m
-      where m.env_id = @env
-        and m.stream = 'column_lineage'
-        and coalesce(m.left_by_run, 0) < @run
-        and m.number <= @lastMark
-        and m.id > @through
-        and not exists (select 1
-          from seen_keys s
-          where s.env_id = @env
-            and s.stream = 'column_lineage'
-            and s.key_1 = m.id)) waiting
-  where true
-  on conflict (env_id, stream, id) do update
-  set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
@@ -1468,6 +1521,24 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      cross join "columns" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and m.number <= @lastMark
+        and (t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))) waiting
+  where true
+  on conflict (env_id, stream, id) do update
+  set left_by_run = excluded.left_by_run
+  where marks.number <= @lastMark;
+
 delete from marks as m
   where m.env_id = @env
     and m.stream = 'column_lineage'
@@ -1505,32 +1576,112 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'column_lineage';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'column_lineage' order by 1;
 
-update "columns"
-  set mirrored_at = @mirroredAt
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
   where env_id = @env
-    and deleted_at is null
-    and mirrored_at <> @mirroredAt
-    and id in (select t."downstream_column_id"
-      from "column_lineage" as t
-      where t.env_id = @env
-        and exists (select 1
-          from held_removals h
-          where h.env_id = @env
-            and h.stream = 'column_lineage'
-            and h.key_1 = t."downstream_column_id"
-            and h.key_2 = t."upstream_column_id"));
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
 
-delete from "column_lineage" as t
-  where t.env_id = @env
-    and exists (select 1
-      from held_removals h
-      where h.env_id = @env
-        and h.stream = 'column_lineage'
-        and h.key_1 = t."downstream_column_id"
-        and h.key_2 = t."upstream_column_id");
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'column_lineage';
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'column_lineage') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'column_lineage') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'column_lineage'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through
+  values (@env, 'column_lineage', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'column_lineage'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+insert into marks (env_id, stream, id, number, left_by_run)
+  select @env, 'column_lineage', id, @lastMark, @run
+  from (select m.id
+      from marks m
+      cross join "columns" t
+      where t.env_id = m.env_id
+        and t.id = m.id
+        and m.env_id = @env
+        and m.stream = 'column_lineage'
+        and coalesce(m.left_by_run, 0) < @run
+        and t.deleted_at is null
+        and m.number <= @lastMark
+        and (t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))) waiting
+  where true
+  on conflict (env_id, stream, id) do update
+  set left_by_run = excluded.left_by_run
+  where marks.number <= @lastMark;
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'column_lineage'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from "column_lineage_staged" as x where x.env_id = @env;
+
+delete from staged_keys as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'column_lineage';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'column_lineage';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'column_lineage';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'column_lineage';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

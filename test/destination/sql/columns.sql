@@ -45,17 +45,21 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
-
 select distinct "downstream_column_id"
   from "column_lineage"
   where env_id = @env
     and "upstream_column_id" in (select value from json_each(@ids));
 
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and id in (select value from json_each(@ids));
+
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -66,6 +70,10 @@ update sync_checkpoints
   where env_id = @env
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
+
+delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
+
+delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
 
 delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
 
@@ -138,7 +146,8 @@ delete from marks as m
   where m.env_id = @env
     and m.stream = 'columns'
     and m.id in (select value from json_each(@ids))
-    and m.number <= @lastMark;
+    and m.number <= @lastMark
+    and not false;
 
 
 -- marks that wait for a later run, where there are any
@@ -190,7 +199,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
   where t.env_id = @env
     and t.id || '' > @after
     and t.deleted_at is null
-    and t."asset_id" = @parent
+    and t."asset_id" = @id
     and not exists (select 1
       from seen_keys s
       where s.env_id = @env
@@ -208,17 +217,21 @@ insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
-
 select distinct "downstream_column_id"
   from "column_lineage"
   where env_id = @env
     and "upstream_column_id" in (select value from json_each(@ids));
 
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and id in (select value from json_each(@ids));
+
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -229,6 +242,10 @@ update sync_checkpoints
   where env_id = @env
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
+
+delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
+
+delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
 
 
 -- what one read saw and gathered is dropped
@@ -602,33 +619,9 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'columns';
-
-select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
-  from "columns" t
-  where t.env_id = @env
-    and t.id > @after
-    and t.deleted_at is null
-    and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id")
-  order by t.id
-  limit 2000;
-
-insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
-    "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-  on conflict ("env_id", "id") do update
-  set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
-      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
-      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
-
-delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
-
-select distinct "downstream_column_id"
-  from "column_lineage"
-  where env_id = @env
-    and "upstream_column_id" in (select value from json_each(@ids));
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'columns' order by 1;
 
 select last_mark from mirror_environments where env_id = @env;
 
@@ -645,4 +638,103 @@ update sync_checkpoints
     and stream in (select value from json_each(@names))
     and finished_cycle is not null;
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'columns';
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'columns') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'columns') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'columns'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through values (@env, 'columns', @last) on conflict (env_id, stream) do update set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'columns'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_at", t."deletion", t."extra"
+  from "columns" t
+  where t.env_id = @env
+    and t.id > @after
+    and t.deleted_at is null
+    and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'columns' and h.key_1 = t."id")
+    and (cast(@through as text) is null or t.id <= @through)
+  order by t.id
+  limit 2000;
+
+insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
+    "mirrored_at", "extra")
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  on conflict ("env_id", "id") do update
+  set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
+      "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
+      "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+select distinct "downstream_column_id"
+  from "column_lineage"
+  where env_id = @env
+    and "upstream_column_id" in (select value from json_each(@ids));
+
+update "columns"
+  set mirrored_at = @mirroredAt
+  where env_id = @env
+    and deleted_at is null
+    and id in (select value from json_each(@ids));
+
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from "column_lineage" where env_id = @env and "downstream_column_id" in (select value from json_each(@ids));
+
+delete from "column_lineage" where env_id = @env and "upstream_column_id" in (select value from json_each(@ids));
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'columns'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'columns'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'columns' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'columns';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'columns';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'columns';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

@@ -583,16 +583,95 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'latest_test_executions';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'latest_test_executions' order by 1;
 
-delete from "latest_test_executions" as t
-  where t.env_id = @env
-    and exists (select 1
-      from held_removals h
-      where h.env_id = @env
-        and h.stream = 'latest_test_executions'
-        and h.key_1 = t."sub_test_unique_id");
+select last_mark from mirror_environments where env_id = @env;
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'latest_test_executions';
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'latest_test_executions') last,
+    (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'latest_test_executions') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'latest_test_executions'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through
+  values (@env, 'latest_test_executions', @last)
+  on conflict (env_id, stream) do update
+  set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'latest_test_executions'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'latest_test_executions'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1
+  from marks as m
+  where m.env_id = @env
+    and m.stream = 'latest_test_executions'
+    and coalesce(m.left_by_run, 0) < @run
+  limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from "latest_test_executions_staged" as x where x.env_id = @env;
+
+delete from staged_keys as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from staged_loaded as g where g.env_id = @env and g.stream = 'latest_test_executions';
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'latest_test_executions';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'latest_test_executions';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'latest_test_executions';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

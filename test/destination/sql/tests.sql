@@ -114,7 +114,8 @@ delete from marks as m
   where m.env_id = @env
     and m.stream = 'tests'
     and m.id in (select value from json_each(@ids))
-    and m.number <= @lastMark;
+    and m.number <= @lastMark
+    and not false;
 
 
 -- marks that wait for a later run, where there are any
@@ -168,7 +169,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
   where t.env_id = @env
     and t.id || '' > @after
     and t.deleted_at is null
-    and t."asset_id" = @parent
+    and t."asset_id" = @id
     and not exists (select 1
       from seen_keys s
       where s.env_id = @env
@@ -569,9 +570,49 @@ select c.*, (select returned_count from mirror_environments where env_id = @env)
     and c.stream = @stream;
 
 
--- removals that were held back are let go
+-- rows whose removal is held back are marked
 
-select max(h.absent_at) from held_removals as h where h.env_id = @env and h.stream = 'tests';
+select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream = 'tests' order by 1;
+
+select last_mark from mirror_environments where env_id = @env;
+
+insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
+  values (?, ?, ?, ?, ?)
+  on conflict ("env_id", "stream", "id") do update
+  set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
+
+update mirror_environments set last_mark = @last where env_id = @env;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+
+-- removals that were held back are applied
+
+select (select max(p.id) from seen_pages p where p.env_id = @env and p.stream = 'tests') last, (select s.page
+      from seen_through s
+      where s.env_id = @env
+        and s.stream = 'tests') through;
+
+insert into seen_keys
+  select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
+  from seen_pages p, json_each(p.keys) k
+  where p.env_id = @env
+    and p.stream = 'tests'
+    and p.id > @through
+  order by 3, 4
+  on conflict do nothing;
+
+insert into seen_through values (@env, 'tests', @last) on conflict (env_id, stream) do update set page = excluded.page;
+
+select max(h.absent_at)
+  from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'tests'
+    and (cast(@through as text) is null or h.key_1 <= @through);
 
 select t."id", t."name", t."test_type", t."definition_type", t."source_type", t."severity", t."disabled", t."asset_id",
     t."column_name", t."config", t."owners", t."tags", t."description", t."path", t."project", t."updated_at",
@@ -581,6 +622,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
     and t.id > @after
     and t.deleted_at is null
     and exists (select 1 from held_removals h where h.env_id = @env and h.stream = 'tests' and h.key_1 = t."id")
+    and (cast(@through as text) is null or t.id <= @through)
   order by t.id
   limit 2000;
 
@@ -597,4 +639,36 @@ insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "so
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
       "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
 
-delete from held_removals as h where h.env_id = @env and h.stream = 'tests';
+delete from held_removals as h
+  where h.env_id = @env
+    and h.stream = 'tests'
+    and (cast(@through as text) is null or h.key_1 <= @through);
+
+delete from marks as m
+  where m.env_id = @env
+    and m.stream = 'tests'
+    and coalesce(m.left_by_run, 0) < @run
+    and m.number <= @lastMark;
+
+select 1 from marks as m where m.env_id = @env and m.stream = 'tests' and coalesce(m.left_by_run, 0) < @run limit 1;
+
+update sync_checkpoints
+  set finished_cycle = null
+  where env_id = @env
+    and stream in (select value from json_each(@names))
+    and finished_cycle is not null;
+
+delete from seen_pages as p where p.env_id = @env and p.stream = 'tests';
+
+delete from missing_keys as m where m.env_id = @env and m.stream = 'tests';
+
+delete from missing_found as m where m.env_id = @env and m.stream = 'tests';
+
+delete from seen_keys as s where s.env_id = @env and s.stream = 'tests';
+
+delete from seen_through as s where s.env_id = @env and s.stream = 'tests';
+
+select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
+  from sync_checkpoints c
+  where c.env_id = @env
+    and c.stream = @stream;

@@ -1,7 +1,7 @@
 import { roundEndOf } from '../../support/commit-parts.ts';
 import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import type { Row } from '../mirrored.ts';
-import { isEarly, isLive, type Moment, mayLag, sameBut, shows, variantsOf } from './moment.ts';
+import { isLive, type Moment, mayLag, sameBut, shows, variantsOf } from './moment.ts';
 import { covers } from './removals-told.ts';
 
 /** No mark lost (R13, R18, R22): what a commit changes is marked, and a mark goes only with a read made for it since. */
@@ -39,9 +39,9 @@ function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[
 function isPaid(moment: Moment, id: string, number: number): boolean {
   const { walk, page, walks, commit, stream } = moment;
   if (page !== null && walk !== null) {
-    // A version before the one held pays nothing (R22).
+    // What is read before the row is older than the overlap pays nothing (R22).
     if (TYPED.includes(stream) && !isConfirmation(walk, stream))
-      return itemsOf(walk).some((item) => item['id'] === id && !isEarly(moment, walk, item));
+      return itemsOf(walk).some((item) => item['id'] === id) && !mayLag(moment, walk, moment.after.rows.get(id));
     if (TYPED.includes(stream)) return false;
     const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
     return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
@@ -50,9 +50,12 @@ function isPaid(moment: Moment, id: string, number: number): boolean {
   const leader = leaderOf(moment, id);
   if (leader === null) return true;
   const asked = walks.filter((each) => !isConfirmation(each, stream) && isWhole(each) && number <= each.lastMark);
-  if (!asked.some((each) => pays(each, { stream, id, leader }))) return false;
-  if (!TYPED.includes(stream) && stream !== 'column_lineage') return true;
-  return asked.some((each) => showsOf(each, id)) || !isDoubtful(moment, id) || isConfirmed(moment, id);
+  const paying = asked.filter((each) => pays(each, { stream, id, leader }));
+  if (!TYPED.includes(stream) && stream !== 'column_lineage') return paying.length > 0;
+  // A round of lineage is settled by the time at which its first page came.
+  const isLineage = stream === 'column_lineage';
+  const settled = paying.filter((each) => !mayLag(moment, isLineage ? { ...each, at: each.askedAt } : each, leader));
+  return settled.some((each) => showsOf(each, id)) || (settled.length > 0 && isConfirmed(moment, id));
 }
 
 const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
@@ -70,18 +73,12 @@ function showsOf(walk: Walk, id: string): boolean {
   return shows(walk, id) || itemsOf(walk).some((item) => item['downstream_column_id'] === id);
 }
 
-/** An answer that does not show a row proves nothing alone, nor does one that would take a column's last edge (R18). */
-function isDoubtful({ stream, before }: Moment, id: string): boolean {
-  return stream !== 'column_lineage' || [...before.rows.values()].some((row) => row['downstream_column_id'] === id);
-}
-
 /** The leading list was asked after it and shows the row, of which the mirror has all there is to have (R18, R22). */
 export function isConfirmed(moment: Moment, id: string): boolean {
   const { walks, stream, envId, rows } = moment;
   const shown = walks.filter((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, id));
   if (shown.length === 0) return false;
   if (stream === 'column_lineage') return true;
-  if (shown.every((each) => mayLag(moment, each, id))) return false;
   const [row] = rows('select data_platform, bi_platform from assets where env_id = ? and id = ?', envId, id);
   return row?.[stream === 'table_assets' ? 'data_platform' : 'bi_platform'] !== null;
 }

@@ -67,23 +67,31 @@ export function variantsOf(stream: CollectionName): number {
 }
 
 /** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
-export function floorOf(walk: Walk, { overlapSeconds }: Pick<Moment, 'overlapSeconds'>): string | null {
-  if (isFeed(walk)) return null;
-  return walk.at === null ? '9999' : addSeconds(walk.at, -overlapSeconds);
+export function floorOf(walk: Walk, moment: Pick<Moment, 'overlapSeconds' | 'serverTime'>): string | null {
+  return isFeed(walk) ? null : (settledBefore(walk, moment) ?? '9999');
 }
 
-/** A typed list may not have come to the version of a row that is held, where that is younger than the read less the overlap (R22). */
-export function mayLag(moment: Moment, walk: Walk, id: string): boolean {
-  const floor = floorOf(walk, moment);
-  const at = timeOf(moment.after.rows.get(id) ?? {}, 'synced_at');
-  return at !== '' && at !== instantText(FAR_AHEAD) && (floor === null || at > floor);
+/** T of the run that began the read less the overlap; a later answer may have shown that T was too late (R1). */
+function settledBefore(
+  { at }: Walk,
+  { overlapSeconds, serverTime }: Pick<Moment, 'overlapSeconds' | 'serverTime'>,
+): string | null {
+  if (at === null) return null;
+  return addSeconds(serverTime !== null && serverTime < at ? serverTime : at, -overlapSeconds);
+}
+
+/** What hangs on a row may be committed after the read, where the row is younger than the overlap (R18, R22). */
+export function mayLag(moment: Moment, walk: Walk, row: Row | undefined): boolean {
+  const settled = settledBefore(walk, moment);
+  const at = timeOf(row ?? {}, 'synced_at');
+  return at !== '' && at !== instantText(FAR_AHEAD) && (settled === null || at > settled);
 }
 
 /** Whether a typed list showed a row in an earlier version than the one held, and may not have come to that. */
 export function isEarly(moment: Moment, walk: Walk, item: Readonly<Record<string, unknown>>): boolean {
   const id = String(item['id']);
-  const isEarlier = instantText(String(item['synced_at'])) < timeOf(moment.after.rows.get(id) ?? {}, 'synced_at');
-  return isEarlier && (walk.at === null || mayLag(moment, walk, id));
+  const row = moment.after.rows.get(id);
+  return instantText(String(item['synced_at'])) < timeOf(row ?? {}, 'synced_at') && mayLag(moment, walk, row);
 }
 
 export function isLive(row: Row | undefined): row is Row {

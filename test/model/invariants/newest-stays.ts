@@ -16,7 +16,9 @@ export function newestStays(moment: Moment): readonly string[] {
     const [was, is] = [known === instantText(FAR_AHEAD) ? '' : known, timeOf(row, 'synced_at')];
     const found = is < was && stands(was) ? [`${key} of ${was} was replaced by one of ${is}`] : [];
     const diedAt = old['deletion'] === 'tombstone' ? timeOf(old, 'deleted_at') : '';
-    if (isLive(row) && diedAt !== '' && is <= diedAt && stands(diedAt))
+    // On a tie, an answer by ids decides.
+    const isBuried = floor === null ? is <= diedAt : is < diedAt;
+    if (isLive(row) && diedAt !== '' && isBuried && stands(diedAt))
       found.push(`${key}, dead since ${diedAt}, was brought back by one of ${is}`);
     if (row['deletion'] === 'tombstone' && timeOf(row, 'deleted_at') < diedAt && walk !== null)
       found.push(`${key}, dead since ${diedAt}, was buried by an older tombstone`);

@@ -1,5 +1,5 @@
 import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
-import { isScan, isWhole, itemsOf, type Walk } from '../book.ts';
+import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { instantText } from '../compare.ts';
 import type { Row } from '../mirrored.ts';
 import { isConfirmed } from './marks-stay.ts';
@@ -56,18 +56,27 @@ function untoldRow(moment: Moment, key: string, row: Row): string | null {
     return timeOf(row, 'synced_at') > timeOf(grave, 'deleted_at') ? `${key} by a tombstone older than itself` : null;
   }
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
+  const swept = pageOf(commit).sweptRows;
   const owner = String(row['asset_id']);
+  const [parameter, id] = swept?.by === 'id' ? ['ids', key] : ['asset_ids', owner];
   // Beside a scan that waits, what rounds before this one were served is in the book as well (R9).
   const asked = walks
-    .filter((each) => (each.query['asset_ids'] as string[] | undefined)?.includes(owner))
+    .filter((each) => (each.query[parameter] as string[] | undefined)?.includes(id))
     .slice(-variantsOf(stream));
-  if (pageOf(commit).sweptParents && isAnswered(asked, stream) && !asked.some((each) => shows(each, key))) return null;
+  if (swept !== undefined && isAnswered(asked, stream) && !asked.some((each) => shows(each, key)))
+    return swept.by === 'id' || isOwnerKnown(moment, owner) ? null : `${key} of an asset that was not seen to be there`;
   if (!roundEndOf(commit)) return `${key} amid a round`;
   if (!isAnswered(walks.filter(isScan), stream)) return `${key} by a scan that was not finished`;
   // A tombstone that the row has outlived is no sign of it.
   return walks.some((each) => !('deleted_since' in each.query) && shows(each, key))
     ? `${key} though it was shown`
     : null;
+}
+
+/** The owner is deleted, or its own list showed it after its rows were asked for (R13). */
+function isOwnerKnown({ rows, envId, walks, stream }: Moment, owner: string): boolean {
+  const [asset] = rows('select deleted_at from assets where env_id = ? and id = ?', envId, owner);
+  return !isLive(asset) || walks.some((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, owner));
 }
 
 function isAnswered(walks: readonly Walk[], stream: Moment['stream']): boolean {
@@ -116,8 +125,10 @@ export function covers(walk: Walk, column: string, leader: Row): boolean {
 
 function edgesAlong({ stream, before, after }: Moment): string[] {
   if (stream !== 'columns') return [];
+  const hasDied = (id: string): boolean => isLive(before.rows.get(id)) && !isLive(after.rows.get(id));
   return [...before.edges]
     .filter(([key]) => !after.edges.has(key))
     .filter(([, edge]) => isLive(after.rows.get(String(edge['downstream_column_id']))))
+    .filter(([, edge]) => !hasDied(String(edge['upstream_column_id'])))
     .map(([key]) => `removed: the edge ${key} of a column that lives`);
 }

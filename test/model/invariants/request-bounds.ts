@@ -21,7 +21,8 @@ export function requestBounds(request: PageRequest, now: Instant | null, latest:
   const opens = query['start_time_from'];
   if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -REACH_DAYS - 1), -3600)))
     found.push(`start_time_from=${opens}, at ${now}`);
-  if (path.length === 4 && opens === undefined) found.push('a history without start_time_from: 30 days of it');
+  if (path.length === 4 && opens === undefined && now !== null)
+    found.push('a history without start_time_from: 30 days of it');
   for (const [name, value] of Object.entries(query))
     if (Array.isArray(value) && (value.length === 0 || value.length > 1000)) found.push(`${value.length} of ${name}`);
   if (bytesOf(request) >= MOST_URL_BYTES) found.push(`a URL of ${bytesOf(request)} bytes`);

@@ -88,7 +88,9 @@ export function scoresOf(item: Item): Row[] {
 
 function isBuried(held: Row, item: Item): boolean {
   const at = shownAs('columns', { synced_at: item['deleted_at'] })['synced_at'] as string;
-  if (timeOf(held, 'synced_at') > at) return true;
+  // On a tie, neither wins (R10).
+  const ownAt = timeOf(held, 'synced_at');
+  if (ownAt > at || (ownAt === at && isLive(held))) return true;
   return held['deletion'] === 'tombstone' && timeOf(held, 'deleted_at') >= at;
 }
 

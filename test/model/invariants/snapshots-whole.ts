@@ -4,7 +4,7 @@ import { type Moment, sameBut } from './moment.ts';
 
 /** A snapshot changes when all of it is put in place, and at no page before (R16). */
 export function snapshotsWhole({ stream, commit, before, after }: Moment): readonly string[] {
-  if (roundEndOf(commit) || commit.kind === 'release' || !SNAPSHOT_STREAMS.includes(stream)) return [];
+  if (roundEndOf(commit) || commit.kind === 'mark-held' || !SNAPSHOT_STREAMS.includes(stream)) return [];
   const same = before.rows.size === after.rows.size;
   return same && [...after.rows].every(([key, row]) => sameBut(before.rows.get(key) ?? {}, row))
     ? []

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode.ts';
+import { LAST_INSTANT } from '../../../src/core/instant.ts';
 import {
   asset,
   column,
@@ -34,7 +35,11 @@ export function describeCommits(bench: Workbench): void {
     });
     const TABLES = ['columns', 'marks', 'seen_pages', 'rejected_rows', 'sync_checkpoints'];
     const state = () =>
-      Promise.all([...TABLES.map((table) => rows(table)), on().facts(stream('columns'), null), on().load('columns')]);
+      Promise.all([
+        ...TABLES.map((table) => rows(table)),
+        on().facts(stream('columns'), { since: null, settledBefore: LAST_INSTANT }),
+        on().load('columns'),
+      ]);
 
     test.each(['marks', 'rejected_rows', 'sync_checkpoints'])(
       'when %s cannot be written, nothing is',
@@ -63,7 +68,9 @@ export function describeCommits(bench: Workbench): void {
       await commit('columns', { checkpoint: UNDER_WAY });
       expect(await on().load('columns')).toEqual(UNDER_WAY);
       expect(await on().load('assets')).toEqual(NO_PROGRESS);
-      expect((await on().facts(stream('assets'), null)).checkpoints).toEqual(new Map([['columns', UNDER_WAY]]));
+      expect((await on().facts(stream('assets'), { since: null, settledBefore: LAST_INSTANT })).checkpoints).toEqual(
+        new Map([['columns', UNDER_WAY]]),
+      );
     });
   });
 
@@ -117,10 +124,12 @@ export function describeCommits(bench: Workbench): void {
 
     test('that are deleted take along the rows that belong to them (R18)', async () => {
       await show('columns', [column('c'), column('d')]);
-      await bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c')]);
+      await bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c'), edge('d', 'e')]);
       await bench.settle('column_lineage', { replace: 'all' });
       await show('columns', [column('c', gone())]);
-      expect(await rows('column_lineage', ['downstream_column_id'])).toEqual([{ downstream_column_id: 'd' }]);
+      expect(await rows('column_lineage', ['downstream_column_id', 'upstream_column_id'])).toEqual([
+        { downstream_column_id: 'd', upstream_column_id: 'e' },
+      ]);
     });
   });
 
@@ -157,7 +166,9 @@ export function describeCommits(bench: Workbench): void {
         ['a', 2],
         ['b', 3],
       ]);
-      expect((await on().facts(stream('column_lineage'), null)).lastMark).toBe(3);
+      expect((await on().facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT })).lastMark).toBe(
+        3,
+      );
     });
 
     test('are cleared up to the last one made before the read began, or whenever they were made', async () => {
@@ -230,6 +241,7 @@ export function describeCommits(bench: Workbench): void {
             before: null,
             run,
             mode: 'feed',
+            settledBefore: LAST_INSTANT,
           })
         ).ids;
       expect([await owed(1), await owed(2), await owed(3), await owed(3, 'a')]).toEqual([
@@ -238,10 +250,12 @@ export function describeCommits(bench: Workbench): void {
         ['a', 'b', 'c'],
         ['b', 'c'],
       ]);
-      expect((await on().facts(stream('columns'), null)).hasRejected).toBe(true);
-      expect((await on().facts(stream('assets'), null)).hasRejected).toBe(false);
-      expect((await on().facts(stream('columns'), null)).hasKeyless).toBe(true);
-      expect((await on().facts(stream('tests'), null)).hasKeyless).toBe(false);
+      expect((await on().facts(stream('columns'), { since: null, settledBefore: LAST_INSTANT })).hasRejected).toBe(
+        true,
+      );
+      expect((await on().facts(stream('assets'), { since: null, settledBefore: LAST_INSTANT })).hasRejected).toBe(
+        false,
+      );
       expect((await on().standing(stream('columns'))).rejected).toBe(4);
       expect((await on().standing(stream('assets'))).rejected).toBe(0);
     });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../../src/core/decode.ts';
 import type { BacklogQuery } from '../../../src/core/destination.ts';
+import { LAST_INSTANT } from '../../../src/core/instant.ts';
 import {
   asset,
   column,
@@ -18,12 +19,13 @@ import {
   YESTERDAY,
 } from './workbench.ts';
 
-const OWED = { after: '', lastMark: 9999, before: null, run: 1, mode: 'marked' } as const;
+const OWED = { after: '', lastMark: 9999, before: null, run: 1, mode: 'marked', settledBefore: LAST_INSTANT } as const;
 
 /** What a round depends on and still owes, and what its reads leave behind. */
 export function describeLookups(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
-  const facts = (name: Parameters<typeof stream>[0], since: string | null = null) => on().facts(stream(name), since);
+  const facts = (name: Parameters<typeof stream>[0], since: string | null = null, settledBefore = LAST_INSTANT) =>
+    on().facts(stream(name), { since, settledBefore });
   const owed = (name: Parameters<typeof stream>[0], about: BacklogQuery['about'], given: Partial<BacklogQuery> = {}) =>
     on().backlog(stream(name), { ...OWED, about, ...given });
   const mark = (name: 'column_lineage' | 'table_assets' | 'columns' | 'tests', ...ids: string[]) =>
@@ -42,7 +44,7 @@ export function describeLookups(bench: Workbench): void {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await mark('column_lineage', 'a', 'b');
       await commit('column_lineage', { leftMarks: { ids: ['a'], lastMark: 2, run: 1, makes: false } });
-      expect((await facts('column_lineage')).marks).toEqual({ inside: 1, outside: 0 });
+      expect((await facts('column_lineage')).marks).toEqual({ inside: 1, outside: 0, isDue: true });
       expect((await owed('column_lineage', 'marked')).ids).toEqual(['b']);
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['a', 'b']);
     });
@@ -51,14 +53,14 @@ export function describeLookups(bench: Workbench): void {
       const items = [column('a'), column('b', { synced_at: LAST_WEEK }), column('c', { synced_at: null })];
       await show('columns', [...items, column('d', gone())], { marking: [] });
       await mark('column_lineage', 'a', 'b', 'c', 'd', 'unknown');
-      expect((await facts('column_lineage', YESTERDAY)).marks).toEqual({ inside: 1, outside: 2 });
-      expect((await facts('column_lineage', null)).marks).toEqual({ inside: 3, outside: 0 });
+      expect((await facts('column_lineage', YESTERDAY)).marks).toEqual({ inside: 1, outside: 2, isDue: true });
+      expect((await facts('column_lineage', null)).marks).toEqual({ inside: 3, outside: 0, isDue: true });
     });
 
     test('count only marks of rows of the kind, which may have changed (R22)', async () => {
       await show('assets', [asset('a'), asset('b', { kind: 'bi' })], { marking: [] });
       await mark('table_assets', 'a', 'b');
-      expect((await facts('table_assets', YESTERDAY)).marks).toEqual({ inside: 1, outside: 0 });
+      expect((await facts('table_assets', YESTERDAY)).marks).toEqual({ inside: 1, outside: 0, isDue: true });
       expect((await owed('table_assets', 'marked')).ids).toEqual(['a']);
     });
   });
@@ -97,7 +99,7 @@ export function describeLookups(bench: Workbench): void {
       await show('columns', [column('a'), column('b'), column('c'), column('d')], { marking: [] });
       await mark('column_lineage', 'a', 'b', 'c', 'd');
       await bench.gather('column_lineage', [edge('d', 'x')]);
-      await bench.settle('column_lineage', { replace: 'marked', through: 'b', lastMark: 4, run: 1 });
+      await bench.settle('column_lineage', { replace: 'marked', through: 'b', marksThrough: 'b', lastMark: 4, run: 1 });
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['c']);
     });
 
@@ -281,8 +283,8 @@ export function describeLookups(bench: Workbench): void {
       await bench.see('columns', ['a'], 1);
       await bench.see('columns', ['b'], 2);
       await bench.see('columns', ['c'], 3);
-      const sweptParents = { by: 'asset_id', ids: ['x', 'y'], sinceRead: 2, at: START };
-      expect(await commit('columns', { sweptParents })).toEqual({ written: 0, deleted: 2, rejected: 0 });
+      const sweptRows = { by: 'asset_id', ids: ['x', 'y'], sinceRead: 2, at: START, isConfirmed: true };
+      expect(await commit('columns', { sweptRows })).toEqual({ written: 0, deleted: 2, rejected: 0 });
       const absent = { deleted_at: START, deletion: 'absent' };
       const lives = { deleted_at: null, deletion: null };
       expect(await rows('columns', ['id', 'deleted_at', 'deletion'])).toEqual([
@@ -297,7 +299,7 @@ export function describeLookups(bench: Workbench): void {
     test('of tests seen by the first of the two reads stay', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await bench.see('tests', ['t'], 6);
-      await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START } });
+      await commit('tests', { sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START, isConfirmed: true } });
       expect((await rows('tests', ['id', 'deletion'])).map((row) => row['deletion'])).toEqual([null, 'absent']);
     });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { LAST_INSTANT } from '../../../src/core/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { STREAMS_OF_ASSETS } from '../catalogue.ts';
 import {
@@ -40,7 +41,7 @@ export function describeRemovals(bench: Workbench): void {
     test('without a server time deletes rows as of the mirror’s own time (R1)', async () => {
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       bench.setClock(minute(1));
-      await commit('columns', { sweptParents: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null } });
+      await commit('columns', { sweptRows: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null, isConfirmed: true } });
       bench.setClock(minute(2));
       await bench.settle('columns', { sweep: { at: null } });
       expect((await rows('columns', ['id', 'deleted_at'])).map((row) => row['deleted_at'])).toEqual([
@@ -109,7 +110,17 @@ export function describeRemovals(bench: Workbench): void {
 
   describe('the commit that ends a round', () => {
     const end = (isHeld: boolean) => {
-      const roundEnd = { ...SWEEP, replace: null, through: null, rememberFrom: null, lastMark: 0, run: 1 } as const;
+      const roundEnd = {
+        ...SWEEP,
+        replace: null,
+        through: null,
+        rememberFrom: null,
+        marksThrough: null,
+        settledBefore: LAST_INSTANT,
+        isReleased: false,
+        lastMark: 0,
+        run: 1,
+      } as const;
       const checkpoint = { ...NO_PROGRESS, finishedCycle: 3 };
       const commit = {
         kind: 'round-end',
@@ -138,6 +149,7 @@ export function describeRemovals(bench: Workbench): void {
 
   describe('a removal held back (R14)', () => {
     const HELD = { ...SWEEP, hold: true };
+    const RELEASE = { isReleased: true };
 
     test('waits and is remembered; explained removals are applied at once', async () => {
       await show('assets', [asset('dead', gone())]);
@@ -195,20 +207,20 @@ export function describeRemovals(bench: Workbench): void {
       await bench.see('columns', ['a']);
       await bench.settle('columns', { ...HELD, sweep: { at: YESTERDAY } });
       await show('tests', [test1('t')]);
-      expect(await commit('columns', { kind: 'release' })).toEqual({ written: 0, deleted: 1, rejected: 0 });
+      expect((await bench.settle('columns', RELEASE)).deleted).toBe(1);
       expect(await rows('columns', ['id', 'deleted_at'])).toEqual([
         { id: 'a', deleted_at: null },
         { id: 'b', deleted_at: YESTERDAY },
       ]);
       expect([await heldBack(), await columns()]).toEqual([0, ['a lives', 'b absent']]);
-      expect((await commit('columns', { kind: 'release' })).deleted).toBe(0);
+      expect((await bench.settle('columns', RELEASE)).deleted).toBe(0);
     });
 
     test('of assets marks their columns and tests when it is released (R13)', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', HELD);
       expect(await rows('marks')).toEqual([]);
-      await commit('assets', { kind: 'release' });
+      await bench.settle('assets', RELEASE);
       expect(await rows('marks', ['stream'])).toEqual(STREAMS_OF_ASSETS.toSorted().map((name) => ({ stream: name })));
     });
   });
@@ -238,7 +250,10 @@ export function describeRemovals(bench: Workbench): void {
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'b→c', 'c→d', 'd→e'], 2]);
       await place(false, link('a', 'b'), link('c', 'd'));
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'b→c', 'c→d'], 1]);
-      expect((await commit('asset_lineage', { kind: 'release' })).deleted).toBe(1);
+      await bench.gather('asset_lineage', [link('a', 'b'), link('c', 'd')]);
+      expect((await bench.settle('asset_lineage', { replace: 'all', isWhole: true, isReleased: true })).deleted).toBe(
+        1,
+      );
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'c→d'], 0]);
     });
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { decodePage } from '../../../src/core/decode.ts';
+import { LAST_INSTANT } from '../../../src/core/instant.ts';
 import { FEED_STREAMS, STAGED_STREAMS, STREAM_TABLES } from '../catalogue.ts';
 import { SAMPLES } from '../samples.ts';
 import {
@@ -198,7 +199,8 @@ export function describeReplacements(bench: Workbench): void {
       await bench.settle('column_lineage', { replace: 'all', hold: true });
       expect([await edges(), await touched(minute(1))]).toEqual([['a←x', 'b←x'], []]);
       bench.setClock(minute(2));
-      await commit('column_lineage', { kind: 'release' });
+      await bench.gather('column_lineage', [edge('b', 'x')]);
+      await bench.settle('column_lineage', { replace: 'all', isWhole: true, isReleased: true });
       expect([await edges(), await touched(minute(2))]).toEqual([['b←x'], ['a']]);
     });
   });
@@ -267,8 +269,8 @@ export function describeReplacements(bench: Workbench): void {
         returnedKeys: [['bad']],
       });
       await commit('columns', { kind: 'discard', forget: 'all' });
-      await commit('columns', { kind: 'release' });
-      await commit('tests', { sweptParents: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START } });
+      await bench.settle('columns', { isReleased: true });
+      await commit('tests', { sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 1, at: START, isConfirmed: true } });
       for (const name of FEED_STREAMS) await bench.settle(name, { ...SWEEP, lastMark: 9999 });
       for (const name of STAGED_STREAMS) await bench.settle(name, { replace: 'all', lastMark: 9999 });
       expect((await rows('columns', ['deletion'])).filter((row) => row['deletion'] === null)).toEqual([]);
@@ -279,8 +281,19 @@ export function describeReplacements(bench: Workbench): void {
     test('sees nothing of another', async () => {
       await fill('f');
       expect((await on().existing(stream('columns'), [['a']])).size).toBe(0);
-      expect(await on().facts(stream('columns'), null)).toMatchObject({ hasRows: false, checkpoints: new Map() });
-      const query = { about: 'candidates', after: '', lastMark: 9, before: null, run: 1, mode: 'scan' } as const;
+      expect(await on().facts(stream('columns'), { since: null, settledBefore: LAST_INSTANT })).toMatchObject({
+        hasRows: false,
+        checkpoints: new Map(),
+      });
+      const query = {
+        about: 'candidates',
+        after: '',
+        lastMark: 9,
+        before: null,
+        run: 1,
+        mode: 'scan',
+        settledBefore: LAST_INSTANT,
+      } as const;
       expect((await on().backlog(stream('columns'), query)).ids).toEqual([]);
       expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
       expect(await on().standing(stream('columns'))).toEqual({ heldRemovals: 0, rejected: 0 });

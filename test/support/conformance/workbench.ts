@@ -3,7 +3,7 @@ import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { type DecodedRow, decodePage } from '../../../src/core/decode.ts';
 import type { Destination, RemovalCount, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
 import { SyncError } from '../../../src/core/errors.ts';
-import type { Instant } from '../../../src/core/instant.ts';
+import { type Instant, LAST_INSTANT } from '../../../src/core/instant.ts';
 import { changeMarks } from '../../../src/core/marks.ts';
 import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
 import type { StateStore } from '../../../src/core/state-store.ts';
@@ -138,7 +138,15 @@ export function workbench(make: MakeMirror) {
 }
 
 const NO_SETTLEMENT: RoundEnd = {
-  ...{ sweep: null, through: null, rememberFrom: null, replace: null },
+  ...{
+    sweep: null,
+    through: null,
+    rememberFrom: null,
+    marksThrough: null,
+    settledBefore: LAST_INSTANT,
+    isReleased: false,
+    replace: null,
+  },
   ...{ lastMark: 0, run: 1, isWhole: false },
 };
 

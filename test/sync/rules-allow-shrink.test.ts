@@ -1,0 +1,128 @@
+import { expect, test } from 'vitest';
+import { streamOf } from '../model/mirrored.ts';
+import { type Place, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/place.ts';
+import { DAY, HOUR } from '../model/world.ts';
+import { at, calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
+
+const COUNT = 110;
+const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
+const some = (count: number): string[] => all.slice(0, count);
+
+/** Columns of one asset, each with an edge. */
+function furnishMany(place: Place): void {
+  putAsset(place, 'hub', { kind: 'etl' });
+  for (const n of all) {
+    putColumn(place, `c${n}`, 'hub');
+    putColumnEdges(place, `c${n}`, ['far']);
+  }
+}
+
+const loseColumns = ({ place }: Scene, count: number): void => {
+  for (const n of some(count)) remove(place, 'columns', `c${n}`, 'lost');
+};
+
+test(
+  '--allow-shrink applies the removals that are held back, without a new scan (R14)',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    const { server_time } = await scene.mirrored.sync({ full: true });
+    scene.world.advance(HOUR);
+    const summary = await scene.mirrored.sync({ allowShrink: true });
+    expect(streamOf(summary, 'columns')).toMatchObject({
+      mode: 'feed',
+      status: 'done',
+      rows_held: 0,
+      rows_deleted: 60,
+    });
+    expect(rowOf(scene, 'columns', 'c000')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
+    expectTrue(scene);
+    expect((await scene.mirrored.sync()).status).toBe('done');
+  }, furnishMany),
+);
+
+test(
+  '--allow-shrink looks the rows that are held back up by ids first: rows that are returned stay (R12, R14)',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    loseColumns(scene, 60);
+    await mirrored.sync({ full: true });
+    world.advance(DAY);
+    for (const n of some(30)) undelete(place, 'columns', `c${n}`);
+    const summary = await mirrored.sync({ allowShrink: true });
+    expect(mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
+    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done', rows_deleted: 30 });
+    expectTrue(scene);
+    expect((await mirrored.sync()).status).toBe('done');
+  }, furnishMany),
+);
+
+/** Ids of which a request holds two. */
+const longIds = some(60).map((n) => `${n}${'ö'.repeat(498)}`);
+
+test.each([
+  ['none of them is returned, all are removed', false, 0],
+  ['one of them is returned, those that were not looked up stay held back', true, 20],
+])('--allow-shrink looks held rows up in twenty requests, two ids each: if %s (R12, R14)', (_, isReturned, held) =>
+  inSyncedWorld(
+    async (scene) => {
+      const { place, world, mirrored } = scene;
+      for (const id of longIds) remove(place, 'columns', id, 'lost');
+      await mirrored.sync({ full: true });
+      world.advance(DAY);
+      if (isReturned) undelete(place, 'columns', String(longIds[0]));
+      const summary = await mirrored.sync({ allowShrink: true });
+      expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
+      expect(streamOf(summary, 'columns')).toMatchObject({
+        rows_held: held,
+        rows_deleted: isReturned ? 39 : 60,
+        status: isReturned ? 'held' : 'done',
+      });
+      expect((await mirrored.sync({ allowShrink: true })).status).toBe('done');
+      expectTrue(scene);
+    },
+    (place) => {
+      putAsset(place, 'hub');
+      for (const id of longIds) putColumn(place, id, 'hub');
+    },
+  )(),
+);
+
+test(
+  'with --allow-shrink from the start nothing is held back (R14)',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  '--allow-shrink does not remove rows that were shown again (R14)',
+  inSyncedWorld(async (scene) => {
+    loseColumns(scene, 60);
+    await scene.mirrored.sync({ full: true });
+    for (const n of some(30)) putColumn(scene.place, `c${n}`, 'hub');
+    await scene.mirrored.sync();
+    await scene.mirrored.sync({ allowShrink: true });
+    expectTrue(scene);
+  }, furnishMany),
+);
+
+test(
+  '--allow-shrink reads the columns again whose edges are held back: edges that are back stay, and so do those of columns out of sight (R14, R18)',
+  inSyncedWorld(async (scene) => {
+    const { place, world, mirrored } = scene;
+    for (const n of some(60)) place.columnEdges.delete(`far>c${n}`);
+    world.advance(2 * HOUR);
+    expect(streamOf(await mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ rows_held: 60 });
+    for (const n of some(20)) place.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
+    at(scene, 'column-lineage', 1, () => place.hidden.add('hub'));
+    await mirrored.sync({ allowShrink: true, concurrency: 1 });
+    expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
+    calm(scene);
+    place.hidden.clear();
+    await mirrored.sync({ allowShrink: true });
+    expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT - 40);
+    expectTrue(scene);
+  }, furnishMany),
+);
