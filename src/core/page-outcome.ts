@@ -1,4 +1,4 @@
-import type { Checkpoint, LookupRead, Read, ReadCheckpoint, RoundCheckpoint } from './checkpoint.ts';
+import type { Checkpoint, Read, RoundCheckpoint } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { type DecodedPage, joinKey } from './decode.ts';
 import type { PageCommit } from './destination.ts';
@@ -7,26 +7,12 @@ import { fillTypedRows } from './fill-typed-rows.ts';
 import { addSeconds } from './instant.ts';
 import { changeMarks } from './marks.ts';
 import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
+import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault } from './paging.ts';
-import { isLastVariant, lookupStep, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
-import type { Page } from './source.ts';
-import type { Row, Stream, StreamName } from './stream.ts';
-import { isFeedRead, readAt, trustedUntilOf } from './trusted-until.ts';
-
-/** A fetched page, or a slice of a heavy page, and what is known when it arrives. */
-export interface PageInput {
-  readonly stream: Stream;
-  /** The checkpoint that `nextStep` gave with the request. */
-  readonly checkpoint: ReadCheckpoint;
-  readonly page: Page;
-  readonly decoded: DecodedPage;
-  /** The mirror's rows under the keys of the page, by joined key. */
-  readonly existing: ReadonlyMap<string, Row>;
-  /** The cursors that this read has had so far in this run (R8). */
-  readonly visitedCursors: ReadonlySet<string>;
-  /** The streams for which marks are made: their first scan has begun. */
-  readonly markableStreams: ReadonlySet<StreamName>;
-}
+import { readEnd } from './read-end.ts';
+import { lookupStep, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
+import type { Row, Stream } from './stream.ts';
+import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
 
 /** What a page changes, and how many of its rows the feeds missed because the overlap is too small (R2). */
 export interface PageOutcome {
@@ -93,8 +79,6 @@ function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonl
     .filter(({ parentId, row }) => typeof parentId === 'string' && row !== undefined && row['deleted_at'] !== null);
   return [...new Set(dead.map(({ parentId }) => String(parentId)))];
 }
-
-type PageEffect = Omit<PageCommit, 'kind' | 'checkpoint'>;
 
 /** What the rows of a page change, by the kind of the stream. */
 const PAGE_EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;
@@ -216,46 +200,6 @@ function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
  */
 function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
-}
-
-/** Without a server time nobody knows how far back a history was read, so it is read again (R1). */
-function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverTime }: Context): PageEffect {
-  const at = readAt(read, serverTime);
-  return at === null
-    ? { unreadHistory: { testId: history.testId, pageLimit: null } }
-    : { historyRead: { ...history, readAt: at, since: read.restartRun } };
-}
-
-/** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
-function readEnd(pageInput: PageInput, unpaid: readonly string[], context: Context): PageEffect {
-  const { stream, checkpoint, page, decoded } = pageInput;
-  const { read } = checkpoint.round;
-  const { lastMark, run, steps } = checkpoint.round;
-  const [step] = steps;
-  if (page.hasMore || decoded.isPart) return {};
-  if (read.history !== null) return historyEnd(read.history, read, context);
-  if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
-  if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
-  if (step.about === 'candidates' || step.about === 'marked') return {};
-  const makes = stream.staged !== undefined;
-  const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
-  const sweptRows = sweptBy(stream, step, checkpoint, context);
-  if (step.about === 'ties') return { sweptRows: { ...sweptRows, by: stream.key[0], isConfirmed: true } };
-  if (stream.parent === undefined) return leftMarks;
-  const paid = step.ids.filter((id) => !unpaid.includes(id));
-  const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};
-  return { clearedMarks: { ids: paid, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
-}
-
-/** The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13). */
-function sweptBy(
-  { key, parent }: Stream,
-  { about, ids, variant }: LookupRead,
-  { round: { read }, waitingScan }: ReadCheckpoint,
-  { serverTime }: Context,
-): NonNullable<PageCommit['sweptRows']> {
-  const sinceRead = about === 'unshown' ? (waitingScan?.reads ?? 0) + 1 : read.number - variant;
-  return { by: parent?.by ?? key[0], ids, sinceRead, at: readAt(read, serverTime), isConfirmed: false };
 }
 
 function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {

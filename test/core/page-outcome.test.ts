@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Read, ReadStep, Round } from '../../src/core/checkpoint.ts';
 import type { Context } from '../../src/core/context.ts';
 import { decodePage } from '../../src/core/decode.ts';
-import { type PageInput, type PageOutcome, pageOutcome } from '../../src/core/page-outcome.ts';
+import type { PageInput } from '../../src/core/page-input.ts';
+import { type PageOutcome, pageOutcome } from '../../src/core/page-outcome.ts';
 import type { Row, StreamName } from '../../src/core/stream.ts';
 import { ask, column, context, inRead, LAST_WEEK, read, streamOf, T, walk, YESTERDAY } from './setup.ts';
 

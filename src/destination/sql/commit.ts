@@ -1,28 +1,16 @@
-import {
-  historyFailures,
-  rejectedRows,
-  syncCheckpoints,
-  testExecutionGaps,
-  testReadings,
-} from '../../../schema/sync.ts';
+import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
 import { encodeCheckpoint, loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type {
-  Commit,
-  CommitResult,
-  LeftMarks,
-  PageCommit,
-  RoundEndCommit,
-  UnreadHistory,
-} from '../../core/destination.ts';
+import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
 import { finishRound, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
+import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
 import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember, TIES } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, column, type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
+import { type CommitScope, column, type MirrorScope, rows, type SqlStatements, send } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 import {
   type ChangedRows,
@@ -265,39 +253,6 @@ function* sweepRows(
 function hasNoLiveParent({ parent }: Stream): string {
   return ` and not exists (select 1 from ${nameOf(parent?.table)} p
     where p.env_id = @env and p.id = @id and p.deleted_at is null)`;
-}
-
-/** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
-function* noteUnreadHistory(commitScope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
-  const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
-  const limit = pageLimit ?? ((yield* value(commitScope, sql, { testId })) as number | undefined) ?? null;
-  yield* upsert(commitScope, historyFailures, [{ test_id: testId, page_limit: limit }], {
-    added: { run_id: commitScope.run },
-  });
-}
-
-/** A test's history was read to its end. */
-function* noteHistoryRead(
-  commitScope: CommitScope,
-  { testId, readAt, mirroredAt, gap, since }: CommitPart<'historyRead'>,
-): SqlStatements<void> {
-  yield* dropUnmet(commitScope, testId, since);
-  yield* send(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
-    testId,
-  });
-  const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
-  yield* upsert(commitScope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
-  const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
-  yield* upsert(commitScope, testExecutionGaps, gaps, { conflict: 'ignore' });
-}
-
-/** Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read (R20). */
-function* dropUnmet(commitScope: CommitScope, testId: string, since: number): SqlStatements<void> {
-  const test = commitScope.dialect.field('r.payload', 'test_id');
-  const sql = `delete from rejected_rows as r
-    where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
-      select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
-  yield* send(commitScope, sql, { testId, since });
 }
 
 /** Marks the rows whose removal is held back, so that a new read of them decides (R14). */
