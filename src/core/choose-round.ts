@@ -1,5 +1,5 @@
 import type { Checkpoint, ListRead, ReadStep, Round, RoundReason } from './checkpoint.ts';
-import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback, withinLookback } from './context.ts';
+import { CLOCK_TOLERANCE_SECONDS, type Context, isFuture, isOutOfLookback, withinLookback } from './context.ts';
 import type { RoundFacts } from './destination.ts';
 import { addDays, addSeconds, type Instant, sameHour } from './instant.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
@@ -164,6 +164,6 @@ function dueReason({ scanDue, scanEndedAt }: Checkpoint, { latestServerTime, opt
   if (scanDue !== null) return scanDue;
   if (latestServerTime === null) return null;
   // Without a time that can be believed, nobody knows how long ago the last scan was.
-  const isUnknown = scanEndedAt === null || scanEndedAt > addSeconds(latestServerTime, CLOCK_TOLERANCE_SECONDS);
+  const isUnknown = scanEndedAt === null || isFuture(scanEndedAt, latestServerTime);
   return isUnknown || addDays(scanEndedAt, options.fullEveryDays) <= latestServerTime ? 'full-every' : null;
 }

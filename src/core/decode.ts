@@ -1,9 +1,10 @@
 import { isFuture } from './context.ts';
-import { type Instant, parseInstant } from './instant.ts';
-import { isExactNumber, isJsonObject } from './json.ts';
+import { faultOf, instantOf, isText, nearest, toValue } from './field-value.ts';
+import type { Instant } from './instant.ts';
+import { isJsonObject } from './json.ts';
 import { cutShort, isDeeper, MOST_LEVELS } from './nesting.ts';
 import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
-import type { ChildTable, ColumnValue, Field, Fields, Row, Stream } from './stream.ts';
+import type { ChildTable, ColumnValue, Fields, Row, Stream } from './stream.ts';
 
 /** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
 export interface DecodedRow {
@@ -209,40 +210,6 @@ function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row
   return rows;
 }
 
-/** A value as SQLite stores it; undefined if it has the wrong type. */
-function toValue(field: Field, sent: unknown): ColumnValue | undefined {
-  switch (field.type) {
-    case 'text':
-      return isText(sent) ? sent : undefined;
-    case 'instant':
-      return instantOf(sent);
-    case 'integer':
-      return typeof sent === 'number' && Number.isSafeInteger(sent) ? sent : undefined;
-    case 'number':
-      return numberOf(sent);
-    case 'boolean':
-      return typeof sent === 'boolean' ? Number(sent) : undefined;
-    case 'json':
-      return typeof sent === 'object' && !isExactNumber(sent) ? JSON.stringify(sent) : undefined;
-  }
-}
-
-/** The number itself, or the nearest one that can be stored. */
-function numberOf(sent: unknown): number | undefined {
-  const value = isExactNumber(sent) ? Number(sent.rawJSON) : sent;
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
-}
-
-function instantOf(sent: unknown): Instant | undefined {
-  return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
-}
-
-/** The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19). */
-function nearest({ type }: Field, sent: unknown): ColumnValue {
-  const value = type === 'integer' ? numberOf(sent) : undefined;
-  return value !== undefined && Number.isInteger(value) ? value : null;
-}
-
 /** The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an instant. */
 function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
   const sent = listItem['deleted_at'] ?? null;
@@ -258,20 +225,6 @@ function reject(item: unknown, key: readonly string[] | null, reason: string): R
 function rejectKey(stream: DecodableStream, item: unknown, reason: string): RejectedRow | null {
   return isJsonObject(item) && tombstoneOf(stream, item) ? null : reject(item, null, reason);
 }
-
-function faultOf(name: string, field: Field, sent: unknown): string {
-  return sent === undefined || sent === null ? `${name} is missing` : `${name} is not ${TYPE_NAMES[field.type]}`;
-}
-
-/** The types in messages. */
-const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
-  text: 'a string',
-  integer: 'an integer',
-  number: 'a number',
-  boolean: 'a boolean',
-  instant: 'an instant',
-  json: 'an object or an array',
-};
 
 function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
   return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
@@ -295,9 +248,4 @@ function restOf(fields: Fields, name: string, value: unknown): unknown {
 
 function isKey(value: unknown): value is string {
   return isText(value) && value !== '';
-}
-
-/** JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make another key. */
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.isWellFormed();
 }

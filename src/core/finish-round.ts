@@ -4,8 +4,8 @@ import type { Context } from './context.ts';
 import type { RoundEnd } from './destination.ts';
 import { addDays, type Instant, laterOf } from './instant.ts';
 import { isScannedAgain } from './round.ts';
-import type { Stream } from './stream.ts';
-import { readAt } from './trusted-until.ts';
+import { isScanned, type Stream } from './stream.ts';
+import { roundReadAt } from './trusted-until.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
 export function finishRound(
@@ -55,8 +55,7 @@ function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint)
 function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context): Instant | null {
   const { serverTime, newestReading } = context;
   if (serverTime === null || newestReading === null || (round.mode === 'feed' && round.incomplete)) return watermark;
-  // Null if the run of the first page had no Date. A later answer may have shown that its T was too late.
-  const at = round.pages === 0 ? serverTime : readAt({ at: round.firstPageAt }, serverTime);
+  const at = roundReadAt(round, serverTime);
   const kept = watermark !== null && watermark <= newestReading ? watermark : null;
   const reached = [at, round.fedUntil ?? null, kept].filter((each) => each !== null);
   return reached.length === 0 ? null : reached.reduce(laterOf);
@@ -92,12 +91,12 @@ function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint
  * came up meanwhile (R13).
  */
 function dueAfter(
-  { method }: Stream,
+  stream: Stream,
   { scanDue, round }: RoundCheckpoint,
   { sweep }: RoundEnd,
   isInDoubt: boolean,
 ): ScanDue | null {
-  if (method !== 'feed' && method !== 'marked') return null;
+  if (!isScanned(stream)) return null;
   if (sweep !== null && isScannedAgain(round)) return 'refuted';
   return scanDue ?? (isInDoubt ? 'clock' : null);
 }

@@ -1,7 +1,7 @@
 import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, RoundCheckpoint } from './checkpoint.ts';
 import { feedBoundOf } from './choose-round.ts';
 import { firstChunk } from './chunk.ts';
-import { CLOCK_TOLERANCE_SECONDS, type Context, isOutOfLookback } from './context.ts';
+import { type Context, isFuture, isOutOfLookback } from './context.ts';
 import type { Backlog, DueTest, FactsQuery, RoundEnd } from './destination.ts';
 import { addDays, addSeconds, type Instant, laterOf } from './instant.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
@@ -22,7 +22,7 @@ import {
 } from './round.ts';
 import type { PageRequest, Query } from './source.ts';
 import { idsParameterOf, type Stream } from './stream.ts';
-import { readAt, settledBefore } from './trusted-until.ts';
+import { roundReadAt, settledBefore } from './trusted-until.ts';
 
 /**
  * What comes next for a stream:
@@ -193,8 +193,7 @@ interface HistoryWindow {
 function historyWindow(due: DueTest, { serverTime, newestReading }: Context): HistoryWindow {
   if (serverTime === null || newestReading === null) return { opens: null, gap: null };
   // A time of reading in the future is not believed, like a watermark (R1).
-  const isFuture = due.readAt !== null && due.readAt > addSeconds(serverTime, CLOCK_TOLERANCE_SECONDS);
-  const readAt = isFuture ? null : due.readAt;
+  const readAt = isFuture(due.readAt, serverTime) ? null : due.readAt;
   const earliest = addDays(serverTime, -LOOKBACK_DAYS);
   const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
   const known = readAt ?? due.knownFrom;
@@ -264,7 +263,7 @@ function isTooOld(query: Query, context: Context): boolean {
 }
 
 function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
-  const at = round.pages === 0 ? context.serverTime : readAt({ at: round.firstPageAt }, context.serverTime);
+  const at = roundReadAt(round, context.serverTime);
   const isUnread = round.mode === 'marked' && round.reads === 0;
   const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
   // A scan samples (R12); a marked column that nothing has confirmed keeps its edges (R18).

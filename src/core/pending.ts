@@ -4,7 +4,7 @@ import { type ExistingRow, isLive } from './difference.ts';
 import { addDays, addSeconds, type Instant, sameHour, secondsBetween } from './instant.ts';
 import { changeMarks, type FollowUpMark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
-import type { Row, Stream } from './stream.ts';
+import { isScanned, type Row, type Stream } from './stream.ts';
 
 /** A row in which source and mirror differ, as each side has it; undefined if a side lacks it. */
 export interface RowPair {
@@ -144,8 +144,8 @@ function hasSameTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow
 }
 
 /** Whether a stream was never synced to its end, so that there is nothing to compare. */
-export function isUnsynced({ method }: Stream, checkpoint: Checkpoint): boolean {
+export function isUnsynced(stream: Stream, checkpoint: Checkpoint): boolean {
   const { scanEndedCycle, watermark, finishedCycle, unavailable } = checkpoint;
-  if (method === 'feed' || method === 'marked') return scanEndedCycle === null;
+  if (isScanned(stream)) return scanEndedCycle === null;
   return watermark === null && (finishedCycle === null || unavailable);
 }

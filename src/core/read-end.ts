@@ -9,8 +9,7 @@ import { readAt } from './trusted-until.ts';
 /** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
 export function readEnd(pageInput: PageInput, unpaid: readonly string[], context: Context): PageEffect {
   const { stream, checkpoint, page, decoded } = pageInput;
-  const { read } = checkpoint.round;
-  const { lastMark, run, steps } = checkpoint.round;
+  const { read, lastMark, run, steps } = checkpoint.round;
   const [step] = steps;
   if (page.hasMore || decoded.isPart) return {};
   if (read.history !== null) return historyEnd(read.history, read, context);

@@ -5,7 +5,7 @@ import type { UnreadHistory } from './destination.ts';
 import { isRunRecovery, type ReadRecovery, type StreamRecovery, type SyncError } from './errors.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
 import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withRound } from './round.ts';
-import type { Stream } from './stream.ts';
+import { isScanned, type Stream } from './stream.ts';
 
 /**
  * How a stream goes on after a failed fetch:
@@ -65,35 +65,37 @@ function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadC
 
 /** The scan waits for the next run, which continues it if possible; this run goes on with the feeds (R9). */
 function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
-  const { checkpoint, advice } = recoveryDecision;
+  const { checkpoint } = recoveryDecision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
   // If the feeds do not reach back to the watermark, a scan stays due, whatever the reason of this one was (R3).
   const leavesHole = round.reason === 'clamp' || !reachesBack(checkpoint, context);
   const due = round.due ?? (leavesHole ? 'clamp' : null);
   const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
-  const meanwhile = 'The feeds go on. The next run tries the scan again.';
   return {
     ...recoveryDecision,
     outcome: 'pass-over',
     checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
     forget: leavesGap ? 'all' : recoveryDecision.forget,
-    advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
+    advice: withAdvice(recoveryDecision, 'The feeds go on. The next run tries the scan again.'),
   };
 }
 
 /** What a scan of a marked stream has staged would mix with what the marks read, so the next run scans from the start (R9). */
 function dropped(recoveryDecision: RecoveryDecision, { run }: Context): RecoveryDecision {
   const checkpoint = { ...withoutRound(recoveryDecision.checkpoint), scanTriedInRun: run };
-  const meanwhile = 'What is marked is read. The next run tries the scan again.';
-  const { advice } = recoveryDecision;
   return {
     ...recoveryDecision,
     outcome: 'pass-over',
     checkpoint,
     forget: 'all',
-    advice: advice === undefined ? meanwhile : `${advice} ${meanwhile}`,
+    advice: withAdvice(recoveryDecision, 'What is marked is read. The next run tries the scan again.'),
   };
+}
+
+/** The advice of a decision, and what happens meanwhile. */
+function withAdvice({ advice }: RecoveryDecision, meanwhile: string): string {
+  return advice === undefined ? meanwhile : `${advice} ${meanwhile}`;
 }
 
 /** Whether the scan began before the earliest time that the feeds can show: then neither shows the changes between the two (R3). */
@@ -257,8 +259,7 @@ function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
 
 /** After a lost permission a scan is due: no feed shows the rows that become visible when it is back (R13). */
 function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
-  const isScanned = stream.method === 'feed' || stream.method === 'marked';
-  const scanDue = isScanned && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
+  const scanDue = isScanned(stream) && checkpoint.scanEndedCycle !== null ? 'permission' : checkpoint.scanDue;
   return { ...withoutRound(checkpoint), scanDue };
 }
 

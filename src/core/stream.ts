@@ -171,6 +171,11 @@ interface LookupParent extends StreamParent {
   readonly parameter: string;
 }
 
+/** Whether a scan reads the stream first, and its feeds or its marks from then on. */
+export function isScanned({ method }: Pick<Stream, 'method'>): boolean {
+  return method === 'feed' || method === 'marked';
+}
+
 /** The parents of a stream's rows. */
 export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'parents'>): readonly StreamParent[] {
   return parent === undefined ? parents : [parent];

@@ -1,4 +1,4 @@
-import type { Read } from './checkpoint.ts';
+import type { Read, Round } from './checkpoint.ts';
 import type { Context } from './context.ts';
 import { addSeconds, earlierOf, type Instant, LAST_INSTANT } from './instant.ts';
 import type { TrustedUntil } from './newest-wins.ts';
@@ -19,6 +19,11 @@ export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: C
 /** T of the run in which the read began. A later answer may have shown that it was too late (R1). */
 export function readAt({ at }: Pick<Read, 'at'>, serverTime: Instant | null): Instant | null {
   return at === null || serverTime === null ? at : earlierOf(at, serverTime);
+}
+
+/** T of the first page of a round, or now if it read none; null if the run of that page had no `Date` (R1). */
+export function roundReadAt({ pages, firstPageAt }: Round, serverTime: Instant | null): Instant | null {
+  return pages === 0 ? serverTime : readAt({ at: firstPageAt }, serverTime);
 }
 
 export function isFeedRead({ as }: Read): boolean {

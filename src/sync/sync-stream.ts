@@ -13,7 +13,7 @@ import { startRound, withRead } from '../core/round.ts';
 import { isHeld } from '../core/shrink-guard.ts';
 import type { Page, PageRequest, Source } from '../core/source.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import { settledBefore } from '../core/trusted-until.ts';
+import { roundReadAt, settledBefore } from '../core/trusted-until.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
@@ -139,7 +139,8 @@ async function next(
   if (step.do !== 'look-up') return step;
   const { about } = step.lookup;
   if (about === 'tests') return histories.next(step.checkpoint, context);
-  const { lastMark, run, mode, pages, firstPageAt } = step.checkpoint.round;
+  const { round } = step.checkpoint;
+  const { lastMark, run, mode } = round;
   const backlog = await destination.backlog(stream, {
     about,
     after: step.lookup.after,
@@ -147,7 +148,7 @@ async function next(
     lastMark,
     run,
     mode,
-    settledBefore: settledBefore({ at: pages === 0 ? context.serverTime : firstPageAt }, context),
+    settledBefore: settledBefore({ at: roundReadAt(round, context.serverTime) }, context),
   });
   return lookUp(stream, step.checkpoint, context, backlog);
 }

@@ -212,16 +212,18 @@ function* clearMarks(
 ): SqlStatements<void> {
   const values = { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER };
   // The marks of live parents with rows that were not seen stay until the parent is confirmed (R13).
-  const kept = swept === undefined ? 'false' : `exists (${unseenRows(stream, swept, 'm.id')})`;
+  const kept =
+    swept === undefined
+      ? 'false'
+      : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnseen(stream, swept, 'm.id')})`;
   const sql = `delete from marks as m where ${isOf(stream, 'm')}
     and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
   yield* send(commitScope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
 }
 
-/** A select of the live rows that no read since `@sinceRead` has seen, by the id in their field `by`. */
-function unseenRows(stream: Stream, { by }: Pick<CommitPart<'sweptRows'>, 'by'>, id: string): string {
-  return `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(by)} = ${id} and ${live(stream)}
-    and not ${isSeenKey(stream, '@sinceRead')}`;
+/** The condition that row `t` has the id in its field `by`, and that no read since `@sinceRead` has seen it. */
+function isUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string): string {
+  return `t.${quote(by)} = ${id} and not ${isSeenKey(stream, '@sinceRead')}`;
 }
 
 /** Leaves marks to a later run (R13, R18). */
@@ -239,10 +241,11 @@ function* leaveMarks(
 function* sweepRows(
   commitScope: CommitScope,
   stream: Stream,
-  { by, ids, sinceRead, at, isConfirmed }: CommitPart<'sweptRows'>,
+  swept: CommitPart<'sweptRows'>,
 ): SqlStatements<ChangedRows> {
+  const { ids, sinceRead, at, isConfirmed } = swept;
   yield* loadSeenKeys(commitScope, stream);
-  const sql = `t.${quote(by)} = @id and not ${isSeenKey(stream, '@sinceRead')}${isConfirmed ? '' : hasNoLiveParent(stream)}`;
+  const sql = `${isUnseen(stream, swept, '@id')}${isConfirmed ? '' : hasNoLiveParent(stream)}`;
   const removal = { sql, at: at ?? commitScope.mirroredAt, few: true } as const;
   let deleted = 0;
   for (const id of ids)

@@ -113,7 +113,7 @@ function* leaveUnasked(
 function* leaveOpen(
   commitScope: CommitScope,
   stream: Stream,
-  { marksThrough: _, ...values }: MarkBounds,
+  values: MarkBounds,
   isWhole: boolean,
 ): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
