@@ -97,12 +97,12 @@ function isBuried(held: Row, item: Item): boolean {
 function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
   const floor = floorOf(moment.walk as Walk, moment);
   const shownAt = timeOf(wanted, 'synced_at');
-  const stands = (time: string): boolean => floor === null || time > floor;
   if (held['deletion'] === 'absent') return false;
-  const diedAt = timeOf(held, 'deleted_at');
-  if (!isLive(held) && !(diedAt >= shownAt && stands(diedAt))) return false;
-  const ownAt = timeOf(held, 'synced_at');
-  return sameBut(held, wanted) || (ownAt > shownAt && stands(ownAt));
+  const [ownAt, diedAt] = [timeOf(held, 'synced_at'), timeOf(held, 'deleted_at')];
+  // A later row or tombstone of the mirror stands, and then the newest of both wins.
+  const stands = floor === null || ownAt > floor || diedAt > floor;
+  if (!isLive(held) && !(diedAt >= shownAt && stands)) return false;
+  return sameBut(held, wanted) || (ownAt > shownAt && stands);
 }
 
 /** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
