@@ -56,7 +56,7 @@ await build({
   entryPoints: {
     main: 'src/cli/main.ts',
     index: 'src/index.ts',
-    'run-thread': 'src/library/run-thread.ts',
+    'run-thread': 'src/api/thread/run-thread.ts',
     'read-thread': 'src/server/read-thread.ts',
   },
   outdir,

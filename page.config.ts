@@ -3,7 +3,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build, type Metafile, type OutputFile } from 'esbuild';
-import { readDictionary } from './src/library/dictionary.ts';
+import { readDictionary } from './src/api/dictionary.ts';
 import { TERM_PLACES } from './src/page/term-places.ts';
 
 const SOURCES = 'src/page';

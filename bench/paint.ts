@@ -1,9 +1,9 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { serve } from '../src/api/serve.ts';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
-import { serve } from '../src/library/serve.ts';
 import { launchChromium } from '../test/page/chromium.ts';
 import { keep, MACHINE, saying } from './keep.ts';
 import { median } from './measure.ts';

@@ -6,7 +6,7 @@ import { SyncError } from '../src/core/errors.ts';
 import type { PostgresAddress } from '../src/destination/postgres/address.ts';
 import { openLastingConnection } from '../src/destination/postgres/lasting-connection.ts';
 import { createPresence } from '../src/destination/postgres/presence.ts';
-import { addressOf } from '../src/library/mirror-address.ts';
+import { addressOf } from '../src/settings/addresses/mirror-address.ts';
 import { startQuotaServer } from '../test/support/quota-server.ts';
 import { delayingProxy } from './delaying-proxy.ts';
 import type { Bench } from './measure.ts';

@@ -1,6 +1,4 @@
 import type { Arguments } from 'yargs';
-import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
 import {
   type AccountReport,
   type AccountTestReport,
@@ -10,7 +8,9 @@ import {
   listAccounts,
   removeAccount,
   testAccount,
-} from '../library/accounts.ts';
+} from '../api/accounts.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../library/bi.ts';
-import { givenFile } from '../library/mirror-address.ts';
+import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../api/bi.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';

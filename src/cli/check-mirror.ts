@@ -1,6 +1,6 @@
 import type { Arguments } from 'yargs';
-import { saysPassword } from '../library/mirror-address.ts';
-import { OptionError } from '../library/option-error.ts';
+import { saysPassword } from '../settings/addresses/mirror-address.ts';
+import { OptionError } from '../settings/option-error.ts';
 import { flagValue, type SettingsByFlag } from './settings.ts';
 
 /** The options that may name a mirror in PostgreSQL. */

@@ -1,4 +1,4 @@
-import { DEFAULTS, EXPORT_FORMATS } from '../library/defaults.ts';
+import { DEFAULTS, EXPORT_FORMATS } from '../settings/defaults.ts';
 import type { CliCommand } from './command.ts';
 import { OPTIONS, pick } from './options.ts';
 import { SYNC_OPTIONS } from './sync-options.ts';

@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
+import { openMirror } from '../api/open-mirror.ts';
+import { serve } from '../api/serve.ts';
+import { sync } from '../api/sync.ts';
 import type { SampleChanges } from '../demo/changes.ts';
 import { QUESTIONS } from '../demo/questions.ts';
 import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
-import { givenFile } from '../library/mirror-address.ts';
-import { openMirror } from '../library/open-mirror.ts';
-import { serve } from '../library/serve.ts';
-import { sync } from '../library/sync.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';

@@ -1,5 +1,5 @@
-import { describe as describeTables, type MirrorDescription } from '../library/describe.ts';
-import type { TableDescription } from '../library/dictionary.ts';
+import { describe as describeTables, type MirrorDescription } from '../api/describe.ts';
+import type { TableDescription } from '../api/dictionary.ts';
 import type { CommandAction } from './command.ts';
 import { printReport } from './print-report.ts';
 

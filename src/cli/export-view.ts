@@ -1,4 +1,4 @@
-import type { ExportReport } from '../library/export-mirror.ts';
+import type { ExportReport } from '../api/export-mirror.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted } from './words.ts';
 

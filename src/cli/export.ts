@@ -1,4 +1,4 @@
-import { type ExportOptions, exportMirror } from '../library/export.ts';
+import { type ExportOptions, exportMirror } from '../api/export.ts';
 import type { CommandAction } from './command.ts';
 import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';

@@ -1,6 +1,6 @@
 import type { Arguments } from 'yargs';
-import { isOptionName } from '../library/check-options.ts';
-import type { MirrorOptions, SyncOptions } from '../library/options.ts';
+import { isOptionName } from '../settings/check-options.ts';
+import type { MirrorOptions, SyncOptions } from '../settings/options.ts';
 import type { CommandIo } from './command.ts';
 import { OPTIONS } from './options.ts';
 import { keyOf } from './settings.ts';

@@ -1,4 +1,4 @@
-import { type MigrateOptions, type MigrateReport, migrate as migrateMirror } from '../library/migrate.ts';
+import { type MigrateOptions, type MigrateReport, migrate as migrateMirror } from '../api/migrate.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';

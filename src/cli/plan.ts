@@ -1,5 +1,5 @@
+import { plan as forecast } from '../api/plan.ts';
 import { SyncError } from '../core/errors.ts';
-import { plan as forecast } from '../library/plan.ts';
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';

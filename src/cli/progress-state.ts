@@ -1,5 +1,5 @@
 import type { SourceEvent } from '../core/source.ts';
-import type { SyncEvent } from '../library/options.ts';
+import type { SyncEvent } from '../settings/options.ts';
 import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { counted, modeText } from './words.ts';

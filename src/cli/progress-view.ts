@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { SyncEvent } from '../library/options.ts';
+import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import type { CommandIo } from './command.ts';
 import {

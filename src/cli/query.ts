@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers';
+import { queryStream } from '../api/query-stream.ts';
 import { SyncError } from '../core/errors.ts';
-import { queryStream } from '../library/query-stream.ts';
-import { readTextFile } from '../library/read-text-file.ts';
+import { readTextFile } from '../settings/read-text-file.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { STDIN } from './options.ts';

@@ -1,4 +1,4 @@
-import { type PageReport, type ReportOptions, writeReport } from '../library/report.ts';
+import { type PageReport, type ReportOptions, writeReport } from '../api/report.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';

@@ -1,5 +1,5 @@
 import { stringify } from 'csv-stringify/sync';
-import { batches } from '../library/batches.ts';
+import { batches } from '../api/batches.ts';
 
 type ResultRows = readonly (readonly unknown[])[];
 

@@ -1,4 +1,4 @@
-import { schedule as keepInSync } from '../library/schedule.ts';
+import { schedule as keepInSync } from '../api/schedule.ts';
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import type { Arguments } from 'yargs';
-import { type RunningServer, serve } from '../library/serve.ts';
+import { type RunningServer, serve } from '../api/serve.ts';
 import type { CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';

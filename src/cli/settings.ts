@@ -1,9 +1,9 @@
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
-import { nearest } from '../library/nearest.ts';
-import { flagOf } from '../library/options.ts';
-import { readTextFile } from '../library/read-text-file.ts';
+import { nearest } from '../settings/closest-name.ts';
+import { flagOf } from '../settings/options.ts';
+import { readTextFile } from '../settings/read-text-file.ts';
 import { OPTIONS, type OptionName } from './options.ts';
 
 type ProcessEnvironment = Readonly<Record<string, string | undefined>>;

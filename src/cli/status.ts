@@ -1,4 +1,4 @@
-import { status as readStatus } from '../library/status.ts';
+import { status as readStatus } from '../api/status.ts';
 import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
@@ -9,7 +9,7 @@ export const status: CommandAction = async (args, io) => {
   const options = mirrorOptions(args);
   if (args['all'] === true) {
     // Loaded only here: the status of a mirror in a file needs no driver of PostgreSQL.
-    const { statusOfAll } = await import('../library/all-status.ts');
+    const { statusOfAll } = await import('../api/all-status.ts');
     printReport(await statusOfAll(options), args, io, renderAllStatus);
   } else printReport(await readStatus(options), args, io, renderStatus);
   return 0;

@@ -1,5 +1,5 @@
 import type { Arguments } from 'yargs';
-import { sync as run } from '../library/sync.ts';
+import { sync as run } from '../api/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';

@@ -1,6 +1,6 @@
+import type { VerifyExportReport } from '../api/compare-export.ts';
+import { verifyExport } from '../api/verify-export.ts';
 import { SyncError } from '../core/errors.ts';
-import type { VerifyExportReport } from '../library/compare-export.ts';
-import { verifyExport } from '../library/verify-export.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';

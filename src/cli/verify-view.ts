@@ -1,4 +1,4 @@
-import type { VerifyEvent } from '../library/verify.ts';
+import type { VerifyEvent } from '../api/verify.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
 import type { CommandIo } from './command.ts';
 import { requestText, unsharedText, waitText } from './progress-state.ts';

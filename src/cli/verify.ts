@@ -1,6 +1,6 @@
 import type { Arguments } from 'yargs';
+import { verify as compare } from '../api/verify.ts';
 import { SyncError } from '../core/errors.ts';
-import { verify as compare } from '../library/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type WorkEvent, type WorkOptions, work } from '../library/work.ts';
+import { type WorkEvent, type WorkOptions, work } from '../api/run-worker.ts';
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';

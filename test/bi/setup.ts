@@ -1,10 +1,10 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
+import { mirrorDictionary } from '../../src/api/bi.ts';
 import type { ChartDialect } from '../../src/bi/chart-dialect.ts';
 import { CHARTS, queryOf } from '../../src/bi/charts.ts';
 import type { GeneratedFile } from '../../src/bi/generated-file.ts';
 import { BI_FILES } from '../../src/bi/tools.ts';
-import { mirrorDictionary } from '../../src/library/bi.ts';
 
 export const DICTIONARY = mirrorDictionary();
 

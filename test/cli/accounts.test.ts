@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { inSchema } from '../../src/api/accounts-database.ts';
+import { storeOf } from '../../src/api/open-store.ts';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
-import { storeOf } from '../../src/library/store-of.ts';
-import { inSchema } from '../../src/library/work-place.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';

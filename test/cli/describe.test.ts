@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TableDescription } from '../../src/library/dictionary.ts';
+import type { TableDescription } from '../../src/api/dictionary.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 async function described(...args: string[]): Promise<TableDescription[]> {

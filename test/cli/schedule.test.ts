@@ -6,8 +6,8 @@ import { pathToFileURL } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
+import { readMirrored } from '../../src/api/schedule-mirror.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
-import { readMirrored } from '../../src/library/schedule-mirror.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 

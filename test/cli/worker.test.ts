@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { inSchema } from '../../src/api/accounts-database.ts';
 import { status } from '../../src/index.ts';
-import { inSchema } from '../../src/library/work-place.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { startApiServer } from '../support/api-server.ts';

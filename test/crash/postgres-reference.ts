@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { copyOnce } from '../../src/library/copy-mirror.ts';
+import { copyOnce } from '../../src/api/copy-mirror.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
 import { contentsOf } from './outcome.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { runOnce } from '../../src/library/session.ts';
-import { syncSettings, watchOf } from '../../src/library/sync-settings.ts';
+import { runOnce } from '../../src/api/session.ts';
+import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-proxy.ts';
 import { testSchema } from '../support/postgres.ts';
 import { each } from './every.ts';

@@ -1,8 +1,8 @@
+import { openLocked } from '../../src/api/file-store.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import { fileError } from '../../src/destination/sqlite/file-error.ts';
 import { mirrorExists } from '../../src/destination/sqlite/open.ts';
-import { openLocked } from '../../src/library/file-store.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';

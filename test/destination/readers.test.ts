@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { openLocked } from '../../src/api/file-store.ts';
+import { readMirrored } from '../../src/api/schedule-mirror.ts';
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { openLocked } from '../../src/library/file-store.ts';
-import { readMirrored } from '../../src/library/schedule-mirror.ts';
 import { takeLock } from '../../state/lock.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 

@@ -12,12 +12,12 @@ import {
 } from 'node:fs';
 import { join, relative } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { tableDictionary } from '../../src/api/describe.ts';
+import type { ExportReport } from '../../src/api/export-mirror.ts';
+import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
-import { tableDictionary } from '../../src/library/describe.ts';
-import type { ExportReport } from '../../src/library/export-mirror.ts';
-import { verifyExport } from '../../src/library/verify-export.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
 import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';

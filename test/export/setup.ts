@@ -5,12 +5,12 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll } from 'vitest';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
+import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
-import { type ExportReport, type ExportSettings, exportOnce } from '../../src/library/export-mirror.ts';
 
 const place = mkdtempSync(join(tmpdir(), 'obsync-export-'));
 afterAll(() => rmSync(place, { recursive: true, force: true }));

@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import type { ExportSettings } from '../../src/api/export-mirror.ts';
+import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
-import type { ExportSettings } from '../../src/library/export-mirror.ts';
-import { verifyExport } from '../../src/library/verify-export.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { execution, exportOf, fillMirror, folder, insert, makeMirror, manifestIn, mirroredAt } from './setup.ts';
 

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { query } from '../../src/api/query.ts';
+import { writeReport } from '../../src/api/report.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { query } from '../../src/library/query.ts';
-import { writeReport } from '../../src/library/report.ts';
 import { findBarriers, overflowOf } from './axe.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import { openQuotaKeeper } from '../../src/api/quota-keeper.ts';
 import { openPool } from '../../src/destination/postgres/pool.ts';
-import { openQuotaKeeper } from '../../src/library/quota-keeper.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
 
 /** Started as a process of its own: it sends so many requests to the server, within the account's quota, and tells of the first answer. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
 import type { ListedEnvironment } from '../../src/core/environments.ts';
-import { addressOf } from '../../src/library/mirror-address.ts';
+import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';
 import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { readStatus } from '../../../src/api/status-report.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/instant.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
@@ -15,7 +16,6 @@ import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
-import { readStatus } from '../../../src/library/status-report.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
 import { loadLastStarts } from '../../../state/last-starts.ts';

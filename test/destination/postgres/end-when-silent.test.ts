@@ -6,7 +6,7 @@ import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { queryPostgres } from '../../../src/destination/postgres/query.ts';
-import { addressOf } from '../../../src/library/mirror-address.ts';
+import { addressOf } from '../../../src/settings/addresses/mirror-address.ts';
 import { openWorkDatabase } from '../../../src/workers/database.ts';
 import { type CuttingProxy, cuttingProxy } from '../../support/postgres/cutting-proxy.ts';
 import { tcpProxy } from '../../support/postgres/tcp-proxy.ts';

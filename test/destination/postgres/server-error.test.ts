@@ -9,8 +9,8 @@ import {
   serverError,
   sqlStateOf,
 } from '../../../src/destination/postgres/server-error.ts';
-import { postgresAddress } from '../../../src/library/postgres-address.ts';
-import { parsePostgresUrl } from '../../../src/library/postgres-url.ts';
+import { postgresAddress } from '../../../src/settings/addresses/postgres-address.ts';
+import { parsePostgresUrl } from '../../../src/settings/addresses/postgres-url.ts';
 import { startServer } from '../../support/postgres/server.ts';
 import { transactionPooler } from '../../support/postgres/transaction-pooler.ts';
 import { postgresServer, testSchema } from '../../support/postgres.ts';

@@ -1,0 +1,175 @@
+import type { ListedEnvironment } from '../core/environments.ts';
+import type { Instant } from '../core/instant.ts';
+import { timetable } from '../core/schedule.ts';
+import { wantedOf } from '../core/wanted-environments.ts';
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { clock } from '../settings/sync-settings.ts';
+import { nextTick } from '../sync/schedule-cron.ts';
+import {
+  findAccount,
+  forgetAccount,
+  type KnownAccount,
+  listNow,
+  loadAccounts,
+  noAccount,
+  type SyncAccount,
+  storeAccount,
+} from '../workers/account-store.ts';
+import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
+import { inWorkPlace, readWorkPlace } from './accounts-database.ts';
+import { dropMirror } from './drop-mirror.ts';
+import { listEnvironments } from './list-environments.ts';
+
+export interface AddAccountOptions extends AccountOptions, MirrorOptions {
+  /** Changes the account of this name, if there is one. */
+  readonly replace?: boolean | undefined;
+}
+
+/** The account that a function is about, and the database that holds it. */
+export interface NamedAccountOptions extends MirrorOptions {
+  readonly name: string;
+}
+
+export interface RemoveAccountOptions extends NamedAccountOptions {
+  /** Also drops the account's mirror. */
+  readonly drop?: boolean | undefined;
+}
+
+/** An account; `accounts add --json` prints it. */
+export interface AccountReport {
+  readonly account: string;
+  readonly base_url: string;
+  /** The variable that holds the token; null if a file does. */
+  readonly token_env: string | null;
+  readonly token_file: string | null;
+  readonly schema: string;
+  readonly cron: string | null;
+  readonly delay: number;
+  /** The options of its syncs, in the names of a config file. */
+  readonly options: Readonly<Record<string, unknown>>;
+}
+
+export interface ListedAccount extends AccountReport {
+  readonly added_at: Instant;
+  /** The number of its environments; null until a worker has listed them. */
+  readonly environments: number | null;
+  /** Why its environments could not be listed last; null if they could. */
+  readonly error: string | null;
+}
+
+export interface AccountListReport {
+  readonly accounts: readonly ListedAccount[];
+}
+
+/** What the service shows to an account; `accounts test --json` prints it. */
+export interface AccountTestReport {
+  readonly account: string;
+  readonly base_url: string;
+  readonly environments: readonly TestedEnvironment[];
+  /** The environments that the account asks for and the service does not list. */
+  readonly unknown: readonly string[];
+}
+
+export interface TestedEnvironment {
+  readonly env_id: string;
+  readonly environment: string;
+  /** Its own cron expression. */
+  readonly cron: string | null;
+  /** Whether the account asks for it. */
+  readonly wanted: boolean;
+  /** When workers sync it next; null if they never do. */
+  readonly next_run: Instant | null;
+}
+
+/** Adds an account to those that workers sync. The token is not looked up. @throws SyncError */
+export async function addAccount(options: AddAccountOptions): Promise<AccountReport & { readonly replaced: boolean }> {
+  checkOptions(options);
+  const account = accountFrom(options, givenAddress(options));
+  const replaced = await inWorkPlace(options, (database) =>
+    storeAccount(database, account, { replace: options.replace ?? false }),
+  );
+  return { ...reportOf(account), replaced };
+}
+
+/** The accounts that workers sync. It makes nothing where there are none. @throws SyncError */
+export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
+  checkOptions(options);
+  const accounts = await readWorkPlace(options, { read: loadAccounts, none: [] });
+  return { accounts: accounts.map(listedReport) };
+}
+
+/** Removes an account. Its mirror stays, unless it is to be dropped. @throws SyncError */
+export async function removeAccount(
+  options: RemoveAccountOptions,
+): Promise<AccountReport & { readonly dropped: boolean }> {
+  checkOptions(options);
+  const [name, drop] = [nameOf(options.name), options.drop ?? false];
+  const account = await inWorkPlace(options, (database) => forgetAccount(database, name, drop ? dropMirror : null));
+  return { ...reportOf(account), dropped: drop };
+}
+
+/** Asks the service for an account's environments, with its token, in one request. @throws SyncError */
+export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
+  checkOptions(options);
+  const name = nameOf(options.name);
+  const account = await readWorkPlace(options, { read: (database) => findAccount(database, name), none: null });
+  if (account === null) throw noAccount(name);
+  const settings = settingsOfAccount(account, givenAddress(options));
+  const environments = await listEnvironments(settings, new AbortController().signal);
+  // What was wrong before need not keep workers waiting any longer.
+  await inWorkPlace(options, (database) => listNow(database, name));
+  const { chosen, unknown } = wantedOf(environments, settings.environments);
+  return {
+    account: name,
+    base_url: account.baseUrl,
+    environments: environments.map((environment) => testedEnvironment(account, environment, chosen)),
+    unknown,
+  };
+}
+
+function testedEnvironment(
+  { cron, delaySeconds }: SyncAccount,
+  environment: ListedEnvironment,
+  chosen: readonly ListedEnvironment[],
+): TestedEnvironment {
+  const wanted = chosen.includes(environment);
+  const rules = { cron, delaySeconds, environments: [], together: false };
+  const now = clock();
+  const [scheduled] = timetable([environment], rules, new Map([[environment.id, now]]), { now, next: nextTick });
+  return {
+    env_id: environment.id,
+    environment: environment.name,
+    cron: environment.cron,
+    wanted,
+    next_run: wanted ? (scheduled?.due ?? null) : null,
+  };
+}
+
+function reportOf({
+  name,
+  baseUrl,
+  tokenEnv,
+  tokenFile,
+  schema,
+  cron,
+  delaySeconds,
+  options,
+}: SyncAccount): AccountReport {
+  return {
+    account: name,
+    base_url: baseUrl,
+    token_env: tokenEnv,
+    token_file: tokenFile,
+    schema,
+    cron,
+    delay: delaySeconds,
+    options,
+  };
+}
+
+function listedReport(account: KnownAccount): ListedAccount {
+  const { addedAt, environments, listingError } = account;
+  return { ...reportOf(account), added_at: addedAt, environments, error: listingError };
+}

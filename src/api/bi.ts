@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import type { DictionaryColumn, MirrorDictionary } from '../bi/mirror-dictionary.ts';
+import type { BiTool } from '../bi/tools.ts';
+import type { ToolFile } from '../bi/write-files.ts';
+import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { nearest } from '../settings/closest-name.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { OptionError } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { type ColumnDescription, PACKAGE, readDictionary } from './dictionary.ts';
+
+export interface BiOptions extends MirrorOptions {
+  /** `dbt`, `semantic`, `grafana`, `superset` or `metabase`. */
+  readonly tool: BiTool;
+  /** The folder of the files. It is made if it does not exist. */
+  readonly to: string;
+}
+
+/** What a folder holds for a tool, and what of it was written now. */
+export interface BiReport {
+  readonly tool: BiTool;
+  readonly to: string;
+  readonly files: readonly ToolFile[];
+}
+
+/**
+ * Writes files by which another tool knows the mirror: descriptions, tests, metrics, dashboards. Needs no mirror; `db` says where the files
+ * look for it. @throws SyncError
+ */
+export async function writeBi(options: BiOptions): Promise<BiReport> {
+  checkOptions(options);
+  const { to } = options;
+  const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
+  const tool = toolNamed(options.tool, Object.keys(BI_FILES) as BiTool[]);
+  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
+  const places = {
+    // The other tools' files name no mirror.
+    db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : DEFAULTS.db),
+    to: resolve(to),
+    metabaseScript: () => readFileSync(join(PACKAGE, 'src', 'bi', 'metabase.mjs'), 'utf8'),
+  };
+  return { tool, to, files: writeFiles(to, BI_FILES[tool](mirrorDictionary(), places)) };
+}
+
+/** The tools in whose files the path of the mirror stands. */
+export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
+
+function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
+  const tool = tools.find((each) => each === given);
+  if (tool !== undefined) return tool;
+  const choice = `choose one of ${tools.join(', ')}`;
+  if (given === undefined) throw new OptionError('tool', `no tool to write files for: ${choice}`);
+  const near = nearest(String(given), tools);
+  throw new OptionError('tool', `there are no files for ${given}: ${near === null ? choice : `did you mean ${near}?`}`);
+}
+
+/** The dictionary with the type of every column. */
+export function mirrorDictionary(): MirrorDictionary {
+  const { tables, metrics } = readDictionary();
+  return {
+    tables: tables.map((table) => ({ ...table, columns: table.columns.map((column) => typed(table.name, column)) })),
+    metrics,
+  };
+}
+
+const DECLARED: Readonly<Record<string, ColumnType>> = { INTEGER: 'integer', REAL: 'real' };
+
+function typed(table: string, { name, type, meaning }: ColumnDescription): DictionaryColumn {
+  const exported = EXPORT_RELATIONS.find((relation) => relation.name === table);
+  const known = exported?.columns.find((column) => column.name === name)?.type;
+  const declared = DECLARED[type ?? ''] ?? (/_(at|time|since)$/.test(name) ? 'timestamp' : 'text');
+  return { name, type: known ?? declared, meaning: meaning.replaceAll(/\[([^\]]*)\]\(#[^)]*\)/g, '$1') };
+}

@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { version } from '../destination/sqlite/migrations.ts';
+import { openForReading } from '../destination/sqlite/open.ts';
+import { sumOf } from '../export/build-manifest.ts';
+import { unreadableError } from '../export/export-files.ts';
+import type { ExportManifest } from '../export/manifest.ts';
+import { environmentsOf } from '../export/mirror-scope.ts';
+import { type ExportDifference, verifyExport } from '../export/verify-export.ts';
+import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
+import { storeOf } from './open-store.ts';
+
+export interface VerifyExportSettings {
+  readonly db: string;
+  /** The folder of the export. */
+  readonly against: string;
+}
+
+/** Whether an export equals the mirror. */
+export interface VerifyExportReport {
+  readonly equal: boolean;
+  readonly against: string;
+  /** The mirror's own time as of which it was exported. */
+  readonly instant: Instant;
+  readonly files: number;
+  readonly rows: number;
+  readonly differences: readonly ExportDifference[];
+}
+
+/** One comparison of an export with the mirror as it is now: all rows, and the bytes of all files. @throws SyncError */
+export async function verifyExportOnce(
+  { db, against }: VerifyExportSettings,
+  signal: AbortSignal,
+): Promise<VerifyExportReport> {
+  const store = await storeOf(db);
+  try {
+    return await store.withFile((path) => compareFile(path, { against, display: store.display, signal }), signal);
+  } catch (error) {
+    throw store.explain(unreadableError(against, error));
+  }
+}
+
+async function compareFile(
+  path: string,
+  { against, display, signal }: { against: string; display: string; signal: AbortSignal },
+): Promise<VerifyExportReport> {
+  const mirror = openForReading(path);
+  try {
+    refuseEmptyMirror(mirror, display);
+    const manifest = manifestOf(against);
+    const { connection } = mirror;
+    connection.exec('begin');
+    if (manifest.schema_version !== version(connection))
+      throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
+    const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
+    const differences = await verifyExport({ connection, folder: against, manifest, envIds, signal });
+    const { instant, files } = manifest;
+    const rows = sumOf(files, 'rows');
+    return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+function manifestOf(folder: string): ExportManifest {
+  const manifest = existsSync(folder) ? readManifest(folder) : null;
+  if (manifest === null) throw new SyncError('usage', `${folder} holds no export: make one with \`obsync export\``);
+  return manifest;
+}

@@ -1,0 +1,88 @@
+import { SyncError } from '../core/errors.ts';
+import { COPIED_TABLES, type CopySource, type CopyTarget } from '../destination/sql/copied-tables.ts';
+import { addressOf, type MirrorAddress } from '../settings/addresses/mirror-address.ts';
+
+/** Which mirror is copied to where, as the addresses were given. */
+export interface CopySettings {
+  readonly db: string;
+  readonly to: string;
+}
+
+/** A table was copied. */
+export interface CopyEvent {
+  readonly type: 'table';
+  readonly table: string;
+  readonly rows: number;
+}
+
+export interface CopyWatch {
+  readonly signal: AbortSignal;
+  onProgress(event: CopyEvent): void;
+}
+
+/** A copy that was made. */
+export interface CopyReport {
+  /** The mirror that was copied. */
+  readonly db: string;
+  /** The copy. */
+  readonly to: string;
+  /** Rows of all tables. */
+  readonly rows: number;
+  readonly tables: readonly { readonly table: string; readonly rows: number }[];
+}
+
+/** Copies a mirror into a place that is empty. If that fails, the place stays empty. @throws SyncError */
+export async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
+  const [from, place] = [addressOf(db), addressOf(to)];
+  const source = await openSource(from);
+  try {
+    const target = await openTarget(place);
+    try {
+      const tables = await copyTables(source, target, watch);
+      await target.finish();
+      return { db: from.display, to: place.display, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
+    } catch (error) {
+      // The error says more than what may go wrong as the rest is removed.
+      await target.abandon().catch(() => {});
+      throw error;
+    }
+  } finally {
+    await source.close();
+  }
+}
+
+async function copyTables(
+  source: CopySource,
+  target: CopyTarget,
+  { signal, onProgress }: CopyWatch,
+): Promise<CopyReport['tables']> {
+  const copied: { table: string; rows: number }[] = [];
+  for (const table of COPIED_TABLES) {
+    let count = 0;
+    for await (const rows of source.rows(table)) {
+      refuseStopped(signal);
+      await target.write(table, rows);
+      count += rows.length;
+    }
+    copied.push({ table: table.name, rows: count });
+    onProgress({ type: 'table', table: table.name, rows: count });
+  }
+  refuseStopped(signal);
+  return copied;
+}
+
+function refuseStopped(signal: AbortSignal): void {
+  if (signal.aborted) throw new SyncError('signal', 'stopped before the mirror was copied: nothing was changed');
+}
+
+async function openSource(address: MirrorAddress): Promise<CopySource> {
+  return address.kind === 'file'
+    ? (await import('../destination/sqlite/copy.ts')).openCopySource(address.path)
+    : (await import('../destination/postgres/copy.ts')).openCopySource(address);
+}
+
+async function openTarget(address: MirrorAddress): Promise<CopyTarget> {
+  return address.kind === 'file'
+    ? (await import('../destination/sqlite/copy.ts')).openCopyTarget(address.path)
+    : (await import('../destination/postgres/copy.ts')).openCopyTarget(address);
+}

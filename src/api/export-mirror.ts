@@ -1,0 +1,196 @@
+import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { mirror as mirrorTable } from '../../schema/sync.ts';
+import type { MirrorLock } from '../../state/lock.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { version } from '../destination/sqlite/migrations.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { sumOf } from '../export/build-manifest.ts';
+import { type ExportResult, exportTables } from '../export/export.ts';
+import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
+import { openExportFolder } from '../export/export-folder.ts';
+import type { ExportFormat } from '../export/formats.ts';
+import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
+import { environmentsOf, instantOf, newestRun, relationsOf } from '../export/mirror-scope.ts';
+import { tableDictionary } from './describe.ts';
+import { lockFolder } from './lock-export-folder.ts';
+import { storeOf } from './open-store.ts';
+
+export interface ExportSettings {
+  readonly db: string;
+  readonly to: string;
+  readonly format: ExportFormat;
+  /** All mirrored tables when empty. */
+  readonly tables: readonly string[];
+  readonly views: boolean;
+  /** All environments when empty. */
+  readonly environments: readonly string[];
+  readonly keep: number;
+}
+
+/** An event of an export in progress. */
+export interface ExportEvent {
+  readonly type: 'table';
+  readonly table: string;
+  readonly rows: number;
+}
+
+/** The listener of an export, and the signal that stops it. */
+export interface ExportWatch {
+  readonly signal: AbortSignal;
+  onProgress(event: ExportEvent): void;
+}
+
+/** How an export ended. */
+export interface ExportReport {
+  readonly to: string;
+  readonly format: ExportFormat;
+  readonly instant: Instant;
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly files_written: number;
+  readonly bytes_written: number;
+  readonly files_removed: number;
+  /** Tables that the export before had and this one does not have. */
+  readonly dropped_tables: readonly string[];
+  readonly dropped_environments: readonly string[];
+  /** Files of these tables and environments. They are removed as those of earlier exports are. */
+  readonly dropped_files: number;
+  /** What went wrong after the new export was whole, such as old files that could not be removed. */
+  readonly warnings: readonly string[];
+  readonly tables: readonly TableReport[];
+}
+
+interface TableReport {
+  readonly table: string;
+  readonly rows: number;
+  readonly files: number;
+  readonly bytes: number;
+  readonly files_written: number;
+  readonly bytes_written: number;
+}
+
+/** One export of the mirror. @throws SyncError */
+export async function exportOnce(
+  settings: ExportSettings,
+  watch: ExportWatch,
+  files: FileOperations = NODE_FILES,
+): Promise<ExportReport> {
+  const store = await storeOf(settings.db);
+  try {
+    return await store.withFile(
+      (db) => exportFile({ ...settings, db, display: store.display }, watch, files),
+      watch.signal,
+    );
+  } catch (error) {
+    throw store.explain(folderError(settings.to, error, null));
+  }
+}
+
+async function exportFile(
+  settings: ExportSettings & { readonly display: string },
+  watch: ExportWatch,
+  files: FileOperations,
+): Promise<ExportReport> {
+  const relations = relationsOf(settings.tables, settings.views);
+  const mirror = openForReading(settings.db);
+  try {
+    refuseEmptyMirror(mirror, settings.display);
+    const { connection } = mirror;
+    // All statements up to its end see the same state of the mirror.
+    connection.exec('begin');
+    const environments = environmentsOf(connection, settings.environments);
+    const { lock, path, previous } = openTarget(settings.to, files);
+    try {
+      const instant = instantOf(environments);
+      const schemaVersion = version(connection);
+      const content = { format: settings.format, instant, schemaVersion, dictionary: tableDictionary(), files };
+      const folder = openExportFolder(path, content);
+      const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
+      const scope = { relations, environments, keep: settings.keep, schemaVersion, run: newestRun(connection) };
+      const isLimited = settings.environments.length > 0;
+      const work = { connection, folder, to: settings.to, signal: watch.signal, nowMs: Date.now(), onTable };
+      return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
+    } finally {
+      lock.release();
+    }
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+/** @throws SyncError `usage` */
+export function refuseEmptyMirror({ db }: MirrorFile, display: string): void {
+  if (db.select().from(mirrorTable).get() === undefined)
+    throw new SyncError('usage', `${display} mirrors nothing yet: run \`obsync sync\` first`);
+}
+
+interface ExportTarget {
+  readonly path: string;
+  /** One export at a time writes into a folder. Its file also tells that the folder is one of an export. */
+  readonly lock: MirrorLock;
+  readonly previous: ExportManifest | null;
+}
+
+/** @throws SyncError `usage` for what is not an empty folder, nor one of an export; `locked` */
+function openTarget(to: string, files: FileOperations): ExportTarget {
+  refuseForeignFolder(to);
+  const path = realpathSync(to);
+  const lock = lockFolder(to, join(path, MANIFEST_NAME), files);
+  try {
+    return { path, lock, previous: readManifest(path) };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** The manifest of the export in a folder; null before the first. @throws SyncError `usage` */
+export function readManifest(folder: string): ExportManifest | null {
+  const path = join(folder, MANIFEST_NAME);
+  const text = readTextOf(path);
+  return text === null ? null : parseManifest(text, path);
+}
+
+function refuseForeignFolder(to: string): void {
+  if (!existsSync(to)) {
+    refuseNoParent(to, 'folder');
+    mkdirSync(to);
+  }
+  if (!statSync(to).isDirectory()) throw new SyncError('usage', `${to} is a file: name a folder with --to`);
+  const names = readdirSync(to);
+  if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
+  if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
+  throw new SyncError('usage', `${to} holds files that are not an export: name an empty folder with --to`);
+}
+
+function reportOf(to: string, { manifest, written, dropped, removedCount, warnings }: ExportResult): ExportReport {
+  return {
+    to,
+    format: manifest.format,
+    instant: manifest.instant,
+    rows: sumOf(manifest.files, 'rows'),
+    files: manifest.files.length,
+    bytes: sumOf(manifest.files, 'bytes'),
+    files_written: written.length,
+    bytes_written: sumOf(written, 'bytes'),
+    files_removed: removedCount,
+    dropped_tables: dropped.tables,
+    dropped_environments: dropped.environments,
+    dropped_files: dropped.fileCount,
+    warnings,
+    tables: manifest.tables.map(({ name, rows, bytes }) => {
+      const ofTable = written.filter(({ table }) => table === name);
+      return {
+        table: name,
+        rows,
+        files: manifest.files.filter(({ table }) => table === name).length,
+        bytes,
+        files_written: ofTable.length,
+        bytes_written: sumOf(ofTable, 'bytes'),
+      };
+    }),
+  };
+}

@@ -1,0 +1,16 @@
+import { type ListedEnvironment, reconcile } from '../core/environments.ts';
+import { clock, type SyncSettings } from '../settings/sync-settings.ts';
+import { resumeSource } from './session.ts';
+
+/** The environments that the token of the settings sees. @throws SyncError */
+export async function listEnvironments(
+  settings: SyncSettings,
+  signal: AbortSignal,
+): Promise<readonly ListedEnvironment[]> {
+  const source = await resumeSource(settings, { signal, onSourceEvent: () => {} });
+  try {
+    return reconcile(await source.environments(), [], clock()).listed;
+  } finally {
+    await source.close();
+  }
+}

@@ -1,0 +1,32 @@
+import type { FastifyInstance } from 'fastify';
+import { checkOptions } from '../settings/check-options.ts';
+import type { ApiOptions } from './prepare-server.ts';
+
+/**
+ * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It checks its
+ * own tokens and uses its own error envelope, independently of the other routes.
+ */
+export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
+  const options = withoutFastifyOptions(pluginOptions);
+  checkOptions(options);
+  const { openApi } = await import('./prepare-server.ts');
+  const { server, warnings } = await openApi({ logger: app.log, ...options });
+  for (const warning of warnings()) app.log.warn(warning);
+  await server.ready();
+  // The API itself refuses a request with a body, so nothing is parsed here.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _body, done) => done(null));
+  app.all('/*', (request, reply) => {
+    reply.hijack();
+    request.raw.url = request.raw.url?.slice(app.prefix.length) || '/';
+    server.routing(request.raw, reply.raw);
+  });
+  app.addHook('onClose', () => server.close());
+}
+
+/** Options of `register` itself, which Fastify hands over as well. */
+const FASTIFY_OPTIONS: readonly string[] = ['prefix', 'logLevel', 'logSerializers'];
+
+function withoutFastifyOptions(pluginOptions: ApiOptions): ApiOptions {
+  return Object.fromEntries(Object.entries(pluginOptions).filter(([name]) => !FASTIFY_OPTIONS.includes(name)));
+}

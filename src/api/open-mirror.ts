@@ -1,0 +1,41 @@
+import { openForReading } from '../destination/sqlite/open.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
+import { statusOf } from './status.ts';
+import type { StatusReport } from './status-report.ts';
+
+/** A mirror that is open for reading. A sync may write to it meanwhile. */
+export interface ReadableMirror {
+  readonly path: string;
+  /** Runs one SQL statement that only reads. @throws SyncError */
+  query(sql: string, options?: StatementOptions): QueryResult;
+  /** All reads inside `read` see the same state of the mirror, whatever is committed meanwhile. */
+  snapshot<Result>(read: () => Result): Result;
+  /** @throws SyncError */
+  status(): StatusReport;
+  close(): void;
+}
+
+/** Opens an existing mirror for reading. @throws SyncError `usage` */
+export async function openMirror(options: MirrorOptions = {}): Promise<ReadableMirror> {
+  checkOptions(options);
+  const mirror = openForReading(givenFile(options, 'openMirror (unlike queryStream)'));
+  const { path, connection } = mirror;
+  let last: QueryResult | null = null;
+  return {
+    path,
+    query(sql, options) {
+      last = readStatement(mirror, sql, options);
+      return last;
+    },
+    snapshot: (read) => connection.transaction(read)(),
+    status: () => statusOf(mirror),
+    close() {
+      // SQLite refuses to close beside a statement that was not read to its end; there is one at most.
+      last?.close();
+      connection.close();
+    },
+  };
+}

@@ -1,0 +1,132 @@
+import { loadQuota } from '../../state/quota-store.ts';
+import { belongsTo } from '../../state/run-log.ts';
+import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
+import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
+import { readState } from '../destination/sqlite/file-state.ts';
+import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { storeOf } from './open-store.ts';
+import { resumeSource } from './session.ts';
+
+/** The report of a forecast; `plan --json` prints it. */
+export interface ForecastReport extends RunForecast {
+  /** False before the first sync has begun. */
+  readonly mirror_exists: boolean;
+  readonly page_size: number;
+  readonly max_requests: number | null;
+  /** The longest wait after which the run still continues. */
+  readonly max_wait_seconds: number;
+  /** How long the run waits for quota; null when no response has reported a quota. */
+  readonly seconds: number | null;
+  /** Further requests that the mirror cannot predict, described in words. */
+  readonly not_counted: readonly string[];
+  readonly quota: {
+    readonly limit: number | null;
+    readonly remaining: number;
+    readonly reset_seconds: number;
+    readonly window_seconds: number;
+  } | null;
+}
+
+/** Lists the environments and rehearses the next sync against the mirror. @throws SyncError */
+export async function reportForecast(
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<ForecastReport> {
+  const store = await storeOf(settings.db);
+  try {
+    await refuseForeign(store, settings);
+    const listed = await listEnvironments(settings, watch);
+    const exists = await store.exists();
+    const rehearse = (path: string) => rehearsed(path, { settings, watch, listed, exists });
+    return exists ? await store.withFile(rehearse, watch.signal) : await rehearse(NO_FILE);
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+/** A path at which there is no file: a dry run without a mirror starts from an empty one. */
+const NO_FILE = '';
+
+interface Listing {
+  readonly opening: RunOpening;
+  readonly reported: AccountQuota | null;
+}
+
+interface RehearsalInput {
+  readonly settings: SyncSettings;
+  readonly watch: Pick<RunWatcher, 'signal'>;
+  readonly listed: Listing;
+  /** Whether there is a mirror. */
+  readonly exists: boolean;
+}
+
+async function rehearsed(
+  path: string,
+  { settings, watch, listed: { opening, reported }, exists }: RehearsalInput,
+): Promise<ForecastReport> {
+  const mirror = openForDryRun(path);
+  try {
+    const quota = quotaOf(readState(mirror, loadQuota()), reported);
+    const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+    const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
+      clock,
+      signal: watch.signal,
+    });
+    return {
+      server_time: outlook.server_time,
+      mirror_exists: exists,
+      page_size: settings.pageSize,
+      max_requests: settings.maxRequests,
+      max_wait_seconds: settings.maxWaitMs / 1000,
+      requests: outlook.requests,
+      at_least: outlook.at_least,
+      runs: outlook.runs,
+      not_counted: exists ? [CHANGES] : [],
+      seconds: secondsOfWaiting(outlook.requests, quota),
+      quota: quota === null ? null : quotaReport(quota),
+      missing: outlook.missing,
+      streams: outlook.streams,
+    };
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+const CHANGES = 'those for the changes at the source since the last sync';
+
+/** Refuses the mirror of another service (R26) and a folder that does not exist, before any request. @throws SyncError `usage` */
+async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
+  await store.checkPlace();
+  if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));
+}
+
+async function listEnvironments(
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<Listing> {
+  const source = await resumeSource({ ...settings, maxRequests: null }, watch);
+  try {
+    const environments = await source.environments();
+    return { opening: { environments, times: source.times() }, reported: source.quota?.() ?? null };
+  } finally {
+    await source.close();
+  }
+}
+
+/** The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier runs. */
+function quotaOf(
+  known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
+  reported: AccountQuota | null,
+): AccountQuota | null {
+  if (reported !== null) return learned(known, reported);
+  if (known === null || known.limit === null) return null;
+  return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
+}
+
+function quotaReport({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
+  return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
+}

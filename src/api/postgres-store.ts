@@ -1,0 +1,213 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { saveVerification } from '../../state/verification-store.ts';
+import { SyncError } from '../core/errors.ts';
+import type { PostgresAddress } from '../destination/postgres/address.ts';
+import { distributeTables, refuseWithoutCitus } from '../destination/postgres/citus.ts';
+import { refuseOtherVersion } from '../destination/postgres/copy.ts';
+import { createPostgresDestination, scopeOf } from '../destination/postgres/destination.ts';
+import { performOn } from '../destination/postgres/driver.ts';
+import { openLastingConnection } from '../destination/postgres/lasting-connection.ts';
+import { heldEnvironments } from '../destination/postgres/leases.ts';
+import { POSTGRES_LIMITS } from '../destination/postgres/limits.ts';
+import { isTransient } from '../destination/postgres/lost-connection.ts';
+import { migrate, version } from '../destination/postgres/migrations.ts';
+import { type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
+import { openPool } from '../destination/postgres/pool.ts';
+import { createPresence } from '../destination/postgres/presence.ts';
+import { QUOTA_IDLE_MS } from '../destination/postgres/quota-row.ts';
+import { type RetryWaiting, retried, WAITING } from '../destination/postgres/retry.ts';
+import { serverError, sqlStateOf } from '../destination/postgres/server-error.ts';
+import { postgresState } from '../destination/postgres/state.ts';
+import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
+import { inTransaction, type TransactionWork } from '../destination/postgres/transaction.ts';
+import { fileError } from '../destination/sqlite/file-error.ts';
+import { clock } from '../settings/sync-settings.ts';
+import type { OpenMirror } from '../sync/ports.ts';
+import { copyOnce } from './copy-mirror.ts';
+import type { MirrorStore, QuotaDatabase } from './mirror-store.ts';
+
+/** A mirror in PostgreSQL; `given` is its address as it was given. */
+export function postgresStore(given: string, address: PostgresAddress): MirrorStore {
+  const { display, schema } = address;
+  const explain = (error: unknown): unknown => explained(display, error);
+  const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
+  /** For what may be done twice. */
+  const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
+    const waiting = { ...WAITING, patience: { isOver: false } };
+    return retried(waiting, () => onConnection(address, waiting, work));
+  };
+  const reading = <Done>(work: TransactionWork<Done>): Promise<Done> =>
+    connected(async (connection) => {
+      const settings = {
+        schema,
+        mode: 'isolation level repeatable read, read only',
+        idleTimeoutMs: 0,
+        use: 'read',
+      } as const;
+      return inTransaction(connection, settings, async (inside) => {
+        await refuseOtherVersion(inside, address);
+        return work(inside);
+      });
+    });
+  return {
+    display,
+    limits: POSTGRES_LIMITS,
+    explain,
+    exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
+    // The server says what it does not permit when the mirror is made.
+    checkPlace: async () => {},
+    open: (signal) => openMirror(address, explain, signal),
+    bringUpToDate: () => connected((connection) => migrate(connection, schema)),
+    checkCitus: () => connected(refuseWithoutCitus),
+    distribute: () => connected((connection) => distributeTables(connection, schema)),
+    read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
+    isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
+    record: (verification) =>
+      once(async (connection) => {
+        await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
+      }).catch(() => {
+        // The result stands, whether or not it is recorded.
+      }),
+    openQuotaDatabase: (signal) => openQuotaDatabase(address, signal),
+    withFile: (use, stop) => withCopy(given, use, stop),
+  };
+}
+
+type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;
+
+/** Does work on a connection of its own. */
+async function onConnection<Done>(
+  address: PostgresAddress,
+  waiting: RetryWaiting,
+  work: ConnectionWork<Done>,
+): Promise<Done> {
+  const connection = await openConnection(address, waiting);
+  try {
+    return await work(connection);
+  } catch (error) {
+    throw explained(address.display, error);
+  } finally {
+    await connection.close();
+  }
+}
+
+function explained(display: string, error: unknown): unknown {
+  return error instanceof SyncError ? error : serverError(display, error);
+}
+
+/** How many transactions of a run may be under way at the same time. The commits of an environment come one after the other anyway. */
+const MOST_CONNECTIONS = 4;
+
+/** How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled (R27). */
+const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
+
+/** Calls a function so long after a signal was aborted. @returns what prevents it */
+function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const wait = (): void => {
+    timer = setTimeout(act, delayMs);
+  };
+  signal.addEventListener('abort', wait, { once: true });
+  return () => {
+    signal.removeEventListener('abort', wait);
+    clearTimeout(timer);
+  };
+}
+
+/** The statement was broken off, or its connection was not waited for. */
+function isStopped(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted && (isTransient(error) || sqlStateOf(error) === '57014');
+}
+
+const stopped = (cause: unknown): SyncError =>
+  new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
+
+async function openMirror(
+  address: PostgresAddress,
+  explainAny: (error: unknown) => unknown,
+  signal: AbortSignal,
+): Promise<OpenMirror> {
+  const { schema, display } = address;
+  const owner = randomUUID();
+  const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
+  const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
+  const facing = async <Done>(work: Promise<Done>): Promise<Done> => {
+    try {
+      return await work;
+    } catch (error) {
+      throw explain(error);
+    }
+  };
+  const database = openPool({ ...address, mostConnections: MOST_CONNECTIONS });
+  const presence = createPresence({
+    after,
+    onLapsed: () => database.breakOff(),
+    ...waiting,
+    owner,
+    connect: () => openLastingConnection(address),
+  });
+  const statistics = tableStatistics(database, schema);
+  const ends = [
+    afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
+    afterAbort(signal, BREAK_OFF_MS, database.breakOff),
+  ];
+  const made = retried(waiting, () => database.session((connection) => migrate(connection, schema)));
+  await facing(made).catch(async (error: unknown) => {
+    await database.close();
+    throw error;
+  });
+  return {
+    state: postgresState(database, { name: display, clock, leases: () => presence.leases, ...waiting }),
+    destination: (envId, run) => {
+      // Nobody writes an environment that it does not hold (R26).
+      const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
+      const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
+      return withStatistics(createPostgresDestination(database, options), { envId, statistics });
+    },
+    hold: (envIds) => facing(presence.hold(envIds, clock())),
+    keep: async () => {},
+    async close() {
+      for (const prevent of ends) prevent();
+      await presence.close();
+      await database.close();
+    },
+  };
+}
+
+function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal): QuotaDatabase {
+  const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
+  const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
+  return {
+    transaction: (work) => retried(WAITING, () => database.transaction(work)),
+    close() {
+      prevent();
+      return database.close();
+    },
+  };
+}
+
+function after(delayMs: number, act: () => void): () => void {
+  const timer = setTimeout(act, delayMs);
+  return () => clearTimeout(timer);
+}
+
+/** Gives a copy of the mirror as it is now, and removes it. */
+async function withCopy<Result>(
+  given: string,
+  use: (path: string) => Promise<Result>,
+  signal = new AbortController().signal,
+): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
+  const path = join(folder, 'mirror.db');
+  try {
+    await copyOnce({ db: given, to: path }, { signal, onProgress: () => {} });
+    return await use(path);
+  } catch (error) {
+    throw fileError(path, error);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

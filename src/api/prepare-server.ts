@@ -1,0 +1,115 @@
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import { TOKEN_PATTERN } from '../core/read-api.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
+import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
+import { createServer } from '../server/server.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { readOption } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
+
+/** While a heavy request occupies one thread, the other one answers the rest; `/healthz` never waits for either. */
+const READ_THREADS = 2;
+
+/** A random token of this length cannot be guessed. */
+const LEAST_TOKEN_CHARACTERS = 20;
+
+/** Options of the read API over a mirror. */
+export interface ApiOptions extends MirrorOptions {
+  /** The unrestricted token; by default, the variable `OBSYNC_SERVE_TOKEN`. */
+  readonly token?: string | undefined;
+  /** A JSON file of the accepted tokens and what each may see. */
+  readonly tokens?: string | undefined;
+  /** Requests per token and window, such as `120/1m`, or `off`; `120/1m` by default. */
+  readonly rateLimit?: string | undefined;
+  /** The weight of each dimension in a total score, such as `completeness=2,freshness=0.5`; 1 each by default. */
+  readonly dimensionWeights?: string | undefined;
+  /** Logs every request and every problem; no log by default. */
+  readonly logger?: FastifyBaseLogger | undefined;
+}
+
+/** The read API over a mirror; it does not listen yet. Closing the server closes the mirror. */
+export interface OpenApi {
+  readonly path: string;
+  readonly server: FastifyInstance;
+  reloadTokens(): void;
+  /** Warnings of settings that are valid but probably a mistake. */
+  warnings(): string[];
+}
+
+/** @throws SyncError `usage` */
+export async function openApi(options: ApiOptions): Promise<OpenApi> {
+  const settings = apiSettings(options);
+  const mirror = openForReading(settings.db);
+  try {
+    const tokenStore = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
+    readOption('dimensionWeights', () => refuseUnknownDimensions(settings.weights, mirror.db));
+    tokenStore.load();
+    const server = await createServer({ ...serverOptions(settings, mirror, tokenStore), ...logOf(options) });
+    server.addHook('onClose', () => void mirror.connection.close());
+    return {
+      path: mirror.path,
+      server,
+      reloadTokens: tokenStore.reload,
+      warnings: () => warningsOf(settings, mirror),
+    };
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}
+
+const SILENT: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'> = { info() {}, warn() {}, error() {} };
+
+function logOf({ logger }: ApiOptions): { readonly log?: FastifyBaseLogger } {
+  return logger === undefined ? {} : { log: logger };
+}
+
+function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, tokenStore: TokenStore) {
+  return { mirror, keys: tokenStore.keys, threads: READ_THREADS, rateLimit, weights };
+}
+
+function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
+  const warnings: string[] = [];
+  if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
+    warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use a token made by `openssl rand -hex 32`');
+  if (weights.size === 0 && connection.prepare(OTHER_DIMENSION).get() !== undefined)
+    warnings.push(
+      'the total of aggregated scores gives all dimensions the same weight: set the weights with --dimension-weights',
+    );
+  return warnings;
+}
+
+/** Whether there are scores of more than one dimension. */
+const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
+  where dimension <> (select dimension from asset_health_score_dimensions limit 1) limit 1`;
+
+interface ApiSettings extends AuthOptions {
+  readonly db: string;
+  readonly rateLimit: RateLimit | null;
+  readonly weights: DimensionWeights;
+}
+
+/** @throws SyncError `usage` */
+function apiSettings(options: ApiOptions): ApiSettings {
+  const db = givenFile(options, 'serve');
+  const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
+  if (token !== null && !TOKEN_PATTERN.test(token))
+    throw new SyncError(
+      'usage',
+      'OBSYNC_SERVE_TOKEN contains characters that an HTTP header cannot carry: choose another token',
+    );
+  const { tokens: tokensFile = null, dimensionWeights: weights, rateLimit } = options;
+  if (token === null && tokensFile === null)
+    throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
+  return {
+    db,
+    token,
+    tokensFile,
+    rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? DEFAULTS.rateLimit)),
+    weights: weights === undefined ? new Map() : readOption('dimensionWeights', () => parseDimensionWeights(weights)),
+  };
+}

@@ -1,0 +1,83 @@
+import { performance } from 'node:perf_hooks';
+import { accountKey } from '../../state/account-key.ts';
+import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
+import type { QuotaChange, QuotaKeeper } from '../core/quota-keeper.ts';
+import { apart, joined, type QuotaState, UNKNOWN_QUOTA } from '../core/quota-state.ts';
+import { type QuotaRowOptions, rowKeeper } from '../destination/postgres/quota-row.ts';
+import type { SyncSettings } from '../settings/sync-settings.ts';
+
+export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {
+  /** Does work in a transaction of the mirror's database; left out for a mirror in a file. */
+  readonly transaction?: QuotaRowOptions['transaction'];
+  /** A monotonic clock of this process. */
+  readonly nowMs?: () => number;
+}
+
+/** The keeper of the account's quota that the settings ask for. `onUnshared` is told when this process begins to count alone. */
+export function openQuotaKeeper(
+  { baseUrl, token, shareQuota, transaction, nowMs = () => performance.now() }: QuotaSettings,
+  onUnshared: (reason: string) => void,
+): QuotaKeeper | undefined {
+  if (!shareQuota) return undefined;
+  const account = accountKey({ baseUrl, token });
+  const shared =
+    transaction === undefined
+      ? fileKeeper({ path: quotaFilePath, account, now: machineTime })
+      : rowKeeper({ transaction, account, nowMs });
+  return sharedIfPossible(shared, { nowMs, onUnshared });
+}
+
+/** How long a process counts alone before it tries again to share. */
+const RETRY_MS = 30_000;
+
+/**
+ * A quota that cannot be shared is no reason to fail: a state folder may be missing or read-only. The process goes on with what it knew last, and
+ * brings along what it has learned since when it can share again.
+ */
+function sharedIfPossible(
+  shared: QuotaKeeper,
+  { nowMs, onUnshared }: { readonly nowMs: () => number; readonly onUnshared: (reason: string) => void },
+): QuotaKeeper {
+  let known: KnownQuota = { state: UNKNOWN_QUOTA, aheadMs: performance.timeOrigin };
+  /** Null while the quota is shared. */
+  let retryAtMs: number | null = null;
+  const changeAlone = <Result>(quotaChange: QuotaChange<Result>): Result => {
+    const { state, result } = quotaChange(known.state, nowMs() + known.aheadMs);
+    known = { ...known, state };
+    return result;
+  };
+  const changeShared = async <Result>(quotaChange: QuotaChange<Result>): Promise<Result> => {
+    const isReturning = retryAtMs !== null;
+    let changed = known;
+    const result = await shared.change((state, atMs) => {
+      const change = quotaChange(isReturning ? joined(state, known.state) : state, atMs);
+      changed = { state: change.state, aheadMs: atMs - nowMs() };
+      return change;
+    });
+    if (isReturning) retryAtMs = null;
+    if (retryAtMs === null) known = changed;
+    return result;
+  };
+  return {
+    async change(quotaChange) {
+      if (retryAtMs !== null && nowMs() < retryAtMs) return changeAlone(quotaChange);
+      try {
+        return await changeShared(quotaChange);
+      } catch (error) {
+        if (retryAtMs === null) {
+          onUnshared(error instanceof Error ? error.message : String(error));
+          known = { ...known, state: apart(known.state, nowMs() + known.aheadMs) };
+        }
+        retryAtMs = nowMs() + RETRY_MS;
+        return changeAlone(quotaChange);
+      }
+    },
+    close: () => shared.close(),
+  };
+}
+
+/** The state as this process saw it last, and by how much the keeper's clock is ahead of its own. */
+interface KnownQuota {
+  readonly state: QuotaState;
+  readonly aheadMs: number;
+}

@@ -1,0 +1,122 @@
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { deflateRawSync } from 'node:zlib';
+import { writeFiles } from '../bi/write-files.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Instant } from '../core/instant.ts';
+import { openForReading } from '../destination/sqlite/open.ts';
+import { refuseNoParent } from '../export/export-files.ts';
+import { environmentsOf } from '../export/mirror-scope.ts';
+import { type RecordedPage, recordAnswers } from '../page-data/record-answers.ts';
+import { builtPage } from '../server/built-page.ts';
+import { openMirrorReads } from '../server/mirror-reads.ts';
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { inRange, OptionError, readOption } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { refuseEmptyMirror } from './export-mirror.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { storeOf } from './open-store.ts';
+
+export interface ReportOptions extends MirrorOptions {
+  /** The file to write, such as `report.html`. */
+  readonly to: string;
+  /** Only these environments, by id or name; all by default. */
+  readonly env?: readonly string[] | undefined;
+  /** The most failing tests that are still well; any number by default. */
+  readonly maxFailing?: number | undefined;
+}
+
+/** A report that was written. */
+export interface PageReport {
+  readonly to: string;
+  /** The mirror's clock: what the report shows is of this instant. */
+  readonly instant: Instant;
+  /** Names of the environments in it. */
+  readonly environments: readonly string[];
+  readonly bytes: number;
+  /** Rows of `failing_tests` in these environments. */
+  readonly failing_count: number;
+  /** False when more fail than `maxFailing` allows. */
+  readonly passed: boolean;
+}
+
+/** A mail server or a browser takes a file of this size; a larger one is refused. */
+const MOST_BYTES = 5_000_000;
+
+/**
+ * Writes the page over the mirror as one file that needs no server: what it shows is of one instant.
+ * @throws SyncError `usage` for a report that would be too large
+ */
+export async function writeReport(options: ReportOptions): Promise<PageReport> {
+  checkOptions(options);
+  const { to, env = [] } = options;
+  const store = await storeOf(givenAddress(options));
+  const place = placeOf(to);
+  const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
+  const { now, environments, failing_count, answers } = await record(store, env);
+  if (environments.length === 0)
+    throw new SyncError(
+      'usage',
+      `${store.display} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
+    );
+  const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
+  if (html.length > MOST_BYTES) throw tooLarge(html.length, environments.length);
+  writeFiles(dirname(place), [{ path: basename(place), bytes: html }]);
+  return {
+    to,
+    instant: now,
+    environments,
+    bytes: html.length,
+    failing_count,
+    passed: most === null || failing_count <= most,
+  };
+}
+
+/** The file to write; behind a symbolic link the one that it leads to. @throws OptionError */
+function placeOf(to: string): string {
+  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
+  readOption('to', () => refuseNoParent(to, 'file'));
+  if (!existsSync(to)) return resolve(to);
+  if (statSync(to).isFile()) return realpathSync(to);
+  throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
+}
+
+async function record(store: MirrorStore, asked: readonly string[]): Promise<RecordedPage> {
+  try {
+    return await store.withFile(async (path) => recordMirror(path, store.display, asked));
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+function recordMirror(path: string, display: string, asked: readonly string[]): RecordedPage {
+  const mirror = openForReading(path);
+  try {
+    refuseEmptyMirror(mirror, display);
+    return openMirrorReads(mirror).read((view) => {
+      const environments =
+        asked.length === 0 ? null : new Set(environmentsOf(mirror.connection, asked).map(({ env_id }) => env_id));
+      return recordAnswers(view, { environments, until: view.serverTime, streams: CATALOGUE });
+    });
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+function fillTemplate({ answers, madeAt }: Pick<RecordedPage, 'answers'> & { readonly madeAt: string }): string {
+  const packed = deflateRawSync(JSON.stringify(answers), { level: 9 }).toString('base64');
+  return readFileSync(join(dirname(builtPage()), 'report.html'), 'utf8')
+    .replace('{{madeAt}}', madeAt)
+    .replace('{{answers}}', packed);
+}
+
+function tooLarge(bytes: number, environments: number): SyncError {
+  const size = (bytes / 1e6).toFixed(1);
+  const advice =
+    environments > 1
+      ? 'choose fewer environments with --env, or look at them with `obsync serve`'
+      : 'look at it with `obsync serve`';
+  return new SyncError('usage', `the report would have ${size} MB, and 5 MB is the limit: ${advice}`);
+}

@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
+import type { SourceEvent } from '../core/source.ts';
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { inRange } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import { nextTick } from '../sync/schedule-cron.ts';
+import { openJobQueue } from '../workers/job-queue.ts';
+import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
+import { runWorker } from '../workers/worker.ts';
+import { createWorkerMetrics } from '../workers/worker-metrics.ts';
+import { settingsOfAccount } from './account-settings.ts';
+import { openWorkPlace } from './accounts-database.ts';
+import { listEnvironments } from './list-environments.ts';
+import { serveMetrics } from './serve-metrics.ts';
+import { type RunThread, startRunThread } from './thread/in-thread.ts';
+
+export interface WorkOptions extends MirrorOptions {
+  /** How many syncs the worker does at once; 4 by default. */
+  readonly concurrency?: number | undefined;
+  /** The port that serves metrics; without it none are served. 0 picks a free one. */
+  readonly metricsPort?: number | undefined;
+  /** The address that serves metrics; 127.0.0.1 by default. */
+  readonly metricsHost?: string | undefined;
+  /** Stops the worker when aborted: it gives back what it has not done. */
+  readonly signal?: AbortSignal | undefined;
+  /** Receives the events of the worker. */
+  readonly onProgress?: ((event: WorkEvent) => void) | undefined;
+}
+
+/** An event of a worker. */
+export type WorkEvent =
+  | WorkerEvent
+  | { readonly type: 'started'; readonly worker: string; readonly metrics: string | null }
+  | { readonly type: 'source'; readonly account: string; readonly environment: string; readonly event: SourceEvent };
+
+/**
+ * Syncs the accounts of a database, together with any number of other workers, until `signal` is aborted.
+ * @throws SyncError when the options or the database can never work
+ */
+export async function work(options: WorkOptions): Promise<void> {
+  checkOptions(options);
+  const concurrency = inRange('concurrency', options.concurrency ?? DEFAULTS.concurrency, { min: 1, max: 64 });
+  const signal = options.signal ?? new AbortController().signal;
+  const onProgress = options.onProgress ?? (() => {});
+  const trouble = (message: string): void => onProgress({ type: 'trouble', message });
+  const database = await openWorkPlace(options, {
+    onLost: ({ message }) => trouble(`a connection was lost: ${message}`),
+  });
+  const threads = threadPool();
+  const metrics = createWorkerMetrics(database);
+  const identity = { worker: randomUUID(), host: hostname(), pid: process.pid, concurrency };
+  const emit = (event: WorkEvent): void => {
+    metrics.onEvent(event);
+    onProgress(event);
+  };
+  const opened: { close(): Promise<void> }[] = [threads];
+  try {
+    const endpoint = await serveMetrics(options, metrics);
+    if (endpoint !== null) opened.push(endpoint);
+    const queue = await openJobQueue(database, { onWarning: trouble });
+    opened.push(queue);
+    const ports: WorkerPorts = {
+      database,
+      queue,
+      next: nextTick,
+      onEvent: emit,
+      ...syncing(givenAddress(options), { threads, emit }),
+    };
+    emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
+    await runWorker(ports, identity, signal);
+  } catch (error) {
+    throw database.explain(error);
+  } finally {
+    await Promise.allSettled(opened.map((each) => each.close()));
+    await database.close();
+  }
+}
+
+/** Syncs an environment in a thread, and lists environments; each time with the token as it is then (R25). */
+function syncing(
+  address: string,
+  { threads, emit }: { threads: ThreadPool; emit: (event: WorkEvent) => void },
+): Pick<WorkerPorts, 'sync' | 'list'> {
+  return {
+    sync: async (account, environment, signal) => {
+      const settings = { ...settingsOfAccount(account, address), environments: [environment.id] };
+      const onSourceEvent = (event: SourceEvent): void =>
+        emit({ type: 'source', account: account.name, environment: environment.name, event });
+      return threads.use((thread) => thread.sync(settings, { signal, onSourceEvent, onProgress: () => {} }));
+    },
+    list: async (account, signal) => listEnvironments(settingsOfAccount(account, address), signal),
+  };
+}
+
+interface ThreadPool {
+  use<Done>(work: (thread: RunThread) => Promise<Done>): Promise<Done>;
+  close(): Promise<void>;
+}
+
+/** Threads are kept for later syncs: a new one takes longer to start than a sync without changes takes. */
+function threadPool(): ThreadPool {
+  const all: RunThread[] = [];
+  const idle: RunThread[] = [];
+  const begin = (): RunThread => {
+    const thread = startRunThread();
+    all.push(thread);
+    return thread;
+  };
+  return {
+    async use(work) {
+      const thread = idle.pop() ?? begin();
+      try {
+        return await work(thread);
+      } finally {
+        idle.push(thread);
+      }
+    },
+    close: async () => void (await Promise.all(all.map((thread) => thread.close()))),
+  };
+}

@@ -1,0 +1,38 @@
+import { loadEnvironments } from '../../state/environment-store.ts';
+import { loadLastStarts } from '../../state/last-starts.ts';
+import { belongsTo } from '../../state/run-log.ts';
+import type { StateStatements } from '../../state/state-statements.ts';
+import type { ListedEnvironment } from '../core/environments.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { MirroredEnvironments } from '../sync/run-schedule.ts';
+import { storeOf } from './open-store.ts';
+
+const STREAMS = CATALOGUE.map(({ name }) => name);
+
+/** The environments of a mirror and their last runs; nothing without a mirror. @throws SyncError `usage` when it cannot be used */
+export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
+  const store = await storeOf(db);
+  if (!(await store.exists())) return { environments: [], lastStarts: new Map() };
+  await store.bringUpToDate();
+  return store.read(() => mirrored(baseUrl, store.display));
+}
+
+/** The environments that the last run found listed. */
+export async function readEnvironments(db: string): Promise<readonly ListedEnvironment[]> {
+  return (await storeOf(db)).read(listedEnvironments);
+}
+
+/** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */
+function* mirrored(baseUrl: string, name: string): StateStatements<MirroredEnvironments> {
+  yield* belongsTo(baseUrl, name);
+  return { environments: yield* listedEnvironments(), lastStarts: yield* loadLastStarts(STREAMS) };
+}
+
+function* listedEnvironments(): StateStatements<ListedEnvironment[]> {
+  const listed = (yield* loadEnvironments()).filter((row) => row['missing_since'] === null);
+  return listed.map((row) => ({
+    id: String(row['id']),
+    name: String(row['name']),
+    cron: row['cron'] as string | null,
+  }));
+}

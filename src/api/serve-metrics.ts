@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SyncError } from '../core/errors.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { inRange } from '../settings/option-error.ts';
+import type { WorkerMetrics } from '../workers/worker-metrics.ts';
+
+/** Where metrics are served. */
+export interface MetricsEndpoint {
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** Serves metrics at `/metrics`, if a port was given. @throws SyncError `usage` if nothing can listen there */
+export async function serveMetrics(
+  {
+    metricsPort,
+    metricsHost = DEFAULTS.metricsHost,
+  }: { metricsPort?: number | undefined; metricsHost?: string | undefined },
+  workerMetrics: WorkerMetrics,
+): Promise<MetricsEndpoint | null> {
+  if (metricsPort === undefined) return null;
+  const port = inRange('metricsPort', metricsPort, { min: 0, max: 65_535 });
+  const server = createServer(async ({ url }, response) => {
+    if (url !== '/metrics') return void response.writeHead(404).end();
+    try {
+      const text = await workerMetrics.text();
+      response.writeHead(200, { 'content-type': workerMetrics.contentType }).end(text);
+    } catch {
+      // The log says what is wrong with the database.
+      response.writeHead(503).end();
+    }
+  });
+  server.listen(port, metricsHost);
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    throw new SyncError('usage', `metrics cannot be served on ${metricsHost} port ${port}: choose others`, { cause });
+  }
+  const { address, port: bound, family } = server.address() as AddressInfo;
+  return {
+    url: `http://${family === 'IPv6' ? `[${address}]` : address}:${bound}/metrics`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

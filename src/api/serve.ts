@@ -1,0 +1,97 @@
+import { lookup } from 'node:dns/promises';
+import { type AddressInfo, isIPv6 } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { inRange } from '../settings/option-error.ts';
+import { isLoopback } from '../source/base-url.ts';
+import type { ApiOptions } from './prepare-server.ts';
+
+/** How long requests in progress may take when the server closes: R27 allows 5 seconds for the whole stop. */
+const PATIENCE_MS = 3000;
+
+export interface ServeOptions extends ApiOptions {
+  /** Address to listen on; `127.0.0.1` by default. */
+  readonly host?: string | undefined;
+  /** Port to listen on; 8484 by default, 0 picks a free one. */
+  readonly port?: number | undefined;
+  /** Closes the server when aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** A server that listens. */
+export interface RunningServer {
+  /** Its base URL. */
+  readonly url: string;
+  /** Reads the file of tokens again. If it is not valid, the error is logged and the old tokens stay. */
+  reloadTokens(): void;
+  /** Closes the server. Responses in progress are finished first, within a time limit. */
+  close(): Promise<void>;
+}
+
+/** Serves the mirror as the read API of its source. @throws SyncError `usage` */
+export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
+  checkOptions(options);
+  const host = options.host ?? DEFAULTS.host;
+  const port = inRange('port', options.port ?? DEFAULTS.port, { min: 0, max: 65_535 });
+  // Imported only here: a program that only syncs needs no server.
+  const { openApi } = await import('./prepare-server.ts');
+  const api = await openApi(options);
+  try {
+    const url = await listen(api.server, { host, port });
+    options.logger?.info(`serving ${api.path}, process ${process.pid}`);
+    const unencrypted = isLoopback(hostInUrl(host)) ? [] : [UNENCRYPTED];
+    for (const warning of [...unencrypted, ...api.warnings()]) options.logger?.warn(warning);
+    return running(api.server, { url, reloadTokens: api.reloadTokens, signal: options.signal });
+  } catch (error) {
+    await api.server.close();
+    throw error;
+  }
+}
+
+const UNENCRYPTED = 'tokens are sent unencrypted: put a TLS proxy in front of the server';
+
+function running(
+  server: FastifyInstance,
+  { url, reloadTokens, signal }: Pick<RunningServer, 'url' | 'reloadTokens'> & Pick<ServeOptions, 'signal'>,
+): RunningServer {
+  let closed: Promise<void> | null = null;
+  const close = (): Promise<void> => {
+    signal?.removeEventListener('abort', close);
+    closed ??= closePatiently(server);
+    return closed;
+  };
+  signal?.addEventListener('abort', close, { once: true });
+  if (signal?.aborted) void close();
+  return { url, reloadTokens, close };
+}
+
+async function closePatiently(server: FastifyInstance): Promise<void> {
+  const impatience = setTimeout(() => server.server.closeAllConnections(), PATIENCE_MS);
+  await server.close();
+  clearTimeout(impatience);
+}
+
+/** @returns the base URL. @throws SyncError `usage` when the server cannot listen on the address */
+async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
+  try {
+    // For the name `localhost` alone Fastify makes two servers, and it can stop only one of them in time.
+    const { address } = await lookup(host);
+    await server.listen({ host: address, port });
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+    const why = code === 'EADDRINUSE' ? 'it is already in use' : code;
+    throw new SyncError(
+      'usage',
+      `cannot listen on ${host}:${port} (${why}): choose another address with --host and --port`,
+      {
+        cause,
+      },
+    );
+  }
+  const bound = (server.server.address() as AddressInfo).port;
+  return `http://${hostInUrl(host)}:${bound}`;
+}
+
+const hostInUrl = (host: string): string => (isIPv6(host) ? `[${host}]` : host);

@@ -1,0 +1,94 @@
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { loadKeptQuota } from '../../state/quota-store.ts';
+import { type KeptQuota, stillLeft } from '../core/quota.ts';
+import type { QuotaKeeper } from '../core/quota-keeper.ts';
+import type { Source } from '../core/source.ts';
+import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { createHttpSource } from '../source/http-source.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { runSync } from '../sync/run.ts';
+import type { RunSummary } from '../sync/summary.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { storeOf } from './open-store.ts';
+import { openQuotaKeeper } from './quota-keeper.ts';
+
+/** One run over HTTP into the mirror. */
+export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
+  const store = await storeOf(settings.db);
+  const source = openSource(store, settings, runWatcher);
+  try {
+    const ports = {
+      source,
+      keptQuota: settings.keptQuota ?? null,
+      mirrorExists: await store.exists(),
+      openMirror: () => store.open(runWatcher.signal, QUIET_MS),
+      clock,
+      signal: runWatcher.signal,
+      onProgress: runWatcher.onProgress,
+    };
+    const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+    return await runSync(ports, options);
+  } catch (error) {
+    throw store.explain(error);
+  } finally {
+    await source.close();
+  }
+}
+
+/** The service, for requests outside of a run. They stay within the quota that earlier runs and requests left (R23). */
+export async function resumeSource(
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<Source> {
+  const store = await storeOf(settings.db);
+  const source = openSource(store, settings, watch);
+  const left = stillLeft([await readKeptQuota(store), settings.keptQuota ?? null], clock());
+  if (left !== null) source.resumeQuota?.(left);
+  return source;
+}
+
+/** The quota that the last run left; null when there is no mirror. */
+async function readKeptQuota(store: MirrorStore): Promise<KeptQuota | null> {
+  return (await store.exists()) ? store.read(loadKeptQuota) : null;
+}
+
+/** The service that the settings name. */
+function openSource(
+  store: MirrorStore,
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Source {
+  return createHttpSource({
+    ...settings,
+    quotaKeeper: quotaKeeperOf(store, settings, watch),
+    userAgent: 'obsync',
+    signal: watch.signal,
+    clock: { nowMs: () => performance.now(), utcMs: () => Date.now() },
+    sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
+    random: Math.random,
+    lists: LISTS,
+    onEvent: watch.onSourceEvent,
+  });
+}
+
+function quotaKeeperOf(
+  store: MirrorStore,
+  settings: SyncSettings,
+  { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): QuotaKeeper | undefined {
+  const database = settings.shareQuota ? store.openQuotaDatabase(signal) : null;
+  const keeper = openQuotaKeeper(
+    database === null ? settings : { ...settings, transaction: database.transaction },
+    (reason) => onSourceEvent({ type: 'unshared', reason }),
+  );
+  if (keeper === undefined || database === null) return keeper;
+  return { change: keeper.change, close: () => keeper.close().finally(database.close) };
+}
+
+/** The lists of a whole environment; a history belongs to one test. */
+const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
+
+/** How long the checkpoints of pages without changes wait to be written together: a run without changes writes almost nothing. */
+const QUIET_MS = 1000;

@@ -1,0 +1,21 @@
+import { checkOptions } from '../settings/check-options.ts';
+import type { SyncOptions } from '../settings/options.ts';
+import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import type { RunSummary } from '../sync/summary.ts';
+import { startRunThread } from './thread/in-thread.ts';
+
+/**
+ * Brings the mirror up to date in one run. It works in a separate thread, so that the caller never waits for SQLite.
+ * @returns how the run ended, whatever happened on the way: see `status`, `error` and `recovery`
+ * @throws SyncError `usage` for options that are not valid
+ */
+export async function sync(options: SyncOptions): Promise<RunSummary> {
+  checkOptions(options);
+  const settings = syncSettings(options);
+  const thread = startRunThread();
+  try {
+    return await thread.sync(settings, watchOf(options));
+  } finally {
+    await thread.close();
+  }
+}

@@ -1,0 +1,113 @@
+import { Worker } from 'node:worker_threads';
+import { SyncError } from '../../core/errors.ts';
+import type { CollectionsEvent, CollectionsReport } from '../../settings/collection-events.ts';
+import type { RunWatcher, SyncSettings } from '../../settings/sync-settings.ts';
+import type { RunSummary } from '../../sync/summary.ts';
+import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
+import type { CopyReport, CopySettings, CopyWatch } from '../copy-mirror.ts';
+import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
+import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
+import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+
+/**
+ * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait for it
+ * (R27). It executes one job at a time.
+ */
+export interface RunThread {
+  sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
+  verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
+  export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
+  verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
+  copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
+  close(): Promise<void>;
+}
+
+/** The thread's file is in the same folder: as JavaScript after the build, as TypeScript in development. */
+const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thread.js';
+
+export function startRunThread(): RunThread {
+  let alive: Worker | null = null;
+  /** A thread that died (out of memory, for example) is replaced, so that the next run has one. */
+  const worker = (): Worker => {
+    if (alive !== null) return alive;
+    const begun = new Worker(new URL(THREAD, import.meta.url));
+    // Of an error the job at hand is told, if there is one; without this, one between two jobs would end the program.
+    begun.on('error', () => {});
+    begun.once('exit', () => {
+      if (alive === begun) alive = null;
+    });
+    alive = begun;
+    return begun;
+  };
+  return {
+    sync: (settings, watch) =>
+      doJob(worker(), { do: 'sync', settings }, watch.signal, (event) => {
+        if (event.of === 'source') watch.onSourceEvent(event.event);
+        if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : failing(event));
+      }) as Promise<RunSummary>,
+    verify: (settings, watch) =>
+      doJob(worker(), { do: 'verify', settings }, watch.signal, (event) => {
+        if (event.of === 'source') watch.onSourceEvent(event.event);
+        if (event.of === 'verify') watch.onProgress(event.event);
+        if (event.of === 'failure') watch.onFailure(errorOf(event.error));
+      }) as Promise<CollectionsReport>,
+    export: (settings, watch) =>
+      doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
+        if (event.of === 'export') watch.onProgress(event.event);
+      }) as Promise<ExportReport>,
+    verifyExport: (settings, signal) =>
+      doJob(worker(), { do: 'verify-export', settings }, signal, () => {}) as Promise<VerifyExportReport>,
+    copy: (settings, watch) =>
+      doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
+        if (event.of === 'copy') watch.onProgress(event.event);
+      }) as Promise<CopyReport>,
+    // Between two jobs the thread does not keep the process alive.
+    close: async () => void (await alive?.terminate()),
+  };
+}
+
+function failing({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
+  return { ...event, error: error === null ? null : errorOf(error) } as CollectionsEvent;
+}
+
+function errorOf({ name, message, stack, recovery, cause }: PostedError): Error {
+  const options = cause === null ? {} : { cause: errorOf(cause) };
+  const error = recovery === null ? new Error(message, options) : new SyncError(recovery, message, options);
+  return Object.assign(error, { name, stack: stack ?? '' });
+}
+
+function doJob(
+  worker: Worker,
+  threadJob: ThreadJob,
+  signal: AbortSignal,
+  onEvent: (threadEvent: ThreadEvent) => void,
+): Promise<unknown> {
+  const stop = (): void => worker.postMessage('stop');
+  const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
+  // A watcher that throws does not stop the run: the caller gets the error after the run has ended.
+  let thrown: { readonly error: unknown } | null = null;
+  const emit = (threadEvent: ThreadEvent): void => {
+    try {
+      onEvent(threadEvent);
+    } catch (error) {
+      thrown ??= { error };
+    }
+  };
+  const onMessage = (jobReply: JobReply): void => {
+    if (jobReply.type === 'events') jobReply.events.forEach(emit);
+    else if (thrown !== null) reject(thrown.error);
+    else if (jobReply.type === 'ended') resolve(jobReply.result);
+    else reject(errorOf(jobReply.error));
+  };
+  const onExit = (code: number): void =>
+    reject(new Error(`the thread of the run ended with code ${code} before the run had ended`));
+  worker.on('message', onMessage).on('error', reject).on('exit', onExit);
+  worker.postMessage(threadJob);
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  return done.finally(() => {
+    signal.removeEventListener('abort', stop);
+    // Removes only these listeners: the worker needs its own to learn of the next job's listeners.
+    worker.off('message', onMessage).off('error', reject).off('exit', onExit);
+  });
+}

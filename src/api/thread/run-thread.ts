@@ -1,0 +1,134 @@
+import { type MessagePort, parentPort } from 'node:worker_threads';
+import { type RecoveryKind, SyncError } from '../../core/errors.ts';
+import type { SourceEvent } from '../../core/source.ts';
+import type { CollectionsEvent } from '../../settings/collection-events.ts';
+import type { SyncSettings } from '../../settings/sync-settings.ts';
+import { keyOf } from '../../sync/sync-environments.ts';
+import type { VerifyProgress } from '../../verify/verify.ts';
+import type { VerifyExportSettings } from '../compare-export.ts';
+import type { CopyEvent, CopySettings } from '../copy-mirror.ts';
+import type { ExportEvent, ExportSettings } from '../export-mirror.ts';
+import { runOnce } from '../session.ts';
+import { type VerifySettings, verifyOnce } from '../verify-mirror.ts';
+
+export type ThreadJob =
+  | { readonly do: 'sync'; readonly settings: SyncSettings }
+  | { readonly do: 'verify'; readonly settings: VerifySettings }
+  | { readonly do: 'export'; readonly settings: ExportSettings }
+  | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
+  | { readonly do: 'copy'; readonly settings: CopySettings };
+
+/** An error that a message can carry. */
+export interface PostedError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack: string | undefined;
+  readonly recovery: RecoveryKind | null;
+  /** The cause; null if there is none. */
+  readonly cause: PostedError | null;
+}
+
+/** An event of a job in progress. */
+export type ThreadEvent =
+  | { readonly of: 'source'; readonly event: SourceEvent }
+  | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: PostedError | null }
+  | { readonly of: 'verify'; readonly event: VerifyProgress }
+  | { readonly of: 'export'; readonly event: ExportEvent }
+  | { readonly of: 'copy'; readonly event: CopyEvent }
+  | { readonly of: 'failure'; readonly error: PostedError };
+
+export type JobReply =
+  | { readonly type: 'events'; readonly events: readonly ThreadEvent[] }
+  | { readonly type: 'ended'; readonly result: unknown }
+  | { readonly type: 'failed'; readonly error: PostedError };
+
+function posted(error: unknown): PostedError {
+  if (!(error instanceof Error))
+    return { name: 'Error', message: String(error), stack: undefined, recovery: null, cause: null };
+  const { name, message, stack, cause = null } = error;
+  const recovery = error instanceof SyncError ? error.recovery : null;
+  return { name, message, stack, recovery, cause: cause === null ? null : posted(cause) };
+}
+
+/** A page causes several events. The progress of a stream is sent a few times per second, and only its latest state. */
+const RELAY_MS = 50;
+
+/** Sends events on, several in one message. */
+function relayTo(port: MessagePort) {
+  const waiting = new Map<string | number, ThreadEvent>();
+  let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];
+  const flush = (): void => {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    if (waiting.size === 0) return;
+    port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies JobReply);
+    waiting.clear();
+  };
+  const send = (threadEvent: ThreadEvent, key: string | number = count++): void => {
+    waiting.set(key, threadEvent);
+    timer ??= setTimeout(flush, RELAY_MS);
+  };
+  const onSync = (event: CollectionsEvent): void => {
+    if (event.type === 'stream') {
+      send({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
+    } else if (event.type === 'ended') {
+      waiting.delete(keyOf(event.environment, { name: event.summary.stream }));
+      send({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
+    } else {
+      send({ of: 'sync', event, error: null });
+    }
+  };
+  return {
+    flush,
+    onSync,
+    onVerify: {
+      onProgress: (event: VerifyProgress): void => send({ of: 'verify', event }, 'verify'),
+      onFailure: (error: Error): void => send({ of: 'failure', error: posted(error) }),
+    },
+    onExport: (event: ExportEvent): void => send({ of: 'export', event }),
+    onCopy: (event: CopyEvent): void => send({ of: 'copy', event }),
+    onSourceEvent: (event: SourceEvent): void => send({ of: 'source', event }),
+  };
+}
+
+type EventRelay = ReturnType<typeof relayTo>;
+
+async function execute(
+  threadJob: ThreadJob,
+  { onSync, onVerify, onExport, onCopy, onSourceEvent }: EventRelay,
+  signal: AbortSignal,
+) {
+  switch (threadJob.do) {
+    case 'sync':
+      return runOnce(threadJob.settings, { signal, onSourceEvent, onProgress: onSync });
+    case 'verify':
+      return verifyOnce(threadJob.settings, { signal, onSourceEvent, ...onVerify });
+    case 'export':
+      // Loaded only here: no sync needs what writes Parquet.
+      return (await import('../export-mirror.ts')).exportOnce(threadJob.settings, { signal, onProgress: onExport });
+    case 'verify-export':
+      return (await import('../compare-export.ts')).verifyExportOnce(threadJob.settings, signal);
+    case 'copy':
+      return (await import('../copy-mirror.ts')).copyOnce(threadJob.settings, { signal, onProgress: onCopy });
+  }
+}
+
+function listen(port: MessagePort): void {
+  const stop = new AbortController();
+  const { signal } = stop;
+  port.on('message', async (message: ThreadJob | 'stop') => {
+    if (message === 'stop') return stop.abort();
+    const relay = relayTo(port);
+    let jobReply: JobReply;
+    try {
+      const result = await execute(message, relay, signal);
+      jobReply = { type: 'ended', result };
+    } catch (error) {
+      jobReply = { type: 'failed', error: posted(error) };
+    }
+    relay.flush();
+    port.postMessage(jobReply);
+  });
+}
+
+if (parentPort !== null) listen(parentPort);

@@ -1,0 +1,57 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { SyncError } from '../core/errors.ts';
+import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { rootToken, type TokenHash } from '../server/access.ts';
+import { parseTokens } from '../server/tokens.ts';
+import { readTextFile } from '../settings/read-text-file.ts';
+import { warningsOfFile, warningsOfLimits } from './token-warnings.ts';
+
+/** Which tokens are accepted. */
+export interface AuthOptions {
+  /** An unrestricted token. */
+  readonly token: string | null;
+  /** A JSON file of more tokens. */
+  readonly tokensFile: string | null;
+}
+
+export interface TokenStore {
+  /** Reads the tokens. @throws SyncError `usage` for a file that cannot be read, or when no token would be accepted */
+  load(): void;
+  /** The current tokens. */
+  keys(): readonly TokenHash[];
+  /** Reads the tokens again. If they are not valid, the error is logged and the old tokens stay. */
+  reload(): void;
+}
+
+export const noToken = (why: string): SyncError => new SyncError('usage', `no token would be accepted: ${why}`);
+
+interface TokenStorePorts {
+  readonly mirror: MirrorFile;
+  readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+}
+
+export function openTokenStore(authOptions: AuthOptions, { mirror, log }: TokenStorePorts): TokenStore {
+  const { tokensFile } = authOptions;
+  let keys: readonly TokenHash[] = [];
+  const read = (): void => {
+    const found = keysOf(authOptions);
+    if (found.length === 0) throw noToken(`${tokensFile} contains no token`);
+    const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
+    for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
+    keys = found;
+  };
+  const reload = (): void => {
+    try {
+      read();
+      log.info(`${tokensFile} was read again: ${keys.length} tokens`);
+    } catch (error) {
+      log.error(`the tokens were not changed: ${(error as Error).message}`);
+    }
+  };
+  return { load: read, keys: () => keys, reload };
+}
+
+function keysOf({ token, tokensFile }: AuthOptions): TokenHash[] {
+  const root = token === null ? [] : [rootToken('OBSYNC_SERVE_TOKEN', token)];
+  return tokensFile === null ? root : [...root, ...parseTokens(tokensFile, readTextFile(tokensFile))];
+}

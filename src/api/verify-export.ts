@@ -1,0 +1,31 @@
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { OptionError } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+import type { VerifyExportReport } from './compare-export.ts';
+import { startRunThread } from './thread/in-thread.ts';
+
+export interface VerifyExportOptions extends MirrorOptions {
+  /** The folder of the export. */
+  readonly against: string;
+  /** Stops the comparison when aborted. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Compares an export with the mirror as it is now: all rows, and the bytes of all files. It works in a separate thread.
+ * @throws SyncError
+ */
+export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
+  checkOptions(options);
+  const db = givenAddress(options);
+  const { against, signal = new AbortController().signal } = options;
+  if (typeof against !== 'string' || against === '')
+    throw new OptionError('against', 'no folder of an export: name one with --against');
+  const thread = startRunThread();
+  try {
+    return await thread.verifyExport({ db, against }, signal);
+  } finally {
+    await thread.close();
+  }
+}

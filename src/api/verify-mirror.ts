@@ -1,0 +1,127 @@
+import { loadEnvironments } from '../../state/environment-store.ts';
+import { belongsTo } from '../../state/run-log.ts';
+import type { CompareDepth } from '../core/difference.ts';
+import { SyncError } from '../core/errors.ts';
+import type { Source } from '../core/source.ts';
+import { fileState, readState } from '../destination/sqlite/file-state.ts';
+import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
+import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { OpenMirror } from '../sync/ports.ts';
+import { repair } from '../verify/repair.ts';
+import { repairable } from '../verify/repair-environment.ts';
+import { reportOf } from '../verify/report.ts';
+import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
+import type { VerifyReport } from '../verify/verify-report.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { storeOf } from './open-store.ts';
+import { recordVerification } from './record-verification.ts';
+import { resumeSource } from './session.ts';
+
+export interface VerifySettings extends SyncSettings {
+  readonly depth: CompareDepth;
+  /** What is found is written. */
+  readonly repair: boolean;
+}
+
+/** Who watches a verification, and how it is stopped. */
+export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
+  onProgress(progress: VerifyProgress): void;
+  /** Receives each failure that the report names in one line. */
+  onFailure(error: Error): void;
+}
+
+/** One verification over HTTP of the mirror, recorded in it where that is possible. @throws SyncError */
+export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
+  const store = await storeOf(settings.db);
+  try {
+    const report = await verifyStore(store, settings, watch);
+    await recordVerification(store, settings, report);
+    return report;
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
+  // Before anything is read: nobody else may write between what is found and what is written.
+  const locked = settings.repair ? await openWhole(store, watch.signal) : null;
+  try {
+    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
+  } finally {
+    await locked?.close();
+  }
+}
+
+/** Opens the mirror, and holds every environment of it. @throws SyncError */
+async function openWhole(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
+  // A mirror that is missing or of another version is refused before it is changed.
+  await store.read(loadEnvironments);
+  const mirror = await store.open(stop);
+  try {
+    await mirror.hold((await mirror.state.environments()).map((row) => String(row['id'])));
+    return mirror;
+  } catch (error) {
+    await mirror.close();
+    throw error;
+  }
+}
+
+async function verifyFile(
+  path: string,
+  settings: VerifySettings,
+  watch: VerifyWatch,
+  { locked, store }: { locked: OpenMirror | null; store: MirrorStore },
+): Promise<VerifyReport> {
+  const mirror = openVerified(path, { baseUrl: settings.baseUrl, name: store.display });
+  let source: Source | null = null;
+  try {
+    source = await resumeSource(settings, watch);
+    return await verifyAndRepair({ ...settings, limits: store.limits }, watch, { mirror, locked, source });
+  } finally {
+    await source?.close();
+    mirror.connection.close();
+  }
+}
+
+async function verifyAndRepair(
+  settings: VerifySettings,
+  { signal, onProgress, onFailure }: VerifyWatch,
+  { mirror, locked, source }: { mirror: MirrorFile; locked: OpenMirror | null; source: Source },
+): Promise<VerifyReport> {
+  const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+  const reader = (envId: string) => createMirrorReader(mirror, envId);
+  const state = fileState(mirror, clock);
+  const verification = await verify({ source, state, reader, clock, signal, onProgress }, options);
+  for (const error of failuresOf(verification)) onFailure(error);
+  const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
+  const report = reportOf(verification, facts());
+  if (locked === null || report.error !== null || !isRepairable(verification, report)) return report;
+  const repaired = await repair({ catalogue: CATALOGUE, source, mirror: locked, clock, signal }, options, verification);
+  if (repaired.error !== null) onFailure(repaired.error);
+  return reportOf(verification, facts(), repaired);
+}
+
+function failuresOf({ error, verifications }: VerifyResult): Set<SyncError> {
+  return new Set([error, ...verifications.map((each) => each.error)].filter((each) => each !== null));
+}
+
+function isRepairable({ verifications }: VerifyResult, { findings }: VerifyReport): boolean {
+  return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
+}
+
+/** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */
+function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: string }): MirrorFile {
+  const mirror = openForReading(path);
+  try {
+    if (!readState(mirror, belongsTo(baseUrl, name)))
+      throw new SyncError('usage', `${name} mirrors nothing yet: run \`obsync sync\` first`);
+    noteApart(mirror);
+    return mirror;
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}

@@ -1,0 +1,64 @@
+import type { CompareDepth } from '../core/difference.ts';
+import { SyncError } from '../core/errors.ts';
+import type { SourceEvent } from '../core/source.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import type { CollectionsReport } from '../settings/collection-events.ts';
+import { DEFAULTS, DEPTHS } from '../settings/defaults.ts';
+import { oneOf } from '../settings/option-error.ts';
+import type { ServiceOptions } from '../settings/options.ts';
+import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import type { VerifyProgress } from '../verify/verify.ts';
+import { startRunThread } from './thread/in-thread.ts';
+
+export interface VerifyOptions extends ServiceOptions {
+  /** What to compare; `rows` by default, the only depth that finds every difference. */
+  readonly depth?: CompareDepth | undefined;
+  /** Repairs the differences in the mirror, under the same lock as a sync. */
+  readonly repair?: boolean | undefined;
+  /** Receives the events of the verification. */
+  readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
+}
+
+/** An event of a verification in progress. */
+export type VerifyEvent =
+  | SourceEvent
+  | ({ readonly type: 'progress' } & VerifyProgress)
+  | { readonly type: 'failure'; readonly error: Error };
+
+/** Compares the mirror with the source now. @throws SyncError */
+export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
+  checkOptions(options);
+  const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
+  const { onProgress: emit = () => {}, ...serviceOptions } = options;
+  const settings = { ...syncSettings(serviceOptions), depth, repair: options.repair ?? DEFAULTS.repair };
+  refuseUnverified(settings.streamNames, depth);
+  const thread = startRunThread();
+  try {
+    return await thread.verify(settings, {
+      signal: watchOf(serviceOptions).signal,
+      onSourceEvent: emit,
+      onProgress: (progress) => emit({ type: 'progress', ...progress }),
+      onFailure: (error) => emit({ type: 'failure', error }),
+    });
+  } finally {
+    await thread.close();
+  }
+}
+
+/** @throws SyncError `usage` for streams that cannot be verified */
+function refuseUnverified(streams: readonly string[], compareDepth: CompareDepth): void {
+  if (streams.includes('test_executions'))
+    throw new SyncError(
+      'usage',
+      'test_executions cannot be verified: the mirror keeps every execution, but the source shows only 90 days; leave it out of --stream',
+    );
+  if (
+    compareDepth === 'count' &&
+    streams.length > 0 &&
+    !streams.some((name) => ['assets', 'table_assets'].includes(name))
+  )
+    throw new SyncError(
+      'usage',
+      '--depth count compares only the number of tables: leave --stream out, or use --depth ids or --depth rows',
+    );
+}

@@ -1,0 +1,54 @@
+import type { ClientConfig } from 'pg';
+import { SyncError } from '../../core/errors.ts';
+import { readTextFile } from '../read-text-file.ts';
+
+const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+
+/** Certificates of the system, as PostgreSQL's own programs name them. */
+const SYSTEM = 'system';
+
+/**
+ * How the connection is encrypted, with the words of PostgreSQL's own programs. `allow` and `prefer` promise no encryption, and get none.
+ * @throws SyncError `usage`
+ */
+export function tlsOptions(find: (name: string) => string | undefined): NonNullable<ClientConfig['ssl']> {
+  const root = find('sslrootcert');
+  const mode = modeOf(find);
+  if (!MODES.some((known) => known === mode))
+    throw new SyncError('usage', `sslmode is not valid: choose one of ${MODES.join(', ')}`);
+  if (!isEncrypted(mode)) return false;
+  const [certificate, key] = [find('sslcert'), find('sslkey')];
+  return {
+    ...(root === undefined || root === SYSTEM ? {} : { ca: readTextFile(root) }),
+    ...(certificate === undefined ? {} : { cert: readTextFile(certificate) }),
+    ...(key === undefined ? {} : { key: readTextFile(key) }),
+    ...verification(mode, root),
+  };
+}
+
+/** Whether rows, and perhaps the password, can be read on their way to another host although nobody asked for that. */
+export function isReadableOnTheWay(host: string, find: (name: string) => string | undefined): boolean {
+  const mode = modeOf(find);
+  return mode !== 'disable' && !isEncrypted(mode) && !THIS_MACHINE.test(host);
+}
+
+/** The folder of a socket, or an address that no packet leaves the machine for. */
+const THIS_MACHINE = /^(\/.*|localhost|127\.\d+\.\d+\.\d+|::1)$/i;
+
+function modeOf(find: (name: string) => string | undefined): string {
+  return find('sslmode') ?? (find('sslrootcert') === SYSTEM ? 'verify-full' : 'prefer');
+}
+
+function isEncrypted(mode: string): boolean {
+  return /^require$|^verify-/.test(mode);
+}
+
+/** With a certificate to check against, `require` checks the server as `verify-ca` does. */
+function verification(mode: string, root: string | undefined): object {
+  if (mode === 'verify-full') return {};
+  if (root === SYSTEM)
+    throw new SyncError('usage', 'sslrootcert=system needs sslmode=verify-full: anyone can get such a certificate');
+  if (root !== undefined) return { checkServerIdentity: () => undefined };
+  if (mode === 'require') return { rejectUnauthorized: false };
+  throw new SyncError('usage', 'sslmode=verify-ca needs sslrootcert=FILE, the certificate to check the server against');
+}

@@ -1,0 +1,86 @@
+import { SyncError } from '../../core/errors.ts';
+import { nearest } from '../closest-name.ts';
+
+/** What PostgreSQL's own programs call the parts of an address: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
+export type ConnectionKeywords = ReadonlyMap<string, string>;
+
+/** The parameters that may follow an address: obsync's own, and those of PostgreSQL's programs that the connection can keep. */
+const PARAMETERS: readonly string[] = [
+  'schema',
+  'service',
+  'host',
+  'port',
+  'user',
+  'password',
+  'passfile',
+  'dbname',
+  'sslmode',
+  'sslrootcert',
+  'sslcert',
+  'sslkey',
+  'sslnegotiation',
+  'channel_binding',
+  'application_name',
+  'connect_timeout',
+  'tcp_user_timeout',
+  'options',
+  'target_session_attrs',
+];
+
+/** The same for a service file: a schema is no part of a service. */
+export const SERVICE_PARAMETERS: readonly string[] = PARAMETERS.filter((name) => !['schema', 'service'].includes(name));
+
+const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
+
+/** Takes `postgres://…` apart. No message repeats the address, which may hold a password. @throws SyncError `usage` */
+export function parsePostgresUrl(text: string): ConnectionKeywords {
+  const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text)) : null;
+  // A password with an unescaped slash, question mark or number sign would be taken for a host, a database or a parameter.
+  if (url === null || url.hash !== '' || /\s/.test(text) || /[@/]/.test(url.pathname.slice(1)))
+    throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`);
+  const host = url.hostname === NO_HOST ? '' : url.hostname.replace(/^\[(.+)\]$/, '$1');
+  const parts: [string, string][] = [
+    ['host', decoded(host)],
+    ['port', url.port],
+    ['user', decoded(url.username)],
+    ['password', decoded(url.password)],
+    ['dbname', decoded(url.pathname.slice(1))],
+  ];
+  return new Map([...parts.filter(([, value]) => value !== ''), ...parametersOf(url)]);
+}
+
+/** `postgres:///database` is an address, too: of the default host. A URL needs one, though, as soon as it names a user. */
+function withHost(text: string): string {
+  return text.replace(/^([a-z]+:\/\/(?:[^/?#]*@)?)(?=[/?#:]|$)/i, `$1${NO_HOST}`);
+}
+
+const NO_HOST = 'no-host.invalid';
+
+function parametersOf(url: URL): [string, string][] {
+  const parameters = [...url.searchParams];
+  const names = parameters.map(([name]) => name);
+  for (const [i, name] of names.entries()) {
+    if (!PARAMETERS.includes(name)) throw unknownParameter(name);
+    if (names.indexOf(name) !== i)
+      throw new SyncError('usage', `the address of the mirror gives ${name} more than once: give it once`);
+  }
+  return parameters.filter(([name, value]) => value !== '' || name === 'schema');
+}
+
+function unknownParameter(name: string): SyncError {
+  const meant = nearest(name, PARAMETERS);
+  // What is no plain word may be a piece of a password with a ? in it.
+  const shown = /^[a-z_]{1,30}$/i.test(name) && meant !== null ? `${name}, did you mean ${meant}?` : null;
+  return new SyncError(
+    'usage',
+    `the address of the mirror has a parameter that is not known${shown === null ? '' : `: ${shown}`} (known: ${PARAMETERS.join(', ')})`,
+  );
+}
+
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch (cause) {
+    throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`, { cause });
+  }
+}

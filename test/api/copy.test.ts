@@ -1,0 +1,249 @@
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import * as postgresTables from '../../schema/postgres.ts';
+import { copy } from '../../src/api/copy.ts';
+import { type CopyEvent, type CopyWatch, copyOnce } from '../../src/api/copy-mirror.ts';
+import { COPIED_TABLES } from '../../src/destination/sql/copied-tables.ts';
+import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { takeLock } from '../../state/lock.ts';
+import { allRows, fillAllTables } from '../support/filled-mirror.ts';
+import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
+import { postgresServer, type TestSchema, testSchema } from '../support/postgres.ts';
+
+const place = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
+afterAll(() => rmSync(place, { recursive: true }));
+
+const folder = (): string => mkdtempSync(join(place, 'f-'));
+
+/** A mirror file with rows in every table. */
+function filledMirror(rowsOf: Parameters<typeof fillAllTables>[1] = () => 60): string {
+  const path = join(folder(), 'm.db');
+  const mirror = openForWriting(path);
+  fillAllTables(mirror.connection, rowsOf);
+  mirror.connection.close();
+  return path;
+}
+
+function rowsIn(path: string): Record<string, unknown[]> {
+  const { connection } = openForReading(path);
+  try {
+    return allRows(connection);
+  } finally {
+    connection.close();
+  }
+}
+
+/** A copy in this thread, so that what is watched happens in the middle of it. */
+function copyWatched(db: string, to: string, watch: Partial<CopyWatch>) {
+  return copyOnce({ db, to }, { signal: new AbortController().signal, onProgress: () => {}, ...watch });
+}
+
+async function schema(): Promise<TestSchema> {
+  const made = await testSchema();
+  onTestFinished(() => made.drop());
+  return made;
+}
+
+describe('a copy', () => {
+  test('has every table of a mirror, whatever it is kept in', () => {
+    const inPostgres = Object.values(postgresTables).map(
+      (table) => table[Symbol.for('drizzle:Name') as never] as string,
+    );
+    expect(COPIED_TABLES.filter(({ name }) => !inPostgres.includes(name))).toEqual([]);
+    expect(new Set(COPIED_TABLES.map(({ name }) => name)).size).toBe(COPIED_TABLES.length);
+    const path = filledMirror(() => 0);
+    const { connection } = openForReading(path);
+    const ofFile = connection
+      .prepare(
+        "select name from sqlite_schema where type = 'table' and name not like 'sqlite_%' and name not like '\\_\\_%' escape '\\'",
+      )
+      .pluck()
+      .all() as string[];
+    connection.close();
+    expect(ofFile.toSorted()).toEqual(COPIED_TABLES.map(({ name }) => name).toSorted());
+  });
+
+  test('of a file in PostgreSQL, and of that in a file, is equal in every row of every table', async () => {
+    const [from, back, { url }] = [filledMirror(), join(folder(), 'back.db'), await schema()];
+    const events: CopyEvent[] = [];
+    const there = await copy({ db: from, to: url, onProgress: (event) => events.push(event) });
+    const here = await copy({ db: url, to: back });
+    expect(rowsIn(back)).toEqual(rowsIn(from));
+    expect(here.tables).toEqual(there.tables);
+    expect(events.map(({ table, rows }) => ({ table, rows }))).toEqual(there.tables);
+    expect(there.rows).toBeGreaterThan(1000);
+  });
+
+  test('from one PostgreSQL schema into another, and from one file into another, is equal as well', async () => {
+    const [from, other, back] = [filledMirror(), join(folder(), 'other.db'), join(folder(), 'back.db')];
+    const [one, two] = [await schema(), await schema()];
+    await copy({ db: from, to: other });
+    await copy({ db: other, to: one.url });
+    await copy({ db: one.url, to: two.url });
+    await copy({ db: two.url, to: back });
+    expect(rowsIn(back)).toEqual(rowsIn(from));
+  });
+
+  test('is made through a pooler that keeps no session', async () => {
+    const pooler = await transactionPooler(await postgresServer());
+    onTestFinished(() => pooler.close());
+    const { schema: name } = await schema();
+    const url = `${pooler.url}?schema=${name}`;
+    const [from, back] = [filledMirror(), join(folder(), 'back.db')];
+    await copy({ db: from, to: url });
+    await copy({ db: url, to: back });
+    expect(rowsIn(back)).toEqual(rowsIn(from));
+  });
+
+  test('in a file has the indexes, the statistics and the journal of a mirror, and no other file beside it', async () => {
+    const [from, { url }] = [filledMirror(), await schema()];
+    await copy({ db: from, to: url });
+    const to = join(folder(), 'to.db');
+    await copy({ db: url, to });
+    const [one, other] = [openForReading(from).connection, openForReading(to).connection];
+    const shape = "select type, name, tbl_name, sql from sqlite_schema where name not like 'sqlite_%' order by 1, 2";
+    const plain = (row: Record<string, unknown>) => ({
+      ...row,
+      sql: String(row['sql'])
+        .toLowerCase()
+        .replaceAll(/[`"\s]/g, ''),
+    });
+    expect(
+      other
+        .prepare(shape)
+        .all()
+        .map(plain as never),
+    ).toEqual(
+      one
+        .prepare(shape)
+        .all()
+        .map(plain as never),
+    );
+    expect(other.prepare('select count(*) from sqlite_stat1').pluck().get()).toBeGreaterThan(20);
+    expect(other.pragma('journal_mode', { simple: true })).toBe('wal');
+    one.close();
+    other.close();
+    expect(readdirSync(join(to, '..')).filter((name) => !/^to\.db(\.lock|-wal|-shm)?$/.test(name))).toEqual([]);
+  });
+
+  test('in PostgreSQL numbers the next row after the greatest', async () => {
+    const { url, ask } = await schema();
+    await copy({ db: filledMirror(), to: url });
+    const [greatest] = await ask('select max(id) as id from sync_runs');
+    const [next] = await ask(
+      "insert into sync_runs (cycle_id, status, started_at) values (1, 'done', now()) returning id",
+    );
+    expect(Number(next?.['id'])).toBe(Number(greatest?.['id']) + 1);
+  });
+
+  test('of an empty mirror is an empty mirror', async () => {
+    const { url, ask } = await schema();
+    const back = join(folder(), 'back.db');
+    await copy({ db: filledMirror(() => 0), to: url });
+    await copy({ db: url, to: back });
+    const [next] = await ask(
+      "insert into sync_runs (cycle_id, status, started_at) values (1, 'done', now()) returning id",
+    );
+    expect(next).toEqual({ id: '1' });
+    expect(rowsIn(back)['sync_runs']).toEqual([]);
+  });
+
+  test('is of one instant, whatever is committed while it is made', async () => {
+    const { url } = await schema();
+    const from = filledMirror();
+    const before = rowsIn(from);
+    const writer = openForWriting(from).connection;
+    onTestFinished(() => void writer.close());
+    const back = join(folder(), 'back.db');
+    await copyWatched(from, url, {
+      onProgress: () => void writer.exec("update assets set name = 'later'; delete from marks; delete from mirror"),
+    });
+    await copy({ db: url, to: back });
+    expect(rowsIn(back)).toEqual(before);
+  });
+
+  test('passes rows of any size on in portions', async () => {
+    const from = filledMirror(({ name }) => (name === 'marks' ? 20_000 : 3));
+    const { connection } = openForWriting(from);
+    connection.prepare('update rejected_rows set payload = ?').run('x'.repeat(3_000_000));
+    connection.close();
+    const [{ url }, back] = [await schema(), join(folder(), 'back.db')];
+    await copy({ db: from, to: url });
+    await copy({ db: url, to: back });
+    expect(rowsIn(back)).toEqual(rowsIn(from));
+  });
+});
+
+describe('a copy is refused', () => {
+  test('where there is a mirror already, or another file', async () => {
+    const [from, { url, display }] = [
+      filledMirror(),
+      { ...(await schema()), display: /holds a mirror already: drop its schema/ },
+    ];
+    await copy({ db: from, to: url });
+    await expect(copy({ db: from, to: url })).rejects.toMatchObject({
+      recovery: 'usage',
+      message: expect.stringMatching(display),
+    });
+    const taken = join(folder(), 'x');
+    writeFileSync(taken, 'of another program');
+    for (const to of [from, taken])
+      await expect(copy({ db: from, to })).rejects.toMatchObject({
+        recovery: 'usage',
+        message: `${to} exists already: name a new file, or move it away first`,
+      });
+  });
+
+  test('where there is no mirror to copy, or no folder, or no place is named', async () => {
+    const { url } = await schema();
+    await expect(copy({ db: url, to: join(folder(), 'x.db') })).rejects.toMatchObject({
+      recovery: 'usage',
+      message: expect.stringMatching(/holds no mirror: make it with `obsync sync`/),
+    });
+    await expect(copy({ db: join(folder(), 'none.db'), to: url })).rejects.toThrow('does not exist');
+    await expect(copy({ db: filledMirror(), to: join(folder(), 'none', 'x.db') })).rejects.toThrow('make the folder');
+    await expect(copy({ db: filledMirror() } as never)).rejects.toThrow('no place for the copy: name one with --to');
+    await expect(copy({ db: filledMirror(), to: 'postgres:x' })).rejects.toThrow('is not valid');
+  });
+
+  test('while a sync holds the place', async () => {
+    const to = join(folder(), 'to.db');
+    const lock = takeLock(to);
+    onTestFinished(() => lock.release());
+    await expect(copy({ db: filledMirror(), to })).rejects.toMatchObject({ recovery: 'locked' });
+  });
+
+  test('of a text that PostgreSQL cannot hold, with the row that has it', async () => {
+    const from = filledMirror();
+    const { connection } = openForWriting(from);
+    connection.prepare('update assets set name = ? where id = (select min(id) from assets)').run('a\0b');
+    connection.close();
+    const { url, ask } = await schema();
+    await expect(copy({ db: from, to: url })).rejects.toMatchObject({
+      recovery: 'usage',
+      message: expect.stringMatching(/cannot hold the character U\+0000, which is in assets\.name of /),
+    });
+    expect(await ask('select current_schema() as found')).toEqual([{ found: null }]);
+    await copy({ db: from, to: join(folder(), 'file.db') });
+  });
+
+  test('and leaves nothing when it is stopped or fails', async () => {
+    const [from, { url, ask }] = [filledMirror(), await schema()];
+    const stop = new AbortController();
+    const stopLate = ({ table }: CopyEvent): void => {
+      if (table === 'assets') stop.abort();
+    };
+    const to = join(folder(), 'to.db');
+    for (const where of [to, url])
+      await expect(copyWatched(from, where, { signal: stop.signal, onProgress: stopLate })).rejects.toMatchObject({
+        recovery: 'signal',
+      });
+    expect(existsSync(to)).toBe(false);
+    expect(readdirSync(join(to, '..'))).toEqual(['to.db.lock']);
+    expect(await ask('select current_schema() as found')).toEqual([{ found: null }]);
+    await copy({ db: from, to });
+    await copy({ db: from, to: url });
+  });
+});

@@ -1,0 +1,294 @@
+import { getEventListeners } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
+import { openLocked } from '../../src/api/file-store.ts';
+import { verifyOnce } from '../../src/api/verify-mirror.ts';
+import {
+  openMirror,
+  plan,
+  type QueryOptions,
+  query,
+  type ScheduleEvent,
+  type ScheduleOptions,
+  type ServeOptions,
+  type StatusReport,
+  type StreamName,
+  SyncError,
+  type SyncEvent,
+  type SyncOptions,
+  schedule,
+  serve,
+  status,
+  sync,
+  type VerifyEvent,
+  type VerifyOptions,
+  type VerifyReport,
+  verify,
+} from '../../src/index.ts';
+import { OPTION_KINDS } from '../../src/settings/check-options.ts';
+import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
+import { takeLock } from '../../state/lock.ts';
+import { folder } from '../cli/setup.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld, HOUR } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+
+/** Two environments behind a server, and where their mirror will be. */
+async function setUp() {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.places.values()) furnish(place);
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };
+}
+
+const refused = (message: RegExp, more: object = {}) => ({
+  recovery: 'usage',
+  message: expect.stringMatching(message),
+  ...more,
+});
+
+describe('the library', () => {
+  test('syncs, forecasts, compares and reports with plain options and sends events', async () => {
+    const { world, options } = await setUp();
+    const events: SyncEvent[] = [];
+    const run = await sync({ ...options, onProgress: (event) => events.push(event) });
+    expect(run).toMatchObject({ status: 'done', error: null, recovery: null });
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(['request', 'environments', 'stream', 'ended']));
+    world.advance(3 * HOUR);
+    const foretold = await plan(options);
+    expect(foretold).toMatchObject({ mirror_exists: true, page_size: 2000, max_requests: null });
+    const told: VerifyEvent[] = [];
+    const report = await verify({ ...options, onProgress: (event) => told.push(event) });
+    expect(report).toMatchObject({ equal: true, depth: 'rows' });
+    expect(told.map(({ type }) => type)).toContain('progress');
+    expect(await status(options)).toMatchObject({ base_url: options.baseUrl, last_run: { run: 1, status: 'done' } });
+    expect(await sync(options)).toMatchObject({ status: 'done', requests: foretold.requests });
+  });
+
+  test.each<[string, Omit<Partial<SyncOptions>, 'db' | 'onProgress'>, object]>([
+    ['a page of no rows', { pageSize: 0 }, refused(/^--page-size needs a whole number/, { option: 'pageSize' })],
+    ['a base URL that is none', { baseUrl: 'nowhere' }, refused(/^The base URL is not a URL/, { option: 'baseUrl' })],
+    [
+      'a stream there is not',
+      { stream: ['asset' as 'assets'] },
+      refused(/^--stream cannot be asset/, { option: 'stream' }),
+    ],
+    ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens: one in the option token/)],
+    ['an empty token', { token: ' ' }, refused(/^no access token/)],
+    ['no base URL', { baseUrl: undefined as unknown as string }, refused(/^no base URL/)],
+  ])('refuses %s, names the option and sends no request', async (_, wrong, error) => {
+    const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
+    for (const call of [sync, plan, verify, schedule]) {
+      const thrown = await call(options).catch((thrown: unknown) => thrown);
+      expect(thrown).toBeInstanceOf(SyncError);
+      expect(thrown).toMatchObject(error);
+    }
+    expect(existsSync(options.db)).toBe(false);
+  });
+
+  test.each<[string, object, string, RegExp]>([
+    ['a string for an array', { env: 'prod' }, 'env', /^the option env needs an array of strings$/],
+    ['an array of other values', { stream: [7] }, 'stream', /^the option stream needs an array of strings$/],
+    ['a string for a boolean', { full: 'false' }, 'full', /^the option full needs true or false$/],
+    ['null for a number', { retries: null }, 'retries', /^the option retries needs a number$/],
+    ['an unknown name', { pagesize: 10 }, 'pagesize', /^there is no option pagesize, did you mean pageSize\?$/],
+    ['the name of a flag', { 'base-url': 'x' }, 'base-url', /^there is no option base-url/],
+  ])(
+    'every function refuses %s in the options of a JavaScript program and names the option',
+    async (_, wrong, option, message) => {
+      const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
+      const asked = options as never;
+      for (const call of [sync, plan, verify, schedule, serve, status, openMirror, query])
+        await expect(call(asked)).rejects.toMatchObject(refused(message, { option }));
+      expect(existsSync(options.db)).toBe(false);
+    },
+  );
+
+  test('a signal of another realm is taken, and what only looks like one is refused (R27)', async () => {
+    const { options } = await setUp();
+    const { signal } = new AbortController();
+    const foreign = Object.create(null, {
+      aborted: { get: () => signal.aborted },
+      addEventListener: { value: signal.addEventListener.bind(signal) },
+      removeEventListener: { value: signal.removeEventListener.bind(signal) },
+    });
+    expect(foreign).not.toBeInstanceOf(AbortSignal);
+    expect(await sync({ ...options, signal: foreign })).toMatchObject({ status: 'done' });
+    for (const wrong of [null, {}, { aborted: false }, { addEventListener() {} }])
+      await expect(sync({ ...options, signal: wrong as never })).rejects.toMatchObject(
+        refused(/^the option signal needs an AbortSignal$/, { option: 'signal' }),
+      );
+  });
+
+  test('options that are not an object are refused', async () => {
+    await expect(sync(undefined as unknown as SyncOptions)).rejects.toMatchObject(
+      refused(/^the options are not an object/),
+    );
+  });
+
+  test('results and events name the collections, and no other streams', () => {
+    type Named = Extract<SyncEvent, { type: 'stream' }>['stream'];
+    expectTypeOf<Named>().toEqualTypeOf<StreamName>();
+    expectTypeOf<VerifyReport['streams'][number]['stream']>().toEqualTypeOf<StreamName>();
+    expectTypeOf<VerifyReport['findings'][number]['stream']>().toEqualTypeOf<StreamName | 'environments'>();
+    expectTypeOf(verify).returns.resolves.toEqualTypeOf<VerifyReport>();
+    expectTypeOf<StatusReport['environments'][number]['streams'][number]['stream']>().toEqualTypeOf<StreamName>();
+    expectTypeOf<StreamName>().not.toEqualTypeOf<string>();
+    expectTypeOf<'assets'>().toExtend<StreamName>();
+    expectTypeOf<'environments'>().not.toExtend<StreamName>();
+  });
+
+  test('the table of options names every option', () => {
+    const kinds: Record<keyof (SyncOptions & VerifyOptions & ScheduleOptions & ServeOptions & QueryOptions), string> =
+      OPTION_KINDS;
+    expect(kinds).toHaveProperty('baseUrl', 'a string');
+  });
+
+  test('stops when its signal is aborted, and the next run carries on (R27)', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const onProgress = ({ type }: SyncEvent): void => (type === 'environments' ? stop.abort() : undefined);
+    const stopped = await sync({ ...options, concurrency: 1, pageSize: 1, signal: stop.signal, onProgress });
+    expect(stopped).toMatchObject({ recovery: 'signal' });
+    expect(await sync(options)).toMatchObject({ status: 'done' });
+    expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
+  });
+
+  test('finishes a run whose listener throws, and then throws the same error', async () => {
+    const { options } = await setUp();
+    const onProgress = (): never => {
+      throw new Error('the watcher failed');
+    };
+    await expect(sync({ ...options, onProgress })).rejects.toThrow('the watcher failed');
+    expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
+  });
+
+  test('schedules runs until its signal is aborted', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const events: ScheduleEvent[] = [];
+    await schedule({
+      ...options,
+      cron: '0 0 1 1 *',
+      signal: stop.signal,
+      onProgress(event) {
+        events.push(event);
+        if (event.type === 'run') stop.abort();
+      },
+    });
+    expect(events).toContainEqual({ type: 'run', summary: expect.objectContaining({ status: 'done' }) });
+    expect(events).toContainEqual({ type: 'log', level: 'info', message: expect.stringContaining('next run now') });
+  });
+
+  test('goes on with a schedule whose listener throws at every event, and warns once', async () => {
+    const { options } = await setUp();
+    const stop = new AbortController();
+    const warnings: Error[] = [];
+    const onWarning = (warning: Error): void => void warnings.push(warning);
+    process.on('warning', onWarning);
+    onTestFinished(() => void process.off('warning', onWarning));
+    const onProgress = ({ type }: ScheduleEvent): never => {
+      if (type === 'run') stop.abort();
+      throw new Error('the listener failed');
+    };
+    await schedule({ ...options, cron: '0 0 1 1 *', signal: stop.signal, onProgress });
+    expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
+    expect(warnings.filter(({ message }) => message.includes('the listener failed'))).toHaveLength(1);
+  });
+
+  test('a server that was closed no longer listens to its signal', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const { signal } = new AbortController();
+    const server = await serve({ db: options.db, port: 0, token: 'served-token', signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await server.close();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('a verification that cannot begin closes the mirror and releases its lock', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const settings = { ...syncSettings(options), concurrency: -1, depth: 'rows' as const, repair: true };
+    const watch = { ...watchOf({}), onFailure: () => {}, onProgress: () => {} };
+    await expect(verifyOnce(settings, watch)).rejects.toThrow('invalid connections');
+    takeLock(options.db).release();
+    expectOpenNowhere(options.db);
+  });
+
+  test('a run that cannot make its indexes closes the mirror and releases its lock', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const writer = new Database(options.db);
+    const index =
+      "select name from sqlite_schema where type = 'index' and tbl_name = 'columns' and sql is not null limit 1";
+    const name = writer.prepare(index).pluck().get();
+    writer.exec(`drop index "${name}"; create table "${name}" (x)`);
+    writer.close();
+    expect(() => openLocked(options.db, new AbortController().signal, 0)).toThrow(String(name));
+    takeLock(options.db).release();
+    expectOpenNowhere(options.db);
+  });
+
+  test('serves what it has mirrored, and closes the mirror when it is closed', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const server = await serve({ db: options.db, port: 0, token: 'served-token', rateLimit: 'off' });
+    const headers = { authorization: 'Bearer served-token' };
+    const answer = await fetch(`${server.url}/public/beta/environments`, { headers });
+    expect(await answer.json()).toMatchObject([{ id: 'e1' }, { id: 'e2' }]);
+    await Promise.all([server.close(), server.close()]);
+    await expect(fetch(server.url)).rejects.toThrow();
+    await expect(serve({ db: options.db, port: 70_000 })).rejects.toMatchObject({ option: 'port' });
+  });
+});
+
+describe('a query of the library', () => {
+  test('gives rows as lists and as objects, and integers as numbers if they are exact', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const sql = 'select ? as text, 7 as small, 9223372036854775807 as large, null as missing';
+    const asked = { db: options.db, sql, parameters: ['x'] };
+    const result = await query(asked);
+    expect(result.columns).toEqual(['text', 'small', 'large', 'missing']);
+    expect([...result]).toEqual([{ text: 'x', small: 7, large: 9223372036854775807n, missing: null }]);
+    expect([...(await query({ ...asked, bigints: true })).rows]).toEqual([['x', 7n, 9223372036854775807n, null]]);
+    const named = { db: options.db, sql: 'select @id as id', parameters: { id: 'e1' } };
+    expect([...(await query(named))]).toEqual([{ id: 'e1' }]);
+    await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
+  });
+
+  test('may stop before the last row, and close the mirror beside a result that is not read', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const mirror = await openMirror(options);
+    for (const row of mirror.query('select id from columns')) if (row) break;
+    expect(mirror.status().last_run).not.toBeNull();
+    mirror.query('select id from columns');
+    mirror.close();
+  });
+
+  test('sees one state of the mirror within a snapshot, whatever is written meanwhile', async () => {
+    const { options } = await setUp();
+    await sync(options);
+    const mirror = await openMirror(options);
+    onTestFinished(() => mirror.close());
+    const counted = () => [...mirror.query('select count(*) as runs from sync_runs')][0]?.['runs'];
+    const writer = new Database(options.db);
+    onTestFinished(() => void writer.close());
+    const seen = mirror.snapshot(() => [counted(), writer.prepare('delete from sync_runs').run().changes, counted()]);
+    expect(seen).toEqual([1, 1, 1]);
+    expect(counted()).toBe(0);
+    expect(mirror.status()).toMatchObject({ last_run: null });
+  });
+});
+
+/** SQLite lets a file leave WAL mode only while no other connection has it open. */
+function expectOpenNowhere(db: string): void {
+  const connection = new Database(db, { timeout: 0 });
+  expect(connection.pragma('journal_mode = delete', { simple: true })).toBe('delete');
+  connection.close();
+}

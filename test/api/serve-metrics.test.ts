@@ -1,0 +1,15 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { serveMetrics } from '../../src/api/serve-metrics.ts';
+
+test('metrics answer 503 while the database is away, and are there when it is back', async () => {
+  const texts = [Promise.reject(new Error('the database is away')), Promise.resolve('a 1\n')];
+  texts[0]?.catch(() => {});
+  const endpoint = await serveMetrics(
+    { metricsPort: 0 },
+    { contentType: 'text/plain', onEvent: () => {}, text: () => texts.shift() ?? Promise.resolve('') },
+  );
+  onTestFinished(() => endpoint?.close());
+  const ask = () => fetch(endpoint?.url ?? '');
+  expect((await ask()).status).toBe(503);
+  expect(await (await ask()).text()).toBe('a 1\n');
+});
