@@ -18,6 +18,7 @@ import {
   removeAsset,
   sendAhead,
   spoil,
+  type Thing,
   undelete,
   unspoil,
 } from './place.ts';
@@ -216,15 +217,21 @@ const MASSES = {
   crowdLinked: (p, { n }) => {
     for (let i = 0; i < CROWD; i++) putColumnEdges(p, `a${n}.x${i}`, ['a0.c0']);
   },
-  /** Its edges go, and most of all edges stay (R14). */
+  /** Its edges go, and most of the edges that the token sees stay (R14). */
   crowdUnlinked: (p, { n }) => {
-    const live = [...p.columnEdges.values()].filter(([, down]) => p.columns.get(down)?.state === 'live');
-    for (let i = 0; i < CROWD && live.length > 2 * CROWD; i++) putColumnEdges(p, `a${n}.x${i}`, []);
+    const shown = [...p.columnEdges.values()]
+      .map(([, down]) => p.columns.get(down))
+      .filter((column) => isShown(p, column));
+    for (let i = 0; i < CROWD && shown.length > 2 * CROWD; i++) putColumnEdges(p, `a${n}.x${i}`, []);
   },
   crowdLost: (p, { n }) => {
     for (let i = 0; i < CROWD; i++) remove(p, 'columns', `a${n}.x${i}`, 'lost');
   },
 } satisfies Record<string, (place: Place, happening: Happening) => unknown>;
+
+function isShown(place: Place, column: Thing | undefined): boolean {
+  return column?.state === 'live' && !place.hidden.has(String(column.item['asset_id']));
+}
 
 const HAPPENINGS: Record<string, (place: Place, happening: Happening) => unknown> = { ...TOLD, ...UNTOLD, ...MASSES };
 
