@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
@@ -9,7 +10,7 @@ import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { type ExportDifference, verifyExport } from '../export/verify-export.ts';
 import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
-import { storeOf } from './open-store.ts';
+import { storeOf } from './store-of.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
@@ -35,7 +36,11 @@ export async function verifyExportOnce(
 ): Promise<VerifyExportReport> {
   const store = await storeOf(db);
   try {
-    return await store.withFile((path) => compareFile(path, { against, display: store.display, signal }), signal);
+    return await withMirrorFile(
+      store,
+      (path) => compareFile(path, { against, display: store.display, signal }),
+      signal,
+    );
   } catch (error) {
     throw store.explain(unreadableError(against, error));
   }

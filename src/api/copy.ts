@@ -1,8 +1,8 @@
+import type { CopyEvent, CopyReport } from '../destination/copy-mirror.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError, readOption } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import type { CopyEvent, CopyReport } from './copy-mirror.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface CopyOptions extends MirrorOptions {

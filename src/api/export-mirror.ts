@@ -4,6 +4,7 @@ import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
@@ -15,7 +16,7 @@ import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/man
 import { environmentsOf, instantOf, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import { tableDictionary } from './describe.ts';
 import { lockFolder } from './lock-export-folder.ts';
-import { storeOf } from './open-store.ts';
+import { storeOf } from './store-of.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -80,7 +81,8 @@ export async function exportOnce(
 ): Promise<ExportReport> {
   const store = await storeOf(settings.db);
   try {
-    return await store.withFile(
+    return await withMirrorFile(
+      store,
       (db) => exportFile({ ...settings, db, display: store.display }, watch, files),
       watch.signal,
     );

@@ -1,9 +1,10 @@
 import type { MirrorChange } from '../core/mirror-change.ts';
-import type { DistributionReport } from '../destination/postgres/citus.ts';
+import type { DistributionReport, MirrorStore, TableDistribution } from '../destination/mirror-store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
+import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { storeOf } from './open-store.ts';
+import { storeOf } from './store-of.ts';
 
 export interface MigrateOptions extends MirrorOptions {
   /** Also distributes the tables of a mirror in PostgreSQL over the nodes of Citus, by environment. */
@@ -24,8 +25,14 @@ export interface MigrateReport {
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {
   checkOptions(options);
   const store = await storeOf(givenAddress(options));
-  if (options.citus === true) await store.checkCitus();
+  const distribution = options.citus === true ? distributionOf(store) : null;
+  await distribution?.check();
   const change = await store.bringUpToDate();
-  const citus = options.citus === true ? await store.distribute() : null;
+  const citus = distribution === null ? null : await distribution.distribute();
   return { db: store.display, change, citus };
+}
+
+function distributionOf({ distribution, display }: MirrorStore): TableDistribution {
+  if (distribution !== null) return distribution;
+  throw new OptionError('citus', `--citus needs a mirror in PostgreSQL, and ${display} is a file: leave it out`);
 }

@@ -1,8 +1,8 @@
 import { openForReading } from '../destination/sqlite/open.ts';
+import { type ReadResult, readStatement, type StatementOptions } from '../destination/sqlite/read-statement.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
 import { statusOf } from './status.ts';
 import type { StatusReport } from './status-report.ts';
 
@@ -10,7 +10,7 @@ import type { StatusReport } from './status-report.ts';
 export interface ReadableMirror {
   readonly path: string;
   /** Runs one SQL statement that only reads. @throws SyncError */
-  query(sql: string, options?: StatementOptions): QueryResult;
+  query(sql: string, options?: StatementOptions): ReadResult;
   /** All reads inside `read` see the same state of the mirror, whatever is committed meanwhile. */
   snapshot<Result>(read: () => Result): Result;
   /** @throws SyncError */
@@ -21,9 +21,9 @@ export interface ReadableMirror {
 /** Opens an existing mirror for reading. @throws SyncError `usage` */
 export async function openMirror(options: MirrorOptions = {}): Promise<ReadableMirror> {
   checkOptions(options);
-  const mirror = openForReading(givenFile(options, 'openMirror (unlike queryStream)'));
+  const mirror = openForReading(givenFile(options, 'openMirror (unlike query)'));
   const { path, connection } = mirror;
-  let last: QueryResult | null = null;
+  let last: ReadResult | null = null;
   return {
     path,
     query(sql, options) {

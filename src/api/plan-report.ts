@@ -1,15 +1,16 @@
 import { loadQuota } from '../../state/quota-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
+import type { MirrorStore } from '../destination/mirror-store.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
-import type { MirrorStore } from './mirror-store.ts';
-import { storeOf } from './open-store.ts';
 import { resumeSource } from './session.ts';
+import { storeOf } from './store-of.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
@@ -42,7 +43,7 @@ export async function reportForecast(
     const listed = await listEnvironments(settings, watch);
     const exists = await store.exists();
     const rehearse = (path: string) => rehearsed(path, { settings, watch, listed, exists });
-    return exists ? await store.withFile(rehearse, watch.signal) : await rehearse(NO_FILE);
+    return exists ? await withMirrorFile(store, rehearse, watch.signal) : await rehearse(NO_FILE);
   } catch (error) {
     throw store.explain(error);
   }

@@ -1,47 +1,32 @@
-import { openForReading } from '../destination/sqlite/open.ts';
-import { givenFile } from '../settings/addresses/mirror-address.ts';
+import type { ReadStatement, SqlValue, StatementRows } from '../destination/mirror-store.ts';
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
+import { DEFAULTS } from '../settings/defaults.ts';
+import { inRange } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { type QueryResult, readStatement, type StatementOptions } from './read-statement.ts';
+import { storeOf } from './store-of.ts';
 
-export interface QueryOptions extends MirrorOptions, StatementOptions {
+export interface QueryOptions extends MirrorOptions, Omit<ReadStatement, 'timeoutSeconds'> {
   /** One read-only statement. */
   readonly sql: string;
+  /** Seconds that the statement may take in PostgreSQL, 0 for as long as it takes; 600 by default. */
+  readonly statementTimeout?: number | undefined;
 }
 
-/** Runs one read-only SQL statement. The file is closed when all rows are read. @throws SyncError */
+/** The rows of a read-only statement, which are read during the iteration. It is possible only once. */
+export interface QueryResult extends StatementRows, AsyncIterable<Readonly<Record<string, SqlValue>>> {}
+
+/** Runs one read-only SQL statement on a mirror in a file or in PostgreSQL, in the SQL of either. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
-  const mirror = openForReading(givenFile(options, 'query (unlike queryStream)'));
-  try {
-    return closing(readStatement(mirror, options.sql, options), () => mirror.connection.close());
-  } catch (error) {
-    mirror.connection.close();
-    throw error;
-  }
+  const { sql, parameters, bigints, statementTimeout = DEFAULTS.statementTimeout } = options;
+  const timeoutSeconds = inRange('statementTimeout', statementTimeout, { min: 0, max: 86_400, whole: false });
+  const store = await storeOf(givenAddress(options));
+  const rows = await store.query({ sql, parameters, bigints, timeoutSeconds });
+  return { ...rows, [Symbol.asyncIterator]: () => objectsFrom(rows) };
 }
 
-/** The same result, which also closes the file: after its last row is read, or when it is closed. */
-function closing(result: QueryResult, closeFile: () => void): QueryResult {
-  let isOpen = true;
-  const close = (): void => {
-    if (!isOpen) return;
-    isOpen = false;
-    result.close();
-    closeFile();
-  };
-  return {
-    columns: result.columns,
-    rows: readToEnd(result.rows, close),
-    close,
-    [Symbol.iterator]: () => readToEnd(result, close),
-  };
-}
-
-function* readToEnd<Row>(rows: Iterable<Row>, close: () => void): Generator<Row> {
-  try {
-    yield* rows;
-  } finally {
-    close();
-  }
+async function* objectsFrom({ columns, portions }: StatementRows): AsyncGenerator<Readonly<Record<string, SqlValue>>> {
+  for await (const portion of portions)
+    for (const row of portion) yield Object.fromEntries(columns.map((name, i) => [name, row[i] ?? null]));
 }

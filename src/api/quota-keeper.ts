@@ -3,27 +3,23 @@ import { accountKey } from '../../state/account-key.ts';
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/quota-keeper.ts';
 import { apart, joined, type QuotaState, UNKNOWN_QUOTA } from '../core/quota-state.ts';
-import { type QuotaRowOptions, rowKeeper } from '../destination/postgres/quota-row.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
 
 export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {
-  /** Does work in a transaction of the mirror's database; left out for a mirror in a file. */
-  readonly transaction?: QuotaRowOptions['transaction'];
+  /** Keeps the quota in the mirror's database; null if a file of this machine keeps it. */
+  readonly openInDatabase?: (account: string, nowMs: () => number) => QuotaKeeper | null;
   /** A monotonic clock of this process. */
   readonly nowMs?: () => number;
 }
 
 /** The keeper of the account's quota that the settings ask for. `onUnshared` is told when this process begins to count alone. */
 export function openQuotaKeeper(
-  { baseUrl, token, shareQuota, transaction, nowMs = () => performance.now() }: QuotaSettings,
+  { baseUrl, token, shareQuota, openInDatabase, nowMs = () => performance.now() }: QuotaSettings,
   onUnshared: (reason: string) => void,
 ): QuotaKeeper | undefined {
   if (!shareQuota) return undefined;
   const account = accountKey({ baseUrl, token });
-  const shared =
-    transaction === undefined
-      ? fileKeeper({ path: quotaFilePath, account, now: machineTime })
-      : rowKeeper({ transaction, account, nowMs });
+  const shared = openInDatabase?.(account, nowMs) ?? fileKeeper({ path: quotaFilePath, account, now: machineTime });
   return sharedIfPossible(shared, { nowMs, onUnshared });
 }
 

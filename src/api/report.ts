@@ -4,6 +4,8 @@ import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/instant.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
+import type { MirrorStore } from '../destination/mirror-store.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { refuseNoParent } from '../export/export-files.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
@@ -16,8 +18,7 @@ import { inRange, OptionError, readOption } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
-import type { MirrorStore } from './mirror-store.ts';
-import { storeOf } from './open-store.ts';
+import { storeOf } from './store-of.ts';
 
 export interface ReportOptions extends MirrorOptions {
   /** The file to write, such as `report.html`. */
@@ -85,7 +86,7 @@ function placeOf(to: string): string {
 
 async function record(store: MirrorStore, asked: readonly string[]): Promise<RecordedPage> {
   try {
-    return await store.withFile(async (path) => recordMirror(path, store.display, asked));
+    return await withMirrorFile(store, async (path) => recordMirror(path, store.display, asked));
   } catch (error) {
     throw store.explain(error);
   }

@@ -5,7 +5,7 @@ import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/environments.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
-import { storeOf } from './open-store.ts';
+import { storeOf } from './store-of.ts';
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 

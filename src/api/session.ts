@@ -4,15 +4,15 @@ import { loadKeptQuota } from '../../state/quota-store.ts';
 import { type KeptQuota, stillLeft } from '../core/quota.ts';
 import type { QuotaKeeper } from '../core/quota-keeper.ts';
 import type { Source } from '../core/source.ts';
+import type { MirrorStore } from '../destination/mirror-store.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { MirrorStore } from './mirror-store.ts';
-import { storeOf } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
+import { storeOf } from './store-of.ts';
 
 /** One run over HTTP into the mirror. */
 export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
@@ -78,13 +78,10 @@ function quotaKeeperOf(
   settings: SyncSettings,
   { signal, onSourceEvent }: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): QuotaKeeper | undefined {
-  const database = settings.shareQuota ? store.openQuotaDatabase(signal) : null;
-  const keeper = openQuotaKeeper(
-    database === null ? settings : { ...settings, transaction: database.transaction },
+  return openQuotaKeeper(
+    { ...settings, openInDatabase: (account, nowMs) => store.openQuotaKeeper(account, nowMs, signal) },
     (reason) => onSourceEvent({ type: 'unshared', reason }),
   );
-  if (keeper === undefined || database === null) return keeper;
-  return { change: keeper.change, close: () => keeper.close().finally(database.close) };
 }
 
 /** The lists of a whole environment; a history belongs to one test. */

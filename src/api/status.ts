@@ -2,13 +2,13 @@ import { perform, scopeOf } from '../destination/sqlite/driver.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { isLocked } from '../destination/sqlite/store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
-import { isHeld } from './file-store.ts';
-import { storeOf } from './open-store.ts';
 import { readLastRun, readStatus, type StatusReport, withVerdict } from './status-report.ts';
+import { storeOf } from './store-of.ts';
 
 /** What is mirrored, how fresh it is, and the last problems. Reads only the mirror. @throws SyncError */
 export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
@@ -24,7 +24,7 @@ export function statusOf(mirror: MirrorFile): StatusReport {
   try {
     const subject = { name: mirror.path, scopeOf: (envId: string) => scopeOf(mirror, envId) };
     const report = mirror.connection.transaction(() => perform(mirror.prepare, readStatus(subject, clock())))();
-    if (report.last_run?.status !== 'running' || isHeld(mirror.path)) return report;
+    if (report.last_run?.status !== 'running' || isLocked(mirror.path)) return report;
     return withVerdict(report, readState(mirror, readLastRun()));
   } catch (error) {
     throw fileError(mirror.path, error);

@@ -2,23 +2,23 @@ import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import type { CompareDepth } from '../core/difference.ts';
 import { SyncError } from '../core/errors.ts';
+import type { OpenMirror } from '../core/open-mirror.ts';
 import type { Source } from '../core/source.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
+import type { MirrorStore } from '../destination/mirror-store.ts';
 import { fileState, readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { OpenMirror } from '../sync/ports.ts';
 import { repair } from '../verify/repair.ts';
 import { repairable } from '../verify/repair-environment.ts';
 import { reportOf } from '../verify/report.ts';
 import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
-import type { MirrorStore } from './mirror-store.ts';
-import { storeOf } from './open-store.ts';
-import { recordVerification } from './record-verification.ts';
 import { resumeSource } from './session.ts';
+import { storeOf } from './store-of.ts';
 
 export interface VerifySettings extends SyncSettings {
   readonly depth: CompareDepth;
@@ -38,18 +38,30 @@ export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): 
   const store = await storeOf(settings.db);
   try {
     const report = await verifyStore(store, settings, watch);
-    await recordVerification(store, settings, report);
+    await record(store, settings, report);
     return report;
   } catch (error) {
     throw store.explain(error);
   }
 }
 
+/** Records the result of a verification of the whole mirror for those who read the mirror, if it can be written now. */
+async function record(store: MirrorStore, settings: SyncSettings, report: VerifyReport): Promise<void> {
+  const isWhole = settings.environments.length === 0 && settings.streamNames.length === 0;
+  if (!isWhole || report.error !== null || report.equal === null) return;
+  await store.record({
+    ended_at: clock(),
+    depth: report.depth,
+    equal: Number(report.equal),
+    difference_count: report.findings.filter(({ repaired }) => !repaired).length,
+  });
+}
+
 async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   // Before anything is read: nobody else may write between what is found and what is written.
   const locked = settings.repair ? await openWhole(store, watch.signal) : null;
   try {
-    return await store.withFile((path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
+    return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
   } finally {
     await locked?.close();
   }

@@ -1,5 +1,5 @@
 import { type CopyOptions, copy } from '../api/copy.ts';
-import type { CopyReport } from '../api/copy-mirror.ts';
+import type { CopyReport } from '../destination/copy-mirror.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import { queryStream } from '../api/query-stream.ts';
+import { query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import type { CommandAction, CommandIo } from './command.ts';
@@ -13,7 +13,7 @@ import { widthOf } from './terminal-width.ts';
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
   const statementTimeout = args['statement-timeout'] as number;
-  const result = await queryStream({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
+  const result = await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
   try {
     const format = formatOf(result.columns, args['format'] as string | undefined, io);
     await print(formattedPortions(format, result.portions), process.stdout);

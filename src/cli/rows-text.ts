@@ -1,5 +1,4 @@
 import { stringify } from 'csv-stringify/sync';
-import { batches } from '../api/batches.ts';
 
 type ResultRows = readonly (readonly unknown[])[];
 
@@ -95,4 +94,16 @@ function valueText(value: unknown): string {
   if (value === Number.POSITIVE_INFINITY) return '9e999';
   if (value === Number.NEGATIVE_INFINITY) return '-9e999';
   return JSON.stringify(Buffer.isBuffer(value) ? value.toString('hex') : value);
+}
+
+/** Splits an iterable into lists of `size` elements. */
+function* batches<T>(all: Iterable<T>, size: number): Generator<T[]> {
+  let batch: T[] = [];
+  for (const each of all) {
+    batch.push(each);
+    if (batch.length < size) continue;
+    yield batch;
+    batch = [];
+  }
+  if (batch.length > 0) yield batch;
 }

@@ -1,20 +1,8 @@
-import type { Destination } from '../core/destination.ts';
 import type { Instant } from '../core/instant.ts';
+import type { OpenMirror } from '../core/open-mirror.ts';
 import type { KeptQuota } from '../core/quota.ts';
 import type { Source } from '../core/source.ts';
-import type { StateStore } from '../core/state-store.ts';
 import type { RunProgressEvent } from './progress.ts';
-
-/** An open mirror under its lock. */
-export interface OpenMirror {
-  readonly state: StateStore;
-  destination(envId: string, run: number): Destination;
-  /** Makes this process the one writer of these environments (R26). @throws SyncError `locked` if another process writes one of them */
-  hold(envIds: readonly string[]): Promise<void>;
-  /** Commits the writes that wait for the next commit. */
-  keep(): Promise<void>;
-  close(): Promise<void>;
-}
 
 export interface RunPorts {
   readonly source: Source;

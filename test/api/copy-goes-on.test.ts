@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { copy } from '../../src/api/copy.ts';
-import { queryStream } from '../../src/api/query-stream.ts';
+import { query } from '../../src/api/query.ts';
 import { serve } from '../../src/api/serve.ts';
 import { sync } from '../../src/api/sync.ts';
 import { openSampleSource } from '../../src/demo/sample-source.ts';
@@ -22,7 +22,7 @@ async function allRows(db: string, left = /^$/): Promise<Record<string, unknown[
   for (const { name, columns } of COPIED_TABLES) {
     const named = columns.filter((column) => !left.test(column.name)).map((column) => `"${column.name}"`);
     const rows: string[] = [];
-    for await (const row of await queryStream({ db, sql: `select ${named.join(', ')} from ${name}` }))
+    for await (const row of await query({ db, sql: `select ${named.join(', ')} from ${name}` }))
       rows.push(JSON.stringify(row, inFewerDigits));
     found[name] = rows.sort();
   }

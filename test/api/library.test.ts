@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
-import { openLocked } from '../../src/api/file-store.ts';
 import { verifyOnce } from '../../src/api/verify-mirror.ts';
+import { openLocked } from '../../src/destination/sqlite/store.ts';
 import {
   openMirror,
   plan,
@@ -28,7 +28,7 @@ import {
   verify,
 } from '../../src/index.ts';
 import { OPTION_KINDS } from '../../src/settings/check-options.ts';
-import { syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
+import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
 import { furnish } from '../model/furnish.ts';
@@ -228,7 +228,9 @@ describe('the library', () => {
     const name = writer.prepare(index).pluck().get();
     writer.exec(`drop index "${name}"; create table "${name}" (x)`);
     writer.close();
-    expect(() => openLocked(options.db, new AbortController().signal, 0)).toThrow(String(name));
+    expect(() => openLocked(options.db, { stop: new AbortController().signal, quietMs: 0, clock })).toThrow(
+      String(name),
+    );
     takeLock(options.db).release();
     expectOpenNowhere(options.db);
   });
@@ -254,10 +256,13 @@ describe('a query of the library', () => {
     const asked = { db: options.db, sql, parameters: ['x'] };
     const result = await query(asked);
     expect(result.columns).toEqual(['text', 'small', 'large', 'missing']);
-    expect([...result]).toEqual([{ text: 'x', small: 7, large: 9223372036854775807n, missing: null }]);
-    expect([...(await query({ ...asked, bigints: true })).rows]).toEqual([['x', 7n, 9223372036854775807n, null]]);
+    expect(await Array.fromAsync(result)).toEqual([
+      { text: 'x', small: 7, large: 9223372036854775807n, missing: null },
+    ]);
+    const { portions } = await query({ ...asked, bigints: true });
+    expect((await Array.fromAsync(portions)).flat()).toEqual([['x', 7n, 9223372036854775807n, null]]);
     const named = { db: options.db, sql: 'select @id as id', parameters: { id: 'e1' } };
-    expect([...(await query(named))]).toEqual([{ id: 'e1' }]);
+    expect(await Array.fromAsync(await query(named))).toEqual([{ id: 'e1' }]);
     await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
   });
 

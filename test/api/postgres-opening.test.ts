@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
-import { copyOnce } from '../../src/api/copy-mirror.ts';
 import { migrate } from '../../src/api/migrate.ts';
-import { storeOf } from '../../src/api/open-store.ts';
 import { work } from '../../src/api/run-worker.ts';
 import { status } from '../../src/api/status.ts';
+import { storeOf } from '../../src/api/store-of.ts';
+import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { freshPath } from '../crash/scenes.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
@@ -46,7 +46,7 @@ test.each<[string, (db: string) => Promise<unknown>]>([
     'copy',
     async (db) => {
       const to = freshPath();
-      await copyOnce({ db, to }, WATCH);
+      await copyMirror(await storeOf(db), await storeOf(to), WATCH);
       expect(existsSync(to)).toBe(true);
     },
   ],

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { storeOf } from '../../src/api/open-store.ts';
+import { storeOf } from '../../src/api/store-of.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { LEASE_MS } from '../../src/core/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { openPool } from '../../src/destination/postgres/pool.ts';
+import { openQuotaDatabase } from '../../src/destination/postgres/store.ts';
 import { sync } from '../../src/index.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -166,8 +167,8 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
   test('a process that is stopped in a transaction keeps its row locks no longer than its lease, and a quota for ten seconds', async () => {
     const { schema } = await setUp();
     const address = addressOf(schema.url);
-    const quotas = (await storeOf(schema.url)).openQuotaDatabase(neverStop);
-    if (address.kind !== 'postgres' || quotas === null) throw new Error('not in PostgreSQL');
+    if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
+    const quotas = openQuotaDatabase(address, neverStop);
     const pool = openPool({ ...address, mostConnections: 1 });
     const longestMs = async (inside: PostgresConnection) =>
       (

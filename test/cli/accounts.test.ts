@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { inSchema } from '../../src/api/accounts-database.ts';
-import { storeOf } from '../../src/api/open-store.ts';
+import { storeOf } from '../../src/api/store-of.ts';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
-import { copyOnce } from '../../src/api/copy-mirror.ts';
+import { storeOf } from '../../src/api/store-of.ts';
+import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
 import { contentsOf } from './outcome.ts';
@@ -32,7 +33,8 @@ export async function quiet(world: World) {
 /** Expects a mirror in PostgreSQL to be what the undisturbed sync left. */
 export async function expectMirrored(db: string, contents: unknown): Promise<void> {
   const path = freshPath();
-  await copyOnce({ db, to: path }, { signal: new AbortController().signal, onProgress: () => {} });
+  const watch = { signal: new AbortController().signal, onProgress: () => {} };
+  await copyMirror(await storeOf(db), await storeOf(path), watch);
   expect(rowsOf(path)).toEqual(contents);
 }
 

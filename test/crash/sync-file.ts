@@ -1,8 +1,8 @@
-import { openLocked } from '../../src/api/file-store.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { instantOfMs } from '../../src/core/instant.ts';
 import { fileError } from '../../src/destination/sqlite/file-error.ts';
 import { mirrorExists } from '../../src/destination/sqlite/open.ts';
+import { openLocked } from '../../src/destination/sqlite/store.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
@@ -35,11 +35,12 @@ const OPTIONS: RunOptions = {
 /** One run of all ten streams into a mirror file, opened and locked as the command does it. */
 export async function syncFile(path: string, world: World, { quietMs = 0, ...wish }: Wish = {}): Promise<Ended> {
   const { signal } = new AbortController();
+  const clock = () => instantOfMs(world.nowMs);
   const ports = {
     source: world.source(),
     mirrorExists: mirrorExists(path),
-    openMirror: async () => openLocked(path, signal, quietMs),
-    clock: () => instantOfMs(world.nowMs),
+    openMirror: async () => openLocked(path, { stop: signal, quietMs, clock }),
+    clock,
     signal,
     onProgress: () => {},
   };

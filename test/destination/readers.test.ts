@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { openLocked } from '../../src/api/file-store.ts';
 import { readMirrored } from '../../src/api/schedule-mirror.ts';
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { openLocked } from '../../src/destination/sqlite/store.ts';
+import { clock } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
@@ -128,7 +129,7 @@ describe('a reader who may not write', () => {
     expect(openedByObsync()).toMatch(
       /^usage [^\n]*obsync\.db needs -wal and -shm beside it[^\n]*: run `obsync sync`[^\n]*file:[^\n]*\?immutable=1$/,
     );
-    await openLocked(path, neverStop, 0).close();
+    await openLocked(path, { stop: neverStop, quietMs: 0, clock }).close();
     expect(openedByObsync()).toBe('opened');
   });
 
@@ -159,7 +160,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     ['a run that was stopped', stop.signal],
   ])('from its opening on and after %s, which leaves an empty log', async (_, signal) => {
     makeAlone();
-    const mirror = openLocked(path, signal, 0);
+    const mirror = openLocked(path, { stop: signal, quietMs: 0, clock });
     expect(filesBeside()).toEqual(ALL);
     await mirror.state.claimMirror('https://a.example');
     await mirror.close();
@@ -184,11 +185,11 @@ describe('-wal and -shm stand beside a mirror', () => {
   });
 
   test('after an opening that failed', async () => {
-    await openLocked(path, neverStop, 0).close();
+    await openLocked(path, { stop: neverStop, quietMs: 0, clock }).close();
     const writer = new Database(path);
     writer.exec('drop index assets_by_kind; create table assets_by_kind (x)');
     writer.close();
-    expect(() => openLocked(path, neverStop, 0)).toThrow('assets_by_kind');
+    expect(() => openLocked(path, { stop: neverStop, quietMs: 0, clock })).toThrow('assets_by_kind');
     expectLeft();
   });
 
@@ -206,11 +207,11 @@ describe('-wal and -shm stand beside a mirror', () => {
   });
 
   test('a copy of the file alone gets them by the next run', async () => {
-    await openLocked(path, neverStop, 0).close();
+    await openLocked(path, { stop: neverStop, quietMs: 0, clock }).close();
     const copy = join(folder, 'copy.db');
     copyFileSync(path, copy);
     expect(existsSync(`${copy}-wal`)).toBe(false);
-    await openLocked(copy, neverStop, 0).close();
+    await openLocked(copy, { stop: neverStop, quietMs: 0, clock }).close();
     expect([existsSync(`${copy}-wal`), existsSync(`${copy}-shm`)]).toEqual([true, true]);
   });
 });

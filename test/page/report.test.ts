@@ -29,8 +29,8 @@ afterAll(async () => {
 });
 
 const text = async (sql: string): Promise<string> => {
-  const { rows } = await query({ db, sql });
-  return String([...rows][0]?.[0]);
+  const { portions } = await query({ db, sql });
+  return String((await Array.fromAsync(portions)).flat()[0]?.[0]);
 };
 const count = async (sql: string): Promise<number> => Number(await text(sql));
 

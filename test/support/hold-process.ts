@@ -1,4 +1,4 @@
-import { storeOf } from '../../src/api/open-store.ts';
+import { storeOf } from '../../src/api/store-of.ts';
 
 // Run as a program of its own: it holds environments of a mirror until it is killed.
 const [db = '', ...envIds] = process.argv.slice(2);

@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { openQuotaKeeper } from '../../src/api/quota-keeper.ts';
 import { openPool } from '../../src/destination/postgres/pool.ts';
+import { rowKeeper } from '../../src/destination/postgres/quota-row.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
 
 /** Started as a process of its own: it sends so many requests to the server, within the account's quota, and tells of the first answer. */
@@ -21,7 +22,8 @@ const source = createHttpSource({
       baseUrl,
       token,
       shareQuota: keeper !== 'memory',
-      ...(keeper === 'row' ? { transaction: database.transaction } : {}),
+      openInDatabase: (account) =>
+        keeper === 'row' ? rowKeeper({ transaction: database.transaction, account, nowMs }) : null,
     },
     onUnshared,
   ),

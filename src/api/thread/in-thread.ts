@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
+import type { CopyReport, CopyWatch } from '../../destination/copy-mirror.ts';
 import type { CollectionsEvent, CollectionsReport } from '../../settings/collection-events.ts';
 import type { RunWatcher, SyncSettings } from '../../settings/sync-settings.ts';
 import type { RunSummary } from '../../sync/summary.ts';
 import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
-import type { CopyReport, CopySettings, CopyWatch } from '../copy-mirror.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
 import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
-import type { JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+import type { CopySettings, JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
 /**
  * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait for it

@@ -1,14 +1,15 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type RecoveryKind, SyncError } from '../../core/errors.ts';
 import type { SourceEvent } from '../../core/source.ts';
+import { type CopyEvent, type CopyReport, type CopyWatch, copyMirror } from '../../destination/copy-mirror.ts';
 import type { CollectionsEvent } from '../../settings/collection-events.ts';
 import type { SyncSettings } from '../../settings/sync-settings.ts';
 import { keyOf } from '../../sync/sync-environments.ts';
 import type { VerifyProgress } from '../../verify/verify.ts';
 import type { VerifyExportSettings } from '../compare-export.ts';
-import type { CopyEvent, CopySettings } from '../copy-mirror.ts';
 import type { ExportEvent, ExportSettings } from '../export-mirror.ts';
 import { runOnce } from '../session.ts';
+import { storeOf } from '../store-of.ts';
 import { type VerifySettings, verifyOnce } from '../verify-mirror.ts';
 
 export type ThreadJob =
@@ -17,6 +18,12 @@ export type ThreadJob =
   | { readonly do: 'export'; readonly settings: ExportSettings }
   | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
   | { readonly do: 'copy'; readonly settings: CopySettings };
+
+/** Which mirror is copied to where, as the addresses were given. */
+export interface CopySettings {
+  readonly db: string;
+  readonly to: string;
+}
 
 /** An error that a message can carry. */
 export interface PostedError {
@@ -109,8 +116,12 @@ async function execute(
     case 'verify-export':
       return (await import('../compare-export.ts')).verifyExportOnce(threadJob.settings, signal);
     case 'copy':
-      return (await import('../copy-mirror.ts')).copyOnce(threadJob.settings, { signal, onProgress: onCopy });
+      return copyOnce(threadJob.settings, { signal, onProgress: onCopy });
   }
+}
+
+async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
+  return copyMirror(await storeOf(db), await storeOf(to), watch);
 }
 
 function listen(port: MessagePort): void {

@@ -1,19 +1,10 @@
 import { SyncError } from '../../core/errors.ts';
+import type { DistributionReport } from '../mirror-store.ts';
 import type { PostgresConnection } from './connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
 import { quoted } from './settings.ts';
 import { inTransaction } from './transaction.ts';
-
-/** The tables of a mirror after they were distributed. */
-export interface DistributionReport {
-  /** Those that were distributed now. */
-  readonly distributed_now: readonly string[];
-  /** All that are distributed by `env_id`. */
-  readonly distributed: readonly string[];
-  /** Those that stay on the coordinator. */
-  readonly local: readonly string[];
-}
 
 /** All others are in its co-location group. Every commit begins with a row of it. */
 const FIRST = 'mirror_environments';

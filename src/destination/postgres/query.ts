@@ -2,6 +2,7 @@
 import { DatabaseError } from 'pg';
 import Cursor from 'pg-cursor';
 import { SyncError } from '../../core/errors.ts';
+import type { ReadStatement, SqlParameters, SqlValue, StatementRows } from '../mirror-store.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
@@ -10,33 +11,13 @@ import { returnsRows } from './returns-rows.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './type-parsers.ts';
 
-/** A value as SQLite would give it. */
-type ResultValue = string | number | bigint | Uint8Array | null;
-
-type ResultRow = readonly ResultValue[];
-
-/** The rows of a statement, which are read as they are asked for. */
-export interface PostgresResult {
-  readonly columns: readonly string[];
-  readonly portions: AsyncIterable<readonly ResultRow[]>;
-  /** Ends the statement and closes the connection. Not needed after all rows are read. */
-  close(): Promise<void>;
-}
-
-interface PostgresQuery {
-  readonly sql: string;
-  readonly parameters: readonly unknown[];
-  /** Every integer as a bigint; else only one that a number cannot hold. */
-  readonly bigints: boolean;
-  /** How long the statement may take; 0 for as long as it takes. */
-  readonly timeoutSeconds: number;
-}
+type ResultRow = readonly SqlValue[];
 
 /**
  * Runs one statement that only reads, up to its first rows, so that an error is thrown before anything is printed.
  * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
  */
-export async function queryPostgres(address: PostgresAddress, query: PostgresQuery): Promise<PostgresResult> {
+export async function queryPostgres(address: PostgresAddress, query: ReadStatement): Promise<StatementRows> {
   // A cursor bars all other statements.
   const connection = await openConnection({ ...address, client: { ...address.client, ...{ pipeline: false } } });
   try {
@@ -53,16 +34,16 @@ export async function queryPostgres(address: PostgresAddress, query: PostgresQue
 async function startQuery(
   connection: OpenConnection,
   { display }: PostgresAddress,
-  query: PostgresQuery,
-): Promise<PostgresResult> {
+  query: ReadStatement,
+): Promise<StatementRows> {
   // What returns none is not run at all: COPY would write files of the server, although the transaction only reads.
   const hasRows = await returnsRows(connection.client, query.sql).catch((error: unknown) => {
     throw statementError(display, query, error);
   });
   if (!hasRows) throw new SyncError('usage', 'query only reads, and this statement returns no rows: use a SELECT');
-  const types = exactTypes(query.bigints);
+  const { sql, parameters = [], bigints = false } = query;
   const cursor = connection.client.query(
-    new Cursor<ResultRow>(query.sql, query.parameters, { rowMode: 'array', types }),
+    new Cursor<ResultRow>(sql, listed(parameters), { rowMode: 'array', types: exactTypes(bigints) }),
   );
   const read = (count: number) =>
     new Promise<{ rows: ResultRow[]; columns: string[] }>((resolve, reject) => {
@@ -75,6 +56,11 @@ async function startQuery(
   // What the statement set for its session ends with the transaction, which nothing commits.
   const close = (): Promise<void> => connection.close();
   return { columns: first.columns, portions: readOn(first.rows, read, close), close };
+}
+
+function listed(parameters: SqlParameters): readonly SqlValue[] {
+  if (Array.isArray(parameters)) return parameters;
+  throw new SyncError('usage', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
 }
 
 async function* readOn(
@@ -95,7 +81,7 @@ const MOST_ROWS = 2000;
 /** Classes of SQLSTATE that are not about the statement. */
 const OF_THE_SERVER = /^(08(?!P01)|28|3D|53|57P|58|XX)/;
 
-function statementError(display: string, { sql, timeoutSeconds }: PostgresQuery, error: unknown): unknown {
+function statementError(display: string, { sql, timeoutSeconds }: ReadStatement, error: unknown): unknown {
   const state = sqlStateOf(error);
   if (!(error instanceof DatabaseError) || state === null || OF_THE_SERVER.test(state))
     return serverError(display, error);

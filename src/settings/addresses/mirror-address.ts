@@ -1,20 +1,10 @@
-import type { PostgresAddress } from '../../destination/postgres/address.ts';
+import type { MirrorAddress } from '../../destination/mirror-address.ts';
 import { DEFAULTS } from '../defaults.ts';
 import { OptionError, readOption } from '../option-error.ts';
 import type { MirrorOptions } from '../options.ts';
 import { readTextFile } from '../read-text-file.ts';
 import { postgresAddress, warningsOfAddress } from './postgres-address.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
-
-export type MirrorAddress = FileAddress | PostgresAddress;
-
-/** A mirror in a file. */
-interface FileAddress {
-  readonly kind: 'file';
-  readonly path: string;
-  /** The path, as it was given. */
-  readonly display: string;
-}
 
 /**
  * The address of the mirror, as it was given or as its file says it; it may hold a password. `addressOf` reads it.

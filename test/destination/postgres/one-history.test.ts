@@ -4,6 +4,7 @@ import type { Destination } from '../../../src/core/destination.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/instant.ts';
 import { parseExactly } from '../../../src/core/json.ts';
+import type { OpenMirror } from '../../../src/core/open-mirror.ts';
 import type { Source } from '../../../src/core/source.ts';
 import type { Row } from '../../../src/core/stream.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
@@ -13,7 +14,6 @@ import { createDestination } from '../../../src/destination/sqlite/destination.t
 import { fileState } from '../../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
-import type { OpenMirror } from '../../../src/sync/ports.ts';
 import { runSync } from '../../../src/sync/run.ts';
 import { happen, happenings, populate } from '../../model/happenings.ts';
 import { createWorld, HOUR, type World } from '../../model/world.ts';

@@ -1,20 +1,21 @@
 import { existsSync } from 'node:fs';
-import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
-import { saveVerification } from '../../state/verification-store.ts';
-import { SyncError } from '../core/errors.ts';
-import type { MirrorChange } from '../core/mirror-change.ts';
-import { tableNamed } from '../destination/sql/tables.ts';
-import { closeWritten } from '../destination/sqlite/close.ts';
-import { createDestination } from '../destination/sqlite/destination.ts';
-import { perform, scopeOf } from '../destination/sqlite/driver.ts';
-import { facingFile, fileError } from '../destination/sqlite/file-error.ts';
-import { fileState, writeState } from '../destination/sqlite/file-state.ts';
-import {
-  buildSecondaryIndexes,
-  dropSecondaryIndexes,
-  newestVersion,
-  version,
-} from '../destination/sqlite/migrations.ts';
+import { lockPath, type MirrorLock, takeLock } from '../../../state/lock.ts';
+import { saveVerification } from '../../../state/verification-store.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { MirrorChange } from '../../core/mirror-change.ts';
+import type { OpenMirror } from '../../core/open-mirror.ts';
+import { CATALOGUE } from '../../streams/catalogue.ts';
+import type { MirrorStore, ReadStatement, SqlValue, StatementRows, Verification } from '../mirror-store.ts';
+import { inPortions } from '../sql/portions.ts';
+import { tableNamed } from '../sql/tables.ts';
+import { closeWritten } from './close.ts';
+import { openCopySource, openCopyTarget } from './copy.ts';
+import { createDestination } from './destination.ts';
+import { perform, scopeOf } from './driver.ts';
+import { facingFile, fileError } from './file-error.ts';
+import { fileState, writeState } from './file-state.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes, newestVersion, version } from './migrations.ts';
 import {
   checkMirror,
   type MirrorFile,
@@ -23,24 +24,20 @@ import {
   openForReading,
   openForWriting,
   refuseNoFolder,
-} from '../destination/sqlite/open.ts';
-import { OptionError } from '../settings/option-error.ts';
-import { clock } from '../settings/sync-settings.ts';
-import { CATALOGUE } from '../streams/catalogue.ts';
-import type { OpenMirror } from '../sync/ports.ts';
-import type { MirrorStore, Verification } from './mirror-store.ts';
+} from './open.ts';
+import { readStatement } from './read-statement.ts';
 
 /** A mirror in a file. */
-export function fileStore(path: string): MirrorStore {
+export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
   return {
     display: path,
+    file: path,
     limits: null,
+    distribution: null,
     exists: async () => mirrorExists(path),
     checkPlace: async () => refuseNoFolder(path),
-    open: async (stop, quietMs = 0) => openLocked(path, stop, quietMs),
+    open: async (stop, quietMs = 0) => openLocked(path, { stop, quietMs, clock }),
     bringUpToDate: async () => bringUpToDate(path),
-    checkCitus: async () => refuseFile(path),
-    distribute: async () => refuseFile(path),
     read: facingFile(path)((statementsOf) => {
       const mirror = openForReading(path);
       try {
@@ -54,16 +51,24 @@ export function fileStore(path: string): MirrorStore {
         mirror.connection.close();
       }
     }) as MirrorStore['read'],
-    isWritten: async () => isHeld(path),
+    query: async (statement) => queryFile(path, statement),
+    isWritten: async () => isLocked(path),
     record: async (verification) => record(path, verification),
-    openQuotaDatabase: () => null,
-    withFile: (use) => use(path),
+    openQuotaKeeper: () => null,
+    openCopySource: async () => openCopySource(path),
+    openCopyTarget: async () => openCopyTarget(path),
     explain: (error) => fileError(path, error),
   };
 }
 
+interface FileWriterOptions {
+  readonly stop: AbortSignal;
+  readonly quietMs: number;
+  readonly clock: () => Instant;
+}
+
 /** Opens the mirror under its lock. @throws SyncError */
-export function openLocked(path: string, stop: AbortSignal, quietMs: number): OpenMirror {
+export function openLocked(path: string, { stop, quietMs, clock }: FileWriterOptions): OpenMirror {
   checkMirror(path);
   const lock = takeLock(path);
   try {
@@ -104,6 +109,32 @@ function openIndexed(path: string, quietMs: number): MirrorFile {
   }
 }
 
+function queryFile(path: string, { sql, ...options }: ReadStatement): StatementRows {
+  const mirror = openForReading(path);
+  try {
+    const { columns, rows, close: stop } = readStatement(mirror, sql, options);
+    const close = async (): Promise<void> => {
+      stop();
+      mirror.connection.close();
+    };
+    return { columns, portions: portionsOf(rows, close), close };
+  } catch (error) {
+    mirror.connection.close();
+    throw error;
+  }
+}
+
+async function* portionsOf(
+  rows: Iterable<readonly SqlValue[]>,
+  close: () => Promise<void>,
+): AsyncGenerator<readonly (readonly SqlValue[])[]> {
+  try {
+    yield* inPortions(rows);
+  } finally {
+    await close();
+  }
+}
+
 /** Work that makes reads faster. A run that has to stop has no time for it (R27); the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
@@ -134,10 +165,6 @@ function bringUpToDate(path: string): MirrorChange {
   }
 }
 
-function refuseFile(path: string): never {
-  throw new OptionError('citus', `--citus needs a mirror in PostgreSQL, and ${path} is a file: leave it out`);
-}
-
 function versionOf(path: string): number {
   const { connection } = openEarlier(path);
   try {
@@ -148,7 +175,7 @@ function versionOf(path: string): number {
 }
 
 /** Whether a process writes to the mirror. It tries the lock only if its file exists: a report makes no files. */
-export function isHeld(path: string): boolean {
+export function isLocked(path: string): boolean {
   if (!existsSync(lockPath(path))) return false;
   try {
     takeLock(path).release();

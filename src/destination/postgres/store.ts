@@ -1,36 +1,33 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { saveVerification } from '../../state/verification-store.ts';
-import { SyncError } from '../core/errors.ts';
-import type { PostgresAddress } from '../destination/postgres/address.ts';
-import { distributeTables, refuseWithoutCitus } from '../destination/postgres/citus.ts';
-import { refuseOtherVersion } from '../destination/postgres/copy.ts';
-import { createPostgresDestination, scopeOf } from '../destination/postgres/destination.ts';
-import { performOn } from '../destination/postgres/driver.ts';
-import { openLastingConnection } from '../destination/postgres/lasting-connection.ts';
-import { heldEnvironments } from '../destination/postgres/leases.ts';
-import { POSTGRES_LIMITS } from '../destination/postgres/limits.ts';
-import { isTransient } from '../destination/postgres/lost-connection.ts';
-import { migrate, version } from '../destination/postgres/migrations.ts';
-import { type OpenConnection, openConnection } from '../destination/postgres/open-connection.ts';
-import { openPool } from '../destination/postgres/pool.ts';
-import { createPresence } from '../destination/postgres/presence.ts';
-import { QUOTA_IDLE_MS } from '../destination/postgres/quota-row.ts';
-import { type RetryWaiting, retried, WAITING } from '../destination/postgres/retry.ts';
-import { serverError, sqlStateOf } from '../destination/postgres/server-error.ts';
-import { postgresState } from '../destination/postgres/state.ts';
-import { tableStatistics, withStatistics } from '../destination/postgres/statistics.ts';
-import { inTransaction, type TransactionWork } from '../destination/postgres/transaction.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
-import { clock } from '../settings/sync-settings.ts';
-import type { OpenMirror } from '../sync/ports.ts';
-import { copyOnce } from './copy-mirror.ts';
-import type { MirrorStore, QuotaDatabase } from './mirror-store.ts';
+import { saveVerification } from '../../../state/verification-store.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { OpenMirror } from '../../core/open-mirror.ts';
+import type { QuotaKeeper } from '../../core/quota-keeper.ts';
+import type { MirrorStore } from '../mirror-store.ts';
+import type { PostgresAddress } from './address.ts';
+import { distributeTables, refuseWithoutCitus } from './citus.ts';
+import { openCopySource, openCopyTarget, refuseOtherVersion } from './copy.ts';
+import { createPostgresDestination, scopeOf } from './destination.ts';
+import { performOn } from './driver.ts';
+import { openLastingConnection } from './lasting-connection.ts';
+import { heldEnvironments } from './leases.ts';
+import { POSTGRES_LIMITS } from './limits.ts';
+import { isTransient } from './lost-connection.ts';
+import { migrate, version } from './migrations.ts';
+import { type OpenConnection, openConnection } from './open-connection.ts';
+import { openPool } from './pool.ts';
+import { createPresence } from './presence.ts';
+import { queryPostgres } from './query.ts';
+import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
+import { type RetryWaiting, retried, WAITING } from './retry.ts';
+import { serverError, sqlStateOf } from './server-error.ts';
+import { postgresState } from './state.ts';
+import { tableStatistics, withStatistics } from './statistics.ts';
+import { inTransaction, type TransactionWork } from './transaction.ts';
 
-/** A mirror in PostgreSQL; `given` is its address as it was given. */
-export function postgresStore(given: string, address: PostgresAddress): MirrorStore {
+/** A mirror in PostgreSQL. */
+export function postgresStore(address: PostgresAddress, clock: () => Instant): MirrorStore {
   const { display, schema } = address;
   const explain = (error: unknown): unknown => explained(display, error);
   const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
@@ -54,16 +51,20 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
     });
   return {
     display,
+    file: null,
     limits: POSTGRES_LIMITS,
+    distribution: {
+      check: () => connected(refuseWithoutCitus),
+      distribute: () => connected((connection) => distributeTables(connection, schema)),
+    },
     explain,
     exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
     // The server says what it does not permit when the mirror is made.
     checkPlace: async () => {},
-    open: (signal) => openMirror(address, explain, signal),
+    open: (signal) => openMirror(address, { explainAny: explain, signal, clock }),
     bringUpToDate: () => connected((connection) => migrate(connection, schema)),
-    checkCitus: () => connected(refuseWithoutCitus),
-    distribute: () => connected((connection) => distributeTables(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
+    query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     record: (verification) =>
       once(async (connection) => {
@@ -71,8 +72,9 @@ export function postgresStore(given: string, address: PostgresAddress): MirrorSt
       }).catch(() => {
         // The result stands, whether or not it is recorded.
       }),
-    openQuotaDatabase: (signal) => openQuotaDatabase(address, signal),
-    withFile: (use, stop) => withCopy(given, use, stop),
+    openQuotaKeeper: (account, nowMs, signal) => openQuotaKeeper(address, { account, nowMs, signal }),
+    openCopySource: () => openCopySource(address),
+    openCopyTarget: () => openCopyTarget(address),
   };
 }
 
@@ -125,10 +127,15 @@ function isStopped(error: unknown, signal: AbortSignal): boolean {
 const stopped = (cause: unknown): SyncError =>
   new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
 
+interface PostgresWriterOptions {
+  readonly explainAny: (error: unknown) => unknown;
+  readonly signal: AbortSignal;
+  readonly clock: () => Instant;
+}
+
 async function openMirror(
   address: PostgresAddress,
-  explainAny: (error: unknown) => unknown,
-  signal: AbortSignal,
+  { explainAny, signal, clock }: PostgresWriterOptions,
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
@@ -177,12 +184,24 @@ async function openMirror(
   };
 }
 
-function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal): QuotaDatabase {
+interface QuotaAccount {
+  readonly account: string;
+  readonly nowMs: () => number;
+  readonly signal: AbortSignal;
+}
+
+function openQuotaKeeper(address: PostgresAddress, { account, nowMs, signal }: QuotaAccount): QuotaKeeper {
+  const { transaction, close } = openQuotaDatabase(address, signal);
+  return { change: rowKeeper({ transaction, account, nowMs }).change, close };
+}
+
+/** One connection, whose transactions may be idle for `QUOTA_IDLE_MS`. A stop waits for no answer. */
+export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal) {
   const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
   const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
   return {
-    transaction: (work) => retried(WAITING, () => database.transaction(work)),
-    close() {
+    transaction: <Done>(work: TransactionWork<Done>) => retried(WAITING, () => database.transaction(work)),
+    close(): Promise<void> {
       prevent();
       return database.close();
     },
@@ -192,22 +211,4 @@ function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal): Quota
 function after(delayMs: number, act: () => void): () => void {
   const timer = setTimeout(act, delayMs);
   return () => clearTimeout(timer);
-}
-
-/** Gives a copy of the mirror as it is now, and removes it. */
-async function withCopy<Result>(
-  given: string,
-  use: (path: string) => Promise<Result>,
-  signal = new AbortController().signal,
-): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-copy-'));
-  const path = join(folder, 'mirror.db');
-  try {
-    await copyOnce({ db: given, to: path }, { signal, onProgress: () => {} });
-    return await use(path);
-  } catch (error) {
-    throw fileError(path, error);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
 }

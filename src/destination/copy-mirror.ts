@@ -1,12 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import { COPIED_TABLES, type CopySource, type CopyTarget } from '../destination/sql/copied-tables.ts';
-import { addressOf, type MirrorAddress } from '../settings/addresses/mirror-address.ts';
-
-/** Which mirror is copied to where, as the addresses were given. */
-export interface CopySettings {
-  readonly db: string;
-  readonly to: string;
-}
+import type { MirrorStore } from './mirror-store.ts';
+import { COPIED_TABLES, type CopySource, type CopyTarget } from './sql/copied-tables.ts';
 
 /** A table was copied. */
 export interface CopyEvent {
@@ -32,15 +26,18 @@ export interface CopyReport {
 }
 
 /** Copies a mirror into a place that is empty. If that fails, the place stays empty. @throws SyncError */
-export async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
-  const [from, place] = [addressOf(db), addressOf(to)];
-  const source = await openSource(from);
+export async function copyMirror(
+  from: Pick<MirrorStore, 'display' | 'openCopySource'>,
+  to: Pick<MirrorStore, 'display' | 'openCopyTarget'>,
+  watch: CopyWatch,
+): Promise<CopyReport> {
+  const source = await from.openCopySource();
   try {
-    const target = await openTarget(place);
+    const target = await to.openCopyTarget();
     try {
       const tables = await copyTables(source, target, watch);
       await target.finish();
-      return { db: from.display, to: place.display, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
+      return { db: from.display, to: to.display, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
     } catch (error) {
       // The error says more than what may go wrong as the rest is removed.
       await target.abandon().catch(() => {});
@@ -73,16 +70,4 @@ async function copyTables(
 
 function refuseStopped(signal: AbortSignal): void {
   if (signal.aborted) throw new SyncError('signal', 'stopped before the mirror was copied: nothing was changed');
-}
-
-async function openSource(address: MirrorAddress): Promise<CopySource> {
-  return address.kind === 'file'
-    ? (await import('../destination/sqlite/copy.ts')).openCopySource(address.path)
-    : (await import('../destination/postgres/copy.ts')).openCopySource(address);
-}
-
-async function openTarget(address: MirrorAddress): Promise<CopyTarget> {
-  return address.kind === 'file'
-    ? (await import('../destination/sqlite/copy.ts')).openCopyTarget(address.path)
-    : (await import('../destination/postgres/copy.ts')).openCopyTarget(address);
 }

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readStatement } from '../../src/api/read-statement.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
+import { readStatement } from '../../src/destination/sqlite/read-statement.ts';
 import { mirrorFile } from '../cli/setup.ts';
 
 let mirror: MirrorFile;

@@ -1,23 +1,14 @@
 import Database from 'better-sqlite3';
-import { SyncError } from '../core/errors.ts';
-import { fileError } from '../destination/sqlite/file-error.ts';
-import type { MirrorFile } from '../destination/sqlite/open.ts';
-
-/** A value as SQLite stores it. */
-export type SqlValue = string | number | bigint | Uint8Array | null;
-
-/** Values for the parameters of a statement: by position (`?`) or by name (`@name`). */
-export type SqlParameters = readonly SqlValue[] | Readonly<Record<string, SqlValue>>;
+import { SyncError } from '../../core/errors.ts';
+import type { ReadStatement, SqlValue } from '../mirror-store.ts';
+import { fileError } from './file-error.ts';
+import type { MirrorFile } from './open.ts';
 
 /** The parameters of a statement, and the types of its results. */
-export interface StatementOptions {
-  readonly parameters?: SqlParameters | undefined;
-  /** Returns every integer as a bigint; by default only an integer that a number cannot hold exactly. */
-  readonly bigints?: boolean | undefined;
-}
+export type StatementOptions = Pick<ReadStatement, 'parameters' | 'bigints'>;
 
 /** The rows of a read-only statement. They are read during the iteration, which is possible only once. */
-export interface QueryResult extends Iterable<Readonly<Record<string, SqlValue>>> {
+export interface ReadResult extends Iterable<Readonly<Record<string, SqlValue>>> {
   readonly columns: readonly string[];
   /** The rows as lists, in the order of the columns. Iterating over the result itself returns objects. */
   readonly rows: Iterable<readonly SqlValue[]>;
@@ -33,7 +24,7 @@ export function readStatement(
   { connection, path }: MirrorFile,
   sql: string,
   { parameters = [], bigints = false }: StatementOptions = {},
-): QueryResult {
+): ReadResult {
   const statement = attempt(path, () => connection.prepare<unknown[], readonly SqlValue[]>(sql));
   if (!statement.readonly) throw new SyncError('usage', 'query only reads, but this statement writes: use a SELECT');
   if (!statement.reader) throw new SyncError('usage', 'this statement returns no rows: use a SELECT');

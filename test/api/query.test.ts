@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { copy } from '../../src/api/copy.ts';
-import { query } from '../../src/api/query.ts';
-import { type QueryStreamOptions, queryStream } from '../../src/api/query-stream.ts';
+import { openMirror } from '../../src/api/open-mirror.ts';
+import { type QueryOptions, query } from '../../src/api/query.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fillAllTables } from '../support/filled-mirror.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
@@ -27,20 +27,17 @@ afterAll(async () => {
   rmSync(place, { recursive: true });
 });
 
-async function rowsOf(sql: string, options: Partial<QueryStreamOptions> = {}): Promise<unknown[]> {
-  const rows: unknown[] = [];
-  for await (const row of await queryStream({ db: there.url, sql, ...options })) rows.push(row);
-  return rows;
+async function rowsOf(sql: string, options: Partial<QueryOptions> = {}): Promise<unknown[]> {
+  return Array.fromAsync(await query({ db: there.url, sql, ...options }));
 }
 
 describe('a query in PostgreSQL', () => {
   test('gives the values that the same query gives in a file', async () => {
     const sql = 'select * from assets order by env_id, id';
-    expect(await rowsOf(sql)).toEqual([...(await query({ db: file, sql }))]);
     expect(await rowsOf(sql)).toEqual(await rowsOf(sql, { db: file }));
     for (const table of ['tests', 'environments', 'sync_runs', 'asset_health_scores', 'sync_checkpoints']) {
       const all = `select * from ${table} order by 1, 2, 3`;
-      expect(await rowsOf(all, { bigints: true })).toEqual([...(await query({ db: file, sql: all, bigints: true }))]);
+      expect(await rowsOf(all, { bigints: true })).toEqual(await rowsOf(all, { db: file, bigints: true }));
     }
   });
 
@@ -84,15 +81,15 @@ describe('a query in PostgreSQL', () => {
   });
 
   test('has columns even where it has no rows, and keeps columns of one name apart as lists', async () => {
-    const none = await queryStream({ db: there.url, sql: 'select 1 as a, 2 as b where false' });
+    const none = await query({ db: there.url, sql: 'select 1 as a, 2 as b where false' });
     expect(none.columns).toEqual(['a', 'b']);
     await none.close();
-    const twice = await queryStream({ db: there.url, sql: 'select 1 as a, 2 as a' });
+    const twice = await query({ db: there.url, sql: 'select 1 as a, 2 as a' });
     for await (const portion of twice.portions) expect(portion).toEqual([[1, 2]]);
   });
 
   test('is read as it is asked for, in portions, and ends where its reader stops', async () => {
-    const result = await queryStream({ db: there.url, sql: 'select * from generate_series(1, 100000000) as n' });
+    const result = await query({ db: there.url, sql: 'select * from generate_series(1, 100000000) as n' });
     let [rows, longest] = [0, 0];
     for await (const portion of result.portions) {
       rows += portion.length;
@@ -100,7 +97,7 @@ describe('a query in PostgreSQL', () => {
       if (rows > 10_000) break;
     }
     expect(longest).toBeLessThan(5000);
-    const wide = await queryStream({ db: there.url, sql: "select repeat('x', 400000) from generate_series(1, 200)" });
+    const wide = await query({ db: there.url, sql: "select repeat('x', 400000) from generate_series(1, 200)" });
     const sizes: number[] = [];
     for await (const portion of wide.portions) sizes.push(portion.length);
     expect(sizes.reduce((sum, size) => sum + size)).toBe(200);
@@ -182,9 +179,7 @@ describe('a query in PostgreSQL', () => {
     );
   });
 
-  test('is not what openMirror and query can give, which read at once', async () => {
-    await expect(query({ db: there.url, sql: 'select 1' })).rejects.toThrow(
-      'query (unlike queryStream) needs a mirror in a file',
-    );
+  test('is not what openMirror can give, which reads synchronously', async () => {
+    await expect(openMirror({ db: there.url })).rejects.toThrow('openMirror (unlike query) needs a mirror in a file');
   });
 });

@@ -1,0 +1,9 @@
+import type { MirrorStore } from '../destination/mirror-store.ts';
+import { loadStore } from '../destination/stores.ts';
+import { addressOf } from '../settings/addresses/mirror-address.ts';
+import { clock } from '../settings/sync-settings.ts';
+
+/** The store that an address names. @throws SyncError `usage` */
+export async function storeOf(given: string): Promise<MirrorStore> {
+  return loadStore(addressOf(given), clock);
+}

@@ -1,0 +1,12 @@
+import type { PostgresAddress } from './postgres/address.ts';
+
+/** Where a mirror is; `kind` selects its store. */
+export type MirrorAddress = FileAddress | PostgresAddress;
+
+/** A mirror in a file. */
+interface FileAddress {
+  readonly kind: 'file';
+  readonly path: string;
+  /** The path, as it was given. */
+  readonly display: string;
+}
