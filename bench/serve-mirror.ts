@@ -3,7 +3,7 @@ import { assetLineage, assets, columnLineage, columns, environments } from '../s
 import { latestTestExecutions, tests } from '../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../schema/health.ts';
 import { mirrorEnvironments } from '../schema/sync.ts';
-import { addDays, type Instant, instantOfMs } from '../src/core/instant.ts';
+import { addDays, type Instant, instantOfMs } from '../src/core/time/instant.ts';
 import { list, tableSqlOf } from '../src/destination/sql/tables.ts';
 import { writeState } from '../src/destination/sqlite/file-state.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from '../src/destination/sqlite/migrations.ts';

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { addSeconds, type Instant, instantOfMs, secondsBetween } from '../src/core/instant.ts';
-import { timetable } from '../src/core/schedule.ts';
-import { turnOf } from '../src/core/turn.ts';
+import { turnOf } from '../src/core/schedule/queue-priority.ts';
+import { timetable } from '../src/core/schedule/schedule.ts';
+import { addSeconds, type Instant, instantOfMs, secondsBetween } from '../src/core/time/instant.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
 import { measureCosts, type WorkCosts } from './workers-cost.ts';
 

@@ -43,7 +43,7 @@ export type { StatusReport } from './api/status-report.ts';
 export { sync } from './api/sync.ts';
 export { type VerifyEvent, type VerifyOptions, verify } from './api/verify.ts';
 export { type VerifyExportOptions, verifyExport } from './api/verify-export.ts';
-export type { CompareDepth as Depth } from './core/difference.ts';
+export type { CompareDepth as Depth } from './core/decide/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
 export type { CopyEvent, CopyReport } from './destination/copy-mirror.ts';
 export type { SqlParameters, SqlValue } from './destination/mirror-store.ts';

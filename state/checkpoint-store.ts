@@ -1,7 +1,7 @@
 import { isNotNull } from 'drizzle-orm';
 import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
-import { withReturns } from '../src/core/round.ts';
+import { withReturns } from '../src/core/decide/round.ts';
 import type { StreamName } from '../src/core/stream.ts';
 import { all, asking, type StateStatements } from './state-statements.ts';
 

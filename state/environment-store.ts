@@ -1,10 +1,10 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { mirrorEnvironments, rejectedRows } from '../schema/sync.ts';
-import type { RejectedRow } from '../src/core/decode.ts';
-import type { EnvironmentChanges } from '../src/core/environments.ts';
-import type { Instant } from '../src/core/instant.ts';
+import type { RejectedRow } from '../src/core/decode/decode.ts';
+import type { EnvironmentChanges } from '../src/core/schedule/environments.ts';
 import type { Row } from '../src/core/stream.ts';
+import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import { all, asking, first, insertInto, type StateStatements, upsertInto } from './state-statements.ts';
 

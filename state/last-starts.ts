@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { environments } from '../schema/assets.ts';
 import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import type { Instant } from '../src/core/instant.ts';
+import type { Instant } from '../src/core/time/instant.ts';
 import { type StateStatements, textTable } from './state-statements.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { listLengths as table } from '../schema/sync.ts';
-import type { MeasuredList } from '../src/core/state-store.ts';
+import type { MeasuredList } from '../src/core/ports/state-store.ts';
 import { type StateStatements, upsertInto } from './state-statements.ts';
 
 /** Saves the lengths of lists that a run has read completely (see the table). */

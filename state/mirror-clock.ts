@@ -1,5 +1,5 @@
 import { mirrorEnvironments as table } from '../schema/sync.ts';
-import { after, type Instant } from '../src/core/instant.ts';
+import { after, type Instant } from '../src/core/time/instant.ts';
 import { all, asking, insertInto, type StateStatements, update } from './state-statements.ts';
 
 /** How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several, each by its own row. */

@@ -1,6 +1,6 @@
 import { and, desc, eq, inArray, sql } from 'drizzle-orm';
 import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { addDays, type Instant } from '../src/core/instant.ts';
+import { addDays, type Instant } from '../src/core/time/instant.ts';
 import { all, asking, first, type StateStatements } from './state-statements.ts';
 
 /** For how many days runs are kept in the log. */

@@ -3,10 +3,10 @@ import { homedir, uptime } from 'node:os';
 import { dirname, isAbsolute, join } from 'node:path';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { clockJumpMs, type MachineTime } from '../src/core/clock-jump.ts';
-import type { QuotaChange, QuotaKeeper } from '../src/core/quota-keeper.ts';
-import { moved, UNKNOWN_QUOTA } from '../src/core/quota-state.ts';
-import { quotaOfText, textOfQuota } from '../src/core/quota-text.ts';
+import type { QuotaChange, QuotaKeeper } from '../src/core/ports/quota-keeper.ts';
+import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
+import { moved, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
+import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
 
 /** The file of this user's state folder that keeps the quota of every account (XDG base directories). @throws without a home */
 export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {

@@ -1,6 +1,6 @@
 import { mirror } from '../schema/sync.ts';
-import type { Instant } from '../src/core/instant.ts';
-import type { AccountQuota, KeptQuota } from '../src/core/quota.ts';
+import type { AccountQuota, KeptQuota } from '../src/core/quota/quota.ts';
+import type { Instant } from '../src/core/time/instant.ts';
 import { asking, first, type StateStatements, update } from './state-statements.ts';
 
 /** What is known of the account's quota from earlier runs; null if nothing is. */

@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { and, desc, eq, gte, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { continuesCycle, type LastRun, type LastTry } from '../src/core/cycle.ts';
 import { SyncError } from '../src/core/errors.ts';
-import type { Instant } from '../src/core/instant.ts';
 import type {
   CycleQuery,
   CycleRun,
@@ -12,7 +10,9 @@ import type {
   RunEnd,
   RunReach,
   StreamRun,
-} from '../src/core/state-store.ts';
+} from '../src/core/ports/state-store.ts';
+import { continuesCycle, type LastRun, type LastTry } from '../src/core/schedule/cycle.ts';
+import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import { asking, first, insertInto, type StateStatements, textTable, update, upsertInto } from './state-statements.ts';
 

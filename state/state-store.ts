@@ -1,4 +1,4 @@
-import type { StateStore } from '../src/core/state-store.ts';
+import type { StateStore } from '../src/core/ports/state-store.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from './environment-store.ts';
 import { streamsHoldingBack } from './held-removals.ts';

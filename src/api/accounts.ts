@@ -1,7 +1,7 @@
-import type { ListedEnvironment } from '../core/environments.ts';
-import type { Instant } from '../core/instant.ts';
-import { timetable } from '../core/schedule.ts';
-import { wantedOf } from '../core/wanted-environments.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { timetable } from '../core/schedule/schedule.ts';
+import { wantedOf } from '../core/schedule/wanted-environments.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';

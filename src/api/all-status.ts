@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';

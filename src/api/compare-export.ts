@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import { version } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';

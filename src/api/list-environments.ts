@@ -1,4 +1,4 @@
-import { type ListedEnvironment, reconcile } from '../core/environments.ts';
+import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { clock, type SyncSettings } from '../settings/sync-settings.ts';
 import { resumeSource } from './session.ts';
 

@@ -1,5 +1,4 @@
-import type { MirrorChange } from '../core/mirror-change.ts';
-import type { DistributionReport, MirrorStore, TableDistribution } from '../destination/mirror-store.ts';
+import type { DistributionReport, MirrorChange, MirrorStore, TableDistribution } from '../destination/mirror-store.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';

@@ -1,6 +1,6 @@
 import { loadQuota } from '../../state/quota-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
-import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota.ts';
+import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota/quota.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';

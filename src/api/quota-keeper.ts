@@ -1,8 +1,8 @@
 import { performance } from 'node:perf_hooks';
 import { accountKey } from '../../state/account-key.ts';
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
-import type { QuotaChange, QuotaKeeper } from '../core/quota-keeper.ts';
-import { apart, joined, type QuotaState, UNKNOWN_QUOTA } from '../core/quota-state.ts';
+import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
+import { apart, joined, type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
 
 export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {

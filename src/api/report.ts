@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { deflateRawSync } from 'node:zlib';
 import { writeFiles } from '../bi/write-files.ts';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { openForReading } from '../destination/sqlite/open.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { DEFAULTS } from '../settings/defaults.ts';

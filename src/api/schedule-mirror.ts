@@ -2,7 +2,7 @@ import { loadEnvironments } from '../../state/environment-store.ts';
 import { loadLastStarts } from '../../state/last-starts.ts';
 import { belongsTo } from '../../state/run-log.ts';
 import type { StateStatements } from '../../state/state-statements.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
 import { storeOf } from './store-of.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { type ListedEnvironment, reconcile } from '../core/environments.ts';
-import type { KeptQuota } from '../core/quota.ts';
-import type { ScheduleRules } from '../core/schedule.ts';
+import type { KeptQuota } from '../core/quota/quota.ts';
+import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
+import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import type { SyncEvent, SyncOptions } from '../settings/options.ts';

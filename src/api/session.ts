@@ -1,9 +1,9 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
-import { type KeptQuota, stillLeft } from '../core/quota.ts';
-import type { QuotaKeeper } from '../core/quota-keeper.ts';
-import type { Source } from '../core/source.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
+import type { Source } from '../core/ports/source.ts';
+import { type KeptQuota, stillLeft } from '../core/quota/quota.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';

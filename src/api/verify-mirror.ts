@@ -1,9 +1,9 @@
 import { loadEnvironments } from '../../state/environment-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
-import type { CompareDepth } from '../core/difference.ts';
+import type { CompareDepth } from '../core/decide/difference.ts';
 import { SyncError } from '../core/errors.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { Source } from '../core/source.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { Source } from '../core/ports/source.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { fileState, readState } from '../destination/sqlite/file-state.ts';

@@ -1,6 +1,6 @@
-import type { CompareDepth } from '../core/difference.ts';
+import type { CompareDepth } from '../core/decide/difference.ts';
 import { SyncError } from '../core/errors.ts';
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsReport } from '../settings/collection-events.ts';
 import { DEFAULTS, DEPTHS } from '../settings/defaults.ts';

@@ -10,7 +10,7 @@ import {
   testAccount,
 } from '../api/accounts.ts';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { CommandAction, CommandIo } from './command.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';

@@ -1,5 +1,5 @@
 import type { AccountEnvironmentStatus, AccountStatus, AllStatusReport } from '../api/all-status.ts';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { span } from './span.ts';
 import { counted } from './words.ts';

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import yargs, { type Arguments, type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
-import { withoutPasswords } from '../core/secrets.ts';
 import { warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { flagOf } from '../settings/options.ts';
@@ -15,6 +14,7 @@ import { OPTIONS, STDIN } from './options.ts';
 import { printFailure } from './print-failure.ts';
 import { flagValue, hint, keyOf, type SettingsByFlag, settingsOf, unknownVariables } from './settings.ts';
 import { version } from './version.ts';
+import { withoutPasswords } from './without-passwords.ts';
 
 /** The commands that the command line names; all commands when it names none. */
 function commandsIn(argv: readonly string[]): readonly CliCommand[] {

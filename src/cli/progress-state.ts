@@ -1,4 +1,4 @@
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import type { SyncEvent } from '../settings/options.ts';
 import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';

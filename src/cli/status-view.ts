@@ -1,6 +1,6 @@
 import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
-import type { Instant } from '../core/instant.ts';
-import { secondsBetween } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
+import { secondsBetween } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { span } from './span.ts';
 import { counted, modeText } from './words.ts';

@@ -1,5 +1,5 @@
-import type { Instant } from './instant.ts';
-import type { Query } from './source.ts';
+import type { Query } from './ports/source.ts';
+import type { Instant } from './time/instant.ts';
 
 /** Why a round is read in its mode; kept in the run log. */
 export type RoundReason =

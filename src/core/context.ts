@@ -1,7 +1,7 @@
-import { addDays, addSeconds, type Instant } from './instant.ts';
+import { limitsIn, type StorageLimits } from './decode/storage-limits.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
-import type { ServerTimes } from './server-times.ts';
-import { limitsIn, type StorageLimits } from './storage-limits.ts';
+import { addDays, addSeconds, type Instant } from './time/instant.ts';
+import type { ServerTimes } from './time/server-times.ts';
 
 /** The options of a run on which decisions depend. */
 export interface DecisionOptions {

@@ -1,5 +1,5 @@
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
 import { type AssetRow, addNode, type ColumnRow, type SampleAsset, type SampleEstate } from './estate.ts';

@@ -1,5 +1,5 @@
 import type { tests } from '../../schema/data-tests.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import { DOMAINS } from './domains.ts';
 import { type SampleAsset, type SampleEstate, syncedMs } from './estate.ts';
 

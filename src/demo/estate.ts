@@ -1,5 +1,5 @@
 import type { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import type { SeededRandom } from './random.ts';
 
 export type AssetRow = typeof assets.$inferInsert;

@@ -1,5 +1,5 @@
 import type { latestTestExecutions } from '../../schema/data-tests.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import { DIMENSION_OF, isHosted, type TestRow } from './checks.ts';
 import { DAY_MS, HOUR_MS } from './estate.ts';
 import type { SeededRandom } from './random.ts';

@@ -2,7 +2,7 @@ import { environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { mirror, mirrorEnvironments } from '../../schema/sync.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { buildTests, type TestRow } from './checks.ts';
 import { buildDashboards } from './dashboards.ts';

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { instantOfMs } from '../core/time/instant.ts';
 import { HOUR_MS } from './estate.ts';
 import type { InsertRows } from './insert.ts';
 import type { RunRow } from './runs.ts';

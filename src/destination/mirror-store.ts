@@ -1,8 +1,7 @@
 import type { verifications } from '../../schema/page.ts';
-import type { MirrorChange } from '../core/mirror-change.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { QuotaKeeper } from '../core/quota-keeper.ts';
-import type { StorageLimits } from '../core/storage-limits.ts';
+import type { StorageLimits } from '../core/decode/storage-limits.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import type { CopySource, CopyTarget } from './sql/copied-tables.ts';
 import type { MirrorScope, SqlStatements } from './sql/statements.ts';
 
@@ -50,6 +49,9 @@ export interface MirrorStore {
   /** Turns an error of the database into one line that says what to do; other errors come back as they are. */
   explain(error: unknown): unknown;
 }
+
+/** What bringing a mirror up to date did: created it, migrated an older one, or nothing. */
+export type MirrorChange = 'made' | 'updated' | 'none';
 
 /** A database that can spread the tables of a mirror over several nodes, by environment. */
 export interface TableDistribution {

@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { MirrorAddress } from './mirror-address.ts';
 import type { MirrorStore } from './mirror-store.ts';
 

@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';

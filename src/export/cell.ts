@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import { parseInstant } from '../core/instant.ts';
+import { parseInstant } from '../core/time/instant.ts';
 import type { ColumnType, ExportColumn } from './relation.ts';
 
 /** A value as SQLite stores it in a table of the mirror. */

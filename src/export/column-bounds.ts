@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { CellRow } from './cell.ts';
 import type { ExportRelation } from './relation.ts';
 

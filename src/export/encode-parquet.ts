@@ -1,6 +1,6 @@
 import { zstdCompressSync } from 'node:zlib';
 import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 import type { DescribedTable } from './table-dictionary.ts';

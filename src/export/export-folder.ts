@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
 import { asideOf, isOwnPath } from './partition-path.ts';

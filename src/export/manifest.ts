@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
 import { isJsonObject } from '../core/json.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { ColumnBounds } from './column-bounds.ts';
 import { EXPORT_FORMATS, type ExportFormat } from './formats.ts';
 import type { ExportColumn } from './relation.ts';

@@ -1,8 +1,8 @@
 import type { Database } from 'better-sqlite3';
-import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
-import { EPOCH, type Instant } from '../core/instant.ts';
-import { wantedOf } from '../core/wanted-environments.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { wantedOf } from '../core/schedule/wanted-environments.ts';
+import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorRun } from './manifest.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
 import { quoted } from './sql-names.ts';

@@ -1,4 +1,4 @@
-import { addDays } from '../core/instant.ts';
+import { addDays } from '../core/time/instant.ts';
 import { listed, numberOf, type PageReads, textOf } from './page-scope.ts';
 import { TREND_DAYS } from './usual-parameters.ts';
 

@@ -1,5 +1,5 @@
-import { EPOCH } from '../core/instant.ts';
-import { WELL_ENDED } from '../core/state-store.ts';
+import { WELL_ENDED } from '../core/ports/state-store.ts';
+import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { keepsGone, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';

@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 
 /*
  * What the page asks for and is answered. All ids are of one environment, named in the address, except in `MirrorTrust`.

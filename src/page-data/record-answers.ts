@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { assetColumns, assetDetail } from './asset-detail.ts';
 import { failingNow } from './failing-now.ts';

@@ -1,4 +1,4 @@
-import { addDays, type Instant } from '../core/instant.ts';
+import { addDays, type Instant } from '../core/time/instant.ts';
 import { keeping, scoresSignature } from './kept.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';

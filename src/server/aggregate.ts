@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
 import { valuesIn } from './filters.ts';

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import type { Principal } from './access.ts';
 import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';

@@ -1,4 +1,4 @@
-import { ENVIRONMENT_FIELDS } from '../core/environments.ts';
+import { ENVIRONMENT_FIELDS } from '../core/schedule/environments.ts';
 import type { Principal } from './access.ts';
 import { notFound } from './errors.ts';
 import { type ApiItem, itemOf } from './item.ts';

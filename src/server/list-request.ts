@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { Principal } from './access.ts';
 import type { CollectionListing } from './listings.ts';
 

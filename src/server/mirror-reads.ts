@@ -1,6 +1,6 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
-import { EPOCH, type Instant } from '../core/instant.ts';
+import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { noticingDamage } from './damage.ts';
 import type { SqlRow } from './item.ts';

@@ -1,4 +1,4 @@
-import { type Instant, parseInstant } from '../core/instant.ts';
+import { type Instant, parseInstant } from '../core/time/instant.ts';
 import { badRequest } from './errors.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';

@@ -1,4 +1,4 @@
-import type { Instant } from '../core/instant.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { type ApiItem, itemOf } from './item.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';

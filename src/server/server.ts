@@ -8,7 +8,7 @@ import fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { parseInstant } from '../core/instant.ts';
+import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type TokenHash } from './access.ts';
 import { addAnswerHeaders, EVERY_ANSWER } from './answer-headers.ts';

@@ -1,4 +1,4 @@
-import { LAST_INSTANT } from '../core/instant.ts';
+import { LAST_INSTANT } from '../core/time/instant.ts';
 import { accessPathOf, accessPathSql, deletion, from, isByTime, unindexed } from './access-path.ts';
 import type { PagePosition } from './cursor.ts';
 import { valuesIn } from './filters.ts';

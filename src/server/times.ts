@@ -1,5 +1,5 @@
-import { addDays, type Instant } from '../core/instant.ts';
 import { DEFAULT_WINDOW_DAYS, LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
+import { addDays, type Instant } from '../core/time/instant.ts';
 import { rememberingLast } from './remember.ts';
 
 /** A bound reaches back at most 90 days. An older bound is moved up, not refused. */

@@ -1,4 +1,4 @@
-import type { ScheduleRules } from '../core/schedule.ts';
+import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import { DEFAULTS } from './defaults.ts';
 import { inRange, OptionError } from './option-error.ts';

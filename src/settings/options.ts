@@ -1,4 +1,4 @@
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import type { CollectionName } from '../streams/catalogue.ts';
 import type { CollectionsEvent } from './collection-events.ts';
 

@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
-import type { KeptQuota } from '../core/quota.ts';
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
+import type { KeptQuota } from '../core/quota/quota.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
 import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { RunOptions } from '../sync/run.ts';

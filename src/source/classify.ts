@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import { retryAfterMs } from '../core/retry-delay.ts';
+import { retryAfterMs } from '../core/quota/retry-delay.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { HEAVY_BYTES } from './heavy-turns.ts';

@@ -1,9 +1,9 @@
 import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
-import { instantOfMs } from '../core/instant.ts';
+import { countHeader, type HeaderValues, httpDateMs } from '../core/quota/retry-delay.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
-import { countHeader, type HeaderValues, httpDateMs } from '../core/retry-delay.ts';
-import { NO_TIMES, type ServerTimes, withReading } from '../core/server-times.ts';
+import { instantOfMs } from '../core/time/instant.ts';
+import { NO_TIMES, type ServerTimes, withReading } from '../core/time/server-times.ts';
 import type { RequestDescription } from './classify.ts';
 import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';

@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import type { QuotaPermit } from '../core/quota-state.ts';
-import { type Pause, waitsTooLong } from '../core/rate-window.ts';
+import type { QuotaPermit } from '../core/quota/quota-state.ts';
+import { type Pause, waitsTooLong } from '../core/quota/rate-window.ts';
 import { pause, type RateLimiter, stop } from './limiter-state.ts';
 import { askPermit, quotaNowMs, returnPermit, windowOf } from './quota-client.ts';
 

@@ -1,5 +1,5 @@
 import { isJsonObject, parseExactly } from '../core/json.ts';
-import type { Page } from '../core/source.ts';
+import type { Page } from '../core/ports/source.ts';
 
 /** Decodes the parsed body of an answer; returns null when the body does not have the expected form. */
 export type BodyDecoder<T> = (body: unknown) => T | null;

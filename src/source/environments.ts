@@ -1,6 +1,6 @@
+import { cursorFault, MAX_RESTARTS } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { cursorFault, MAX_RESTARTS } from '../core/paging.ts';
-import type { Page } from '../core/source.ts';
+import type { Page } from '../core/ports/source.ts';
 import { endsRunHere, secretOf } from './classify.ts';
 import type { SourceConnection } from './connection.ts';
 import { decodeEnvironments } from './envelope.ts';

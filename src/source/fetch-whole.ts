@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
-import { isAway } from '../core/outage.ts';
-import { isFailedTry, NO_REFUSALS, needsProbe, type RefusalState, refusedAgain } from '../core/refusals.ts';
-import { retryDelayMs } from '../core/retry-delay.ts';
+import { isAway } from '../core/quota/outage.ts';
+import { isFailedTry, NO_REFUSALS, needsProbe, type RefusalState, refusedAgain } from '../core/quota/refusals.ts';
+import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import {
   type Classification,
   classify,

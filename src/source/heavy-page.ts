@@ -1,4 +1,4 @@
-import type { SlicedItems } from '../core/source.ts';
+import type { SlicedItems } from '../core/ports/source.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { parseJson } from './envelope.ts';
 

@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import type { AccountQuota } from '../core/quota.ts';
-import type { PageRequest, Source } from '../core/source.ts';
+import type { PageRequest, Source } from '../core/ports/source.ts';
+import type { AccountQuota } from '../core/quota/quota.ts';
 import { secretOf } from './classify.ts';
 import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
 import { type BodyDecoder, decodeMatchedCount, decodePage } from './envelope.ts';

@@ -1,10 +1,10 @@
 import PQueue from 'p-queue';
 import { SyncError } from '../core/errors.ts';
-import { NO_OUTAGE, type OutageState } from '../core/outage.ts';
-import type { QuotaKeeper } from '../core/quota-keeper.ts';
-import type { NotedRequest } from '../core/quota-state.ts';
-import type { Pause } from '../core/rate-window.ts';
-import type { SourceEvent } from '../core/source.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
+import { NO_OUTAGE, type OutageState } from '../core/quota/outage.ts';
+import type { NotedRequest } from '../core/quota/quota-state.ts';
+import type { Pause } from '../core/quota/rate-window.ts';
 import { memoryKeeper } from './memory-keeper.ts';
 import { openQuotaClient, type QuotaClient } from './quota-client.ts';
 import type { RequestOutcome } from './send.ts';

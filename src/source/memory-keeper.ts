@@ -1,5 +1,5 @@
-import type { QuotaKeeper } from '../core/quota-keeper.ts';
-import { type QuotaState, UNKNOWN_QUOTA } from '../core/quota-state.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 
 /** Keeps the state of the quota for one source alone. */
 export function memoryKeeper(nowMs: () => number): QuotaKeeper {

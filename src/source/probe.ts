@@ -1,6 +1,6 @@
-import { isAway, isOver, listFailed, probeFailed } from '../core/outage.ts';
-import { probeRequest } from '../core/probe-request.ts';
-import { retryDelayMs } from '../core/retry-delay.ts';
+import { isAway, isOver, listFailed, probeFailed } from '../core/quota/outage.ts';
+import { probeRequest } from '../core/quota/probe-request.ts';
+import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import { classify, type RetriableFailure, secretOf, serviceAway } from './classify.ts';
 import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
 import { decodePage } from './envelope.ts';

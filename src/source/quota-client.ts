@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { QuotaKeeper } from '../core/quota-keeper.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import {
   begin,
   giveBack,
@@ -8,8 +8,8 @@ import {
   type QuotaUser,
   settle,
   takePermit,
-} from '../core/quota-state.ts';
-import { type RateWindow, resumedWindow, UNKNOWN_WINDOW } from '../core/rate-window.ts';
+} from '../core/quota/quota-state.ts';
+import { type RateWindow, resumedWindow, UNKNOWN_WINDOW } from '../core/quota/rate-window.ts';
 import { isGone, OWN_PROCESS } from './process-owner.ts';
 import type { RequestOutcome } from './send.ts';
 

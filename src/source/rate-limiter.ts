@@ -1,4 +1,4 @@
-import { isAway, listFailed, NO_OUTAGE } from '../core/outage.ts';
+import { isAway, listFailed, NO_OUTAGE } from '../core/quota/outage.ts';
 import { dispatch, fitQueue, report } from './dispatch.ts';
 import { pause, type RateLimiter, releaseAll, stopIfSpent } from './limiter-state.ts';
 import { settleRequest } from './quota-client.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'undici';
-import type { HeaderValues } from '../core/retry-delay.ts';
+import type { HeaderValues } from '../core/quota/retry-delay.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';

@@ -1,5 +1,5 @@
+import type { PageRequest, Query } from '../core/ports/source.ts';
 import { API_PATH } from '../core/read-api.ts';
-import type { PageRequest, Query } from '../core/source.ts';
 
 /** The path of an endpoint, without a query. Every segment is percent-encoded, because ids may contain any character. */
 export function endpointPath(segments: readonly string[]): string {

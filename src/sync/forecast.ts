@@ -1,10 +1,10 @@
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { ServerTimes } from '../core/server-times.ts';
-import type { Page, PageRequest, Source } from '../core/source.ts';
-import type { SourceExpectations } from '../core/source-expectations.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { Page, PageRequest, Source } from '../core/ports/source.ts';
+import type { SourceExpectations } from '../core/ports/source-expectations.ts';
 import type { Stream } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
+import type { ServerTimes } from '../core/time/server-times.ts';
 import type { RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';

@@ -1,8 +1,8 @@
 import type { RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
-import type { Destination, DueTest } from '../core/destination.ts';
-import { type LocalStep, lookUpHistory } from '../core/next-step.ts';
-import type { Page, PageRequest } from '../core/source.ts';
+import { type LocalStep, lookUpHistory } from '../core/decide/next-step.ts';
+import type { Destination, DueTest } from '../core/ports/destination.ts';
+import type { Page, PageRequest } from '../core/ports/source.ts';
 import type { Stream } from '../core/stream.ts';
 
 /**

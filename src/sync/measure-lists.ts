@@ -1,5 +1,5 @@
-import type { PageRequest, Source } from '../core/source.ts';
-import type { MeasuredList } from '../core/state-store.ts';
+import type { PageRequest, Source } from '../core/ports/source.ts';
+import type { MeasuredList } from '../core/ports/state-store.ts';
 import type { Stream } from '../core/stream.ts';
 
 interface MeasuredRead {

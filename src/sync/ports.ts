@@ -1,7 +1,7 @@
-import type { Instant } from '../core/instant.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { KeptQuota } from '../core/quota.ts';
-import type { Source } from '../core/source.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { Source } from '../core/ports/source.ts';
+import type { KeptQuota } from '../core/quota/quota.ts';
+import type { Instant } from '../core/time/instant.ts';
 import type { RunProgressEvent } from './progress.ts';
 
 export interface RunPorts {

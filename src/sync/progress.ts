@@ -1,4 +1,4 @@
-import type { ListedEnvironment } from '../core/environments.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { StreamName } from '../core/stream.ts';
 import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';

@@ -1,5 +1,5 @@
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { JoinedRun } from '../core/state-store.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { JoinedRun } from '../core/ports/state-store.ts';
 
 /**
  * How many scores a run looks up per environment, about a second's work. A deleted asset may have scores on every day of a long history: the

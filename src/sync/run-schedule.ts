@@ -1,6 +1,5 @@
-import type { ListedEnvironment } from '../core/environments.ts';
 import { SyncError } from '../core/errors.ts';
-import { addSeconds, type Instant, secondsBetween } from '../core/instant.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import {
   believable,
   type LastStarts,
@@ -12,8 +11,9 @@ import {
   type TimetableChange,
   timetable,
   timetableChanges,
-} from '../core/schedule.ts';
-import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
+} from '../core/schedule/schedule.ts';
+import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environments.ts';
+import { addSeconds, type Instant, secondsBetween } from '../core/time/instant.ts';
 import type { RunSummary } from './summary.ts';
 
 /** What the mirror knows about the environments and their past runs. */

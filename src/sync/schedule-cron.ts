@@ -1,5 +1,5 @@
 import { Cron } from 'croner';
-import { type Instant, instantOfMs } from '../core/instant.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
 
 /** The first tick of a cron expression in UTC after a moment; null if there is none, or if it is not a cron expression. */
 export function nextTick(cron: string, after: Instant): Instant | null {

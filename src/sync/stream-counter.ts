@@ -1,5 +1,5 @@
 import type { Round } from '../core/checkpoint.ts';
-import type { RowCounts } from '../core/destination.ts';
+import type { RowCounts } from '../core/ports/destination.ts';
 
 /** What a run has done to one stream so far. */
 export interface StreamCounters extends RowCounts {

@@ -1,8 +1,8 @@
-import type { StandingCounts } from '../core/destination.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, isRunRecovery, SyncError } from '../core/errors.ts';
-import { secondsBetween } from '../core/instant.ts';
+import type { StandingCounts } from '../core/ports/destination.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream } from '../core/stream.ts';
+import { secondsBetween } from '../core/time/instant.ts';
 import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
 import type { StreamOutcome } from './sync-stream.ts';

@@ -1,8 +1,8 @@
-import type { ListedEnvironment } from '../core/environments.ts';
 import type { RecoveryKind } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
-import { type ServerTimes, spreadSeconds } from '../core/server-times.ts';
-import type { CycleRun, RunStatus, StreamRun } from '../core/state-store.ts';
+import type { CycleRun, RunStatus, StreamRun } from '../core/ports/state-store.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import type { Instant } from '../core/time/instant.ts';
+import { type ServerTimes, spreadSeconds } from '../core/time/server-times.ts';
 
 /** How one stream of one environment ended in a run. */
 export interface StreamSummary extends Omit<StreamRun, 'run_id'> {

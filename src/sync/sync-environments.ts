@@ -1,9 +1,9 @@
 import PQueue from 'p-queue';
 import { type Context, inEnvironment } from '../core/context.ts';
-import { type LeftOver, withFollowers } from '../core/cycle.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import { type LeftOver, withFollowers } from '../core/schedule/cycle.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { RunPorts } from './ports.ts';
 import { createStreamCounter, type StreamCounter, type StreamCounters } from './stream-counter.ts';

@@ -1,9 +1,9 @@
-import { chunksOf } from '../core/chunk.ts';
-import { decodePage, joinKey } from '../core/decode.ts';
-import { type ExistingRow, isLive } from '../core/difference.ts';
+import { chunksOf } from '../core/decide/chunk.ts';
+import { type ExistingRow, isLive } from '../core/decide/difference.ts';
+import { decodePage, joinKey } from '../core/decode/decode.ts';
 import { SyncError } from '../core/errors.ts';
-import type { TableFilter, TableGroup } from '../core/mirror-reader.ts';
-import type { Query } from '../core/source.ts';
+import type { TableFilter, TableGroup } from '../core/ports/mirror-reader.ts';
+import type { Query } from '../core/ports/source.ts';
 import type { Row } from '../core/stream.ts';
 import { addExtras, isLiveIn, keysOf } from './compare-stream.ts';
 import type { StreamContext } from './contexts.ts';

@@ -1,8 +1,8 @@
-import { type DecodedPage, joinKey } from '../core/decode.ts';
-import { decodeSlices } from '../core/decode-slices.ts';
-import { differenceOf, type ExistingRow, isLive } from '../core/difference.ts';
-import type { RowKey, RowKeys, TableFilter } from '../core/mirror-reader.ts';
-import { causeOf, type RowPair } from '../core/pending.ts';
+import { differenceOf, type ExistingRow, isLive } from '../core/decide/difference.ts';
+import { causeOf, type RowPair } from '../core/decide/pending.ts';
+import { type DecodedPage, joinKey } from '../core/decode/decode.ts';
+import { decodeSlices } from '../core/decode/decode-slices.ts';
+import type { RowKey, RowKeys, TableFilter } from '../core/ports/mirror-reader.ts';
 import { parentIdsOf, refreshTimesOf, type StreamContext } from './contexts.ts';
 import { explain } from './explain.ts';
 import { addMismatch, isPending, type Mismatch, mismatchOf, rejectedMismatch } from './mismatch.ts';

@@ -1,12 +1,12 @@
 import type { Checkpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
-import type { CompareDepth } from '../core/difference.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
-import type { Instant } from '../core/instant.ts';
-import type { MirrorReader } from '../core/mirror-reader.ts';
-import type { RefreshTimes } from '../core/pending.ts';
-import type { Source } from '../core/source.ts';
+import type { CompareDepth } from '../core/decide/difference.ts';
+import type { RefreshTimes } from '../core/decide/pending.ts';
+import type { MirrorReader } from '../core/ports/mirror-reader.ts';
+import type { Source } from '../core/ports/source.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { parentsOf, type Row, type Stream, type StreamName } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
 
 /** Both sides of one environment. */
 export interface EnvironmentContext {

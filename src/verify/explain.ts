@@ -1,5 +1,5 @@
-import { joinKey } from '../core/decode.ts';
-import { isLive } from '../core/difference.ts';
+import { isLive } from '../core/decide/difference.ts';
+import { joinKey } from '../core/decode/decode.ts';
 import { parentIdsOf, parentStreamsOf, type StreamContext } from './contexts.ts';
 import type { Mismatch } from './mismatch.ts';
 

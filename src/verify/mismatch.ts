@@ -1,7 +1,7 @@
-import { joinKey, type RejectedRow } from '../core/decode.ts';
-import type { RowDifference } from '../core/difference.ts';
-import type { RowKey } from '../core/mirror-reader.ts';
-import type { PendingCause } from '../core/pending.ts';
+import type { RowDifference } from '../core/decide/difference.ts';
+import type { PendingCause } from '../core/decide/pending.ts';
+import { joinKey, type RejectedRow } from '../core/decode/decode.ts';
+import type { RowKey } from '../core/ports/mirror-reader.ts';
 
 /**
  * What verify knows of a mismatch:

@@ -1,8 +1,8 @@
 import { isOutOfLookback } from '../core/context.ts';
-import { type DecodedRow, decodePage, joinKey } from '../core/decode.ts';
-import type { Instant } from '../core/instant.ts';
-import { changesAhead } from '../core/pending.ts';
+import { changesAhead } from '../core/decide/pending.ts';
+import { type DecodedRow, decodePage, joinKey } from '../core/decode/decode.ts';
 import type { Stream } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { parentStreamsOf, refreshTimesOf, type StreamContext } from './contexts.ts';
 import { readList } from './read-list.ts';
 

@@ -1,6 +1,6 @@
+import { cursorFault, nextAttempt, type ReadAttempts } from '../core/decide/paging.ts';
 import { SyncError } from '../core/errors.ts';
-import { cursorFault, nextAttempt, type ReadAttempts } from '../core/paging.ts';
-import type { Page, Query } from '../core/source.ts';
+import type { Page, Query } from '../core/ports/source.ts';
 import { idsParameterOf } from '../core/stream.ts';
 import type { StreamContext } from './contexts.ts';
 

@@ -1,5 +1,5 @@
-import { chunksOf } from '../core/chunk.ts';
-import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode.ts';
+import { chunksOf } from '../core/decide/chunk.ts';
+import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../core/decode/decode.ts';
 import { idsParameterOf } from '../core/stream.ts';
 import { compareRow, isLiveIn } from './compare-stream.ts';
 import type { StreamContext } from './contexts.ts';

@@ -1,10 +1,10 @@
 import type { DecisionOptions } from '../core/context.ts';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
-import type { OpenMirror } from '../core/open-mirror.ts';
-import type { Source } from '../core/source.ts';
-import type { RunStatus } from '../core/state-store.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { Source } from '../core/ports/source.ts';
+import type { RunStatus } from '../core/ports/state-store.ts';
 import type { Stream } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { renewDays } from '../sync/renew-days.ts';
 import { createStreamCounter } from '../sync/stream-counter.ts';
 import { repairEnvironment } from './repair-environment.ts';

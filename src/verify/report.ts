@@ -1,5 +1,5 @@
-import type { ListedEnvironment } from '../core/environments.ts';
 import type { RecoveryKind } from '../core/errors.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Row } from '../core/stream.ts';
 import { countUnlisted, isConfirmed, isPending, type Mismatch, PENDING_REASONS, whyOf } from './mismatch.ts';
 import type { RepairResult } from './repair.ts';

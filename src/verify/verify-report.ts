@@ -1,7 +1,7 @@
-import type { CompareDepth, RowDifference } from '../core/difference.ts';
+import type { CompareDepth, RowDifference } from '../core/decide/difference.ts';
 import type { RecoveryKind } from '../core/errors.ts';
-import type { Instant } from '../core/instant.ts';
 import type { StreamName } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
 
 /** One row in which the mirror differs from the source. */
 export interface VerifyFinding<Name extends StreamName = StreamName> {

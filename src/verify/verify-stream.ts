@@ -1,5 +1,5 @@
+import { isUnsynced } from '../core/decide/pending.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
-import { isUnsynced } from '../core/pending.ts';
 import { compareCounts } from './compare-counts.ts';
 import { classify, compareStream } from './compare-stream.ts';
 import { type StreamContext, streamNamed } from './contexts.ts';

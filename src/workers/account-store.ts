@@ -1,7 +1,7 @@
 import { and, asc, eq, ne, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import { SyncError } from '../core/errors.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 
 /** An account whose environments workers sync. */

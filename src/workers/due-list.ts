@@ -1,10 +1,10 @@
 import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts } from '../../schema/accounts.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
-import { LEASE_MS } from '../core/lease.ts';
-import { type NextTick, timetable } from '../core/schedule.ts';
-import { QUEUE_AGAIN_SECONDS, turnOf } from '../core/turn.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { LEASE_MS } from '../core/schedule/lease.ts';
+import { QUEUE_AGAIN_SECONDS, turnOf } from '../core/schedule/queue-priority.ts';
+import { type NextTick, timetable } from '../core/schedule/schedule.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import type { QueuedJob, QueuedWork } from './job-queue.ts';

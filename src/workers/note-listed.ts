@@ -1,10 +1,10 @@
 import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts } from '../../schema/accounts.ts';
-import type { ListedEnvironment } from '../core/environments.ts';
-import { type Instant, instantOfMs } from '../core/instant.ts';
-import { LIST_EVERY_SECONDS, type NextTick } from '../core/schedule.ts';
-import { dueSince } from '../core/turn.ts';
-import { noSuchEnvironment, wantedOf } from '../core/wanted-environments.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { dueSince } from '../core/schedule/queue-priority.ts';
+import { LIST_EVERY_SECONDS, type NextTick } from '../core/schedule/schedule.ts';
+import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environments.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { dueAfter, inSeconds, instantOf, timeOf } from './due-list.ts';

@@ -1,6 +1,6 @@
-import type { ListedEnvironment } from '../core/environments.ts';
 import type { RecoveryKind } from '../core/errors.ts';
-import type { NextTick } from '../core/schedule.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import type { NextTick } from '../core/schedule/schedule.ts';
 import { findAccount, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 import { type BegunSync, beginSync, endSync, type GivenBack, giveBackWork, noteLocked } from './due-list.ts';

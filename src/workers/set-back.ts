@@ -1,4 +1,4 @@
-import { LIST_EVERY_SECONDS } from '../core/schedule.ts';
+import { LIST_EVERY_SECONDS } from '../core/schedule/schedule.ts';
 import type { WorkTransaction } from './database.ts';
 
 /**

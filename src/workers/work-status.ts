@@ -1,6 +1,6 @@
 import { asc, eq } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
-import { type Instant, instantOfMs, secondsBetween } from '../core/instant.ts';
+import { type Instant, instantOfMs, secondsBetween } from '../core/time/instant.ts';
 import { isAlive } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 

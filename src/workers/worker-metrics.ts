@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
-import type { SourceEvent } from '../core/source.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
 import type { WorkerEvent } from './perform-job.ts';
 

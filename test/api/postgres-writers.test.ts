@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { storeOf } from '../../src/api/store-of.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import { LEASE_MS } from '../../src/core/lease.ts';
+import { LEASE_MS } from '../../src/core/schedule/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { openPool } from '../../src/destination/postgres/pool.ts';

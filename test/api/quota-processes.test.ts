@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { openQuotaKeeper } from '../../src/api/quota-keeper.ts';
-import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
+import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { startQuotaServer } from '../support/quota-server.ts';
 import { ended, startQuotaProcess } from '../support/start-quota-process.ts';
 

@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import { readMirrored } from '../../src/api/schedule-mirror.ts';
-import { instantOfMs } from '../../src/core/instant.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 

@@ -7,7 +7,7 @@ import { assets, environments } from '../../schema/assets.ts';
 import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../../schema/sync.ts';
 import type { StatusReport, StreamReportStatus } from '../../src/api/status-report.ts';
 import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
-import { newRound } from '../../src/core/round.ts';
+import { newRound } from '../../src/core/decide/round.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { takeLock } from '../../state/lock.ts';
 import { saveCheckpoint } from '../support/save-checkpoint.ts';

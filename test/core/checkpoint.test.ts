@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withoutRound } from '../../src/core/round.ts';
+import { withoutRound } from '../../src/core/decide/round.ts';
 import { checkpoint, round } from './setup.ts';
 
 describe('a round given up', () => {

@@ -9,10 +9,10 @@ import type {
 } from '../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Context, DecisionOptions } from '../../src/core/context.ts';
-import { type DecodedRow, decodePage } from '../../src/core/decode.ts';
-import type { RoundFacts } from '../../src/core/destination.ts';
-import { newRead, newRound } from '../../src/core/round.ts';
-import type { Query } from '../../src/core/source.ts';
+import { newRead, newRound } from '../../src/core/decide/round.ts';
+import { type DecodedRow, decodePage } from '../../src/core/decode/decode.ts';
+import type { RoundFacts } from '../../src/core/ports/destination.ts';
+import type { Query } from '../../src/core/ports/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../src/streams/entry.ts';

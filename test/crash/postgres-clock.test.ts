@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { storeOf } from '../../src/api/store-of.ts';
-import { LEASE_MS } from '../../src/core/lease.ts';
+import { LEASE_MS } from '../../src/core/schedule/lease.ts';
 import { putAsset, removeAsset } from '../model/place.ts';
 import { HOUR } from '../model/world.ts';
 import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';

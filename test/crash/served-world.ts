@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest';
-import type { Query } from '../../src/core/source.ts';
+import type { Query } from '../../src/core/ports/source.ts';
 import type { World } from '../model/world.ts';
 import { type Reply, startApiServer } from '../support/api-server.ts';
 import type { CountedQuota } from '../support/quota-server.ts';

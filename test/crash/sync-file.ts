@@ -1,5 +1,5 @@
 import { SyncError } from '../../src/core/errors.ts';
-import { instantOfMs } from '../../src/core/instant.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { fileError } from '../../src/destination/sqlite/file-error.ts';
 import { mirrorExists } from '../../src/destination/sqlite/open.ts';
 import { openLocked } from '../../src/destination/sqlite/store.ts';

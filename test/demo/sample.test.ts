@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { addDays, addSeconds, instantOfMs } from '../../src/core/instant.ts';
+import { addDays, addSeconds, instantOfMs } from '../../src/core/time/instant.ts';
 import { changeSample, type SampleChanges } from '../../src/demo/changes.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';

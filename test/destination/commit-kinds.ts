@@ -1,8 +1,8 @@
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import type { DecodedRow } from '../../src/core/decode.ts';
-import type { Destination, RoundEnd } from '../../src/core/destination.ts';
-import { LAST_INSTANT } from '../../src/core/instant.ts';
+import type { DecodedRow } from '../../src/core/decode/decode.ts';
+import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
+import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf } from '../support/commit-parts.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { tableDictionary } from '../../src/api/describe.ts';
-import { ENVIRONMENT_FIELDS } from '../../src/core/environments.ts';
+import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';

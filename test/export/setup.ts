@@ -6,7 +6,7 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll } from 'vitest';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
-import { instantOfMs } from '../../src/core/instant.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';

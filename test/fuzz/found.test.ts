@@ -1,9 +1,9 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { decodePage } from '../../src/core/decode.ts';
+import { decodePage } from '../../src/core/decode/decode.ts';
 import { SyncError } from '../../src/core/errors.ts';
-import { httpDateMs } from '../../src/core/retry-delay.ts';
+import { httpDateMs } from '../../src/core/quota/retry-delay.ts';
 import { folder, TOKEN } from '../cli/setup.ts';
 import { streamOf } from '../core/setup.ts';
 import { furnish } from '../model/furnish.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Page } from '../../src/core/source.ts';
+import type { Page } from '../../src/core/ports/source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { furnish } from '../model/furnish.ts';
 import { LISTS } from '../model/lists.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../../src/core/decode.ts';
-import { parseInstant } from '../../src/core/instant.ts';
+import { type DecodedRow, decodePage, joinKey, type RejectedRow } from '../../src/core/decode/decode.ts';
 import type { ColumnValue, Field, Fields, Row } from '../../src/core/stream.ts';
+import { parseInstant } from '../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../src/streams/entry.ts';
 import { streamOf } from '../core/setup.ts';

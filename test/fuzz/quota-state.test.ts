@@ -9,9 +9,9 @@ import {
   settle,
   takePermit,
   UNKNOWN_QUOTA,
-} from '../../src/core/quota-state.ts';
-import { quotaOfText, textOfQuota } from '../../src/core/quota-text.ts';
-import { type AnswerHead, UNKNOWN_WINDOW } from '../../src/core/rate-window.ts';
+} from '../../src/core/quota/quota-state.ts';
+import { quotaOfText, textOfQuota } from '../../src/core/quota/quota-text.ts';
+import { type AnswerHead, UNKNOWN_WINDOW } from '../../src/core/quota/rate-window.ts';
 import { answerHead } from '../source/simulated-quota.ts';
 import { LONG, tries } from './runs.ts';
 

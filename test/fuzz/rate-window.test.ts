@@ -9,8 +9,8 @@ import {
   requestStart,
   UNKNOWN_WINDOW,
   waitsTooLong,
-} from '../../src/core/rate-window.ts';
-import { retryAfterMs, retryDelayMs } from '../../src/core/retry-delay.ts';
+} from '../../src/core/quota/rate-window.ts';
+import { retryAfterMs, retryDelayMs } from '../../src/core/quota/retry-delay.ts';
 import { answerHead } from '../source/simulated-quota.ts';
 import { oddHeaders } from './odd-headers.ts';
 import { LONG, tries } from './runs.ts';

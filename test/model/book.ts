@@ -1,5 +1,5 @@
-import type { Instant } from '../../src/core/instant.ts';
-import type { Page, Query } from '../../src/core/source.ts';
+import type { Page, Query } from '../../src/core/ports/source.ts';
+import type { Instant } from '../../src/core/time/instant.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import type { Fetch } from './mirrored.ts';

@@ -1,4 +1,4 @@
-import type { Query } from '../../src/core/source.ts';
+import type { Query } from '../../src/core/ports/source.ts';
 import { entryNamed, FEED_ENTRIES, FEED_STREAMS } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { currentScore, FAR_AHEAD, type Item, type Kind, type Place, type Thing } from './place.ts';

@@ -1,7 +1,7 @@
-import type { Destination } from '../../src/core/destination.ts';
-import type { Instant } from '../../src/core/instant.ts';
-import type { StateStore } from '../../src/core/state-store.ts';
-import type { StorageLimits } from '../../src/core/storage-limits.ts';
+import type { StorageLimits } from '../../src/core/decode/storage-limits.ts';
+import type { Destination } from '../../src/core/ports/destination.ts';
+import type { StateStore } from '../../src/core/ports/state-store.ts';
+import type { Instant } from '../../src/core/time/instant.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { randomHex } from '../../state/run-log.ts';
 

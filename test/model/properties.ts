@@ -1,6 +1,6 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
-import { addSeconds } from '../../src/core/instant.ts';
+import { addSeconds } from '../../src/core/time/instant.ts';
 import { type CollectionName, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { LEAST_REQUESTS } from '../support/catalogue.ts';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Query } from '../../src/core/source.ts';
+import type { Query } from '../../src/core/ports/source.ts';
 import { matched, Refusal, respond } from './respond.ts';
 import { type Disturbance, GATEWAY_PAGE } from './wire.ts';
 import { type Asked, listEnvironments, type World } from './world.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
-import type { Page, PageRequest, Query } from '../../src/core/source.ts';
+import type { Page, PageRequest, Query } from '../../src/core/ports/source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { API_LISTS } from './api-lists.ts';
 import { history, LISTS, type Listed } from './lists.ts';

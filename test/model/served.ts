@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Source } from '../../src/core/source.ts';
+import type { Source } from '../../src/core/ports/source.ts';
 import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { deliver, errorReply, gatewayDate, type Headers, parse, replyTo, send } from './replies.ts';

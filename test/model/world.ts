@@ -1,7 +1,7 @@
 import { SyncError } from '../../src/core/errors.ts';
-import { instantOfMs } from '../../src/core/instant.ts';
-import { NO_TIMES, withReading } from '../../src/core/server-times.ts';
-import type { Page, PageRequest, Query, Source } from '../../src/core/source.ts';
+import type { Page, PageRequest, Query, Source } from '../../src/core/ports/source.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
+import { NO_TIMES, withReading } from '../../src/core/time/server-times.ts';
 import { createPlace, type Item, type Place } from './place.ts';
 import { matched, Refusal, respond } from './respond.ts';
 

@@ -6,7 +6,7 @@ import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
 import type { tests } from '../../schema/data-tests.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
-import { decodePage } from '../../src/core/decode.ts';
+import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from 'vitest';
-import { decodePage } from '../../src/core/decode.ts';
+import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import { serve } from './fixture.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PageRequest } from '../../src/core/source.ts';
+import type { PageRequest } from '../../src/core/ports/source.ts';
 import type { Reply, ScriptedStep, Step } from '../support/api-server.ts';
 import { failureOf, setUp } from './setup.ts';
 

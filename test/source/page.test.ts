@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NO_TIMES } from '../../src/core/server-times.ts';
+import { NO_TIMES } from '../../src/core/time/server-times.ts';
 import type { Reply } from '../support/api-server.ts';
 import { answerWith, SERVICE_URL } from './nock-setup.ts';
 import { ASSETS, failureOf, openSource, TOKEN } from './setup.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
-import { UNKNOWN_QUOTA } from '../../src/core/quota-state.ts';
+import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
+import { UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
 import { openRateLimiter } from '../../src/source/limiter-state.ts';
 import { acquire, closeQuota, PRIORITY } from '../../src/source/rate-limiter.ts';
 import type { RequestOutcome } from '../../src/source/send.ts';

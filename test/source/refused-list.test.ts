@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { PageRequest, Source } from '../../src/core/source.ts';
+import type { PageRequest, Source } from '../../src/core/ports/source.ts';
 import type { RecordedRequest, Reply } from '../support/api-server.ts';
 import { always, answerWith } from './nock-setup.ts';
 import { failureOf } from './setup.ts';

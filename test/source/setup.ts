@@ -1,6 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import type { PageRequest, Source, SourceEvent } from '../../src/core/source.ts';
+import type { PageRequest, Source, SourceEvent } from '../../src/core/ports/source.ts';
 import { createHttpSource, type HttpSourceOptions } from '../../src/source/http-source.ts';
 import { type ApiServer, type ScriptedStep, startApiServer } from '../support/api-server.ts';
 

@@ -5,7 +5,7 @@ import {
   type RequestStart,
   requestStart,
   UNKNOWN_WINDOW,
-} from '../../src/core/rate-window.ts';
+} from '../../src/core/quota/rate-window.ts';
 
 /** The quota headers of an answer by short name. */
 export interface Wording {

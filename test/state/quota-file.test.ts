@@ -2,9 +2,9 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync }
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import type { QuotaKeeper } from '../../src/core/quota-keeper.ts';
-import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota-state.ts';
-import { resumedWindow } from '../../src/core/rate-window.ts';
+import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
+import { resumedWindow } from '../../src/core/quota/rate-window.ts';
 import { accountKey } from '../../state/account-key.ts';
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 

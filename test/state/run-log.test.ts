@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { reconcile } from '../../src/core/environments.ts';
+import { reconcile } from '../../src/core/schedule/environments.ts';
 import { type PrepareStatement, perform, preparing } from '../../src/destination/sqlite/driver.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';

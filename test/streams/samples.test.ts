@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { decodePage } from '../../src/core/decode.ts';
+import { decodePage } from '../../src/core/decode/decode.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 

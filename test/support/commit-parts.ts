@@ -1,5 +1,5 @@
 import type { Checkpoint } from '../../src/core/checkpoint.ts';
-import type { Commit, PageCommit, RoundEndCommit } from '../../src/core/destination.ts';
+import type { Commit, PageCommit, RoundEndCommit } from '../../src/core/ports/destination.ts';
 
 type WithoutCheckpoint<Each> = Each extends unknown ? Omit<Each, 'checkpoint'> : never;
 

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { instantOfMs } from '../../src/core/instant.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { createDryRunMirror, openForDryRun } from '../../src/destination/sqlite/dry-run.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { forecast, type RunForecast } from '../../src/sync/forecast.ts';

@@ -1,5 +1,5 @@
 import { SyncError } from '../../src/core/errors.ts';
-import type { Instant } from '../../src/core/instant.ts';
+import type { Instant } from '../../src/core/time/instant.ts';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';

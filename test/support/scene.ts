@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import type { Page } from '../../src/core/source.ts';
+import type { Page } from '../../src/core/ports/source.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
 import { bothSides } from '../model/compare.ts';
 import { furnish } from '../model/furnish.ts';

@@ -1,9 +1,9 @@
 import { deepStrictEqual } from 'node:assert/strict';
-import type { Destination } from '../../src/core/destination.ts';
 import { SyncError } from '../../src/core/errors.ts';
-import { after, type Instant } from '../../src/core/instant.ts';
-import type { StateStore } from '../../src/core/state-store.ts';
+import type { Destination } from '../../src/core/ports/destination.ts';
+import type { StateStore } from '../../src/core/ports/state-store.ts';
 import type { Row } from '../../src/core/stream.ts';
+import { after, type Instant } from '../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { POSTGRES_LIMITS } from '../../src/destination/postgres/limits.ts';
 import { migrate } from '../../src/destination/postgres/migrations.ts';

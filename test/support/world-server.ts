@@ -1,5 +1,5 @@
 import { SyncError } from '../../src/core/errors.ts';
-import type { Query } from '../../src/core/source.ts';
+import type { Query } from '../../src/core/ports/source.ts';
 import type { World } from '../model/world.ts';
 import { type ApiServer, type Reply, startApiServer } from './api-server.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { DueTest } from '../../src/core/destination.ts';
+import type { DueTest } from '../../src/core/ports/destination.ts';
 import { createHistoryQueue } from '../../src/sync/history-queue.ts';
 import { ask, context, inRound, streamOf, T } from '../core/setup.ts';
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { reconcile } from '../../src/core/environments.ts';
 import { SyncError } from '../../src/core/errors.ts';
-import { instantOfMs } from '../../src/core/instant.ts';
+import { reconcile } from '../../src/core/schedule/environments.ts';
 import type { Row } from '../../src/core/stream.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { furnish } from '../model/furnish.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import type { Page } from '../../src/core/source.ts';
+import type { Page } from '../../src/core/ports/source.ts';
 import { streamOf } from '../model/mirrored.ts';
 import { putColumn, remove } from '../model/place.ts';
 import { type Asked, DAY } from '../model/world.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { ListedEnvironment } from '../../src/core/environments.ts';
 import { SyncError } from '../../src/core/errors.ts';
-import { addSeconds } from '../../src/core/instant.ts';
-import { nextScheduleStep } from '../../src/core/schedule.ts';
+import type { ListedEnvironment } from '../../src/core/schedule/environments.ts';
+import { nextScheduleStep } from '../../src/core/schedule/schedule.ts';
+import { addSeconds } from '../../src/core/time/instant.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { env, live, MIDNIGHT, ran, synced } from './schedule-setup.ts';
 

@@ -1,7 +1,7 @@
-import type { ListedEnvironment } from '../../src/core/environments.ts';
 import type { SyncError } from '../../src/core/errors.ts';
-import { type Instant, instantOfMs } from '../../src/core/instant.ts';
-import type { ScheduleRules } from '../../src/core/schedule.ts';
+import type { ListedEnvironment } from '../../src/core/schedule/environments.ts';
+import type { ScheduleRules } from '../../src/core/schedule/schedule.ts';
+import { type Instant, instantOfMs } from '../../src/core/time/instant.ts';
 import { type RunOutcome, runSchedule, type SchedulePorts } from '../../src/sync/run-schedule.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import type { Query, Source } from '../../src/core/source.ts';
+import type { Query, Source } from '../../src/core/ports/source.ts';
 import type { Mirrored } from '../model/mirrored.ts';
 import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';

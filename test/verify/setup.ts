@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
-import { instantOfMs } from '../../src/core/instant.ts';
-import type { Source } from '../../src/core/source.ts';
+import type { Source } from '../../src/core/ports/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
+import { instantOfMs } from '../../src/core/time/instant.ts';
 import { createDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { createMirrorReader, noteApart } from '../../src/destination/sqlite/mirror-reader.ts';

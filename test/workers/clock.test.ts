@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { secondsBetween } from '../../src/core/instant.ts';
+import { secondsBetween } from '../../src/core/time/instant.ts';
 import { loadWorkStatus } from '../../src/workers/work-status.ts';
 import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';
 import { postgresServer } from '../support/postgres.ts';

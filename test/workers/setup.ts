@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { onTestFinished } from 'vitest';
-import type { ListedEnvironment } from '../../src/core/environments.ts';
+import type { ListedEnvironment } from '../../src/core/schedule/environments.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';

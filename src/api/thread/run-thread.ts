@@ -1,6 +1,6 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type RecoveryKind, SyncError } from '../../core/errors.ts';
-import type { SourceEvent } from '../../core/source.ts';
+import type { SourceEvent } from '../../core/ports/source.ts';
 import { type CopyEvent, type CopyReport, type CopyWatch, copyMirror } from '../../destination/copy-mirror.ts';
 import type { CollectionsEvent } from '../../settings/collection-events.ts';
 import type { SyncSettings } from '../../settings/sync-settings.ts';

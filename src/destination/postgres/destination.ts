@@ -1,9 +1,9 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
-import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/destination.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
+import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';

@@ -1,5 +1,5 @@
 import { Client, type ClientBase, type ClientConfig } from 'pg';
-import { LEASE_MS } from '../../core/lease.ts';
+import { LEASE_MS } from '../../core/schedule/lease.ts';
 import { breakOff } from './break-off.ts';
 import { processIdOf } from './process-id.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';

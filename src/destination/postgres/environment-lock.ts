@@ -1,6 +1,6 @@
 import type { StateStatements } from '../../../state/state-statements.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
+import type { Instant } from '../../core/time/instant.ts';
 
 /** The right of one process to write one environment (R26). */
 export interface WriterLease {

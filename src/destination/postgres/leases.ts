@@ -1,7 +1,7 @@
 import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
-import { LEASE_MS, type LeaseHolder, mayTake } from '../../core/lease.ts';
+import { LEASE_MS, type LeaseHolder, mayTake } from '../../core/schedule/lease.ts';
 import type { Row } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';

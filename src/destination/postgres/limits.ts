@@ -1,4 +1,4 @@
-import type { StorageLimits } from '../../core/storage-limits.ts';
+import type { StorageLimits } from '../../core/decode/storage-limits.ts';
 import { tableSqlOf } from '../sql/tables.ts';
 
 /**

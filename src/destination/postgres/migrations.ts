@@ -2,7 +2,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
-import type { MirrorChange } from '../../core/mirror-change.ts';
+import type { MirrorChange } from '../mirror-store.ts';
 import type { PostgresConnection } from './connection.ts';
 import { quoted } from './settings.ts';
 import { inTransaction } from './transaction.ts';

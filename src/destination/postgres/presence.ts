@@ -1,5 +1,5 @@
-import type { Instant } from '../../core/instant.ts';
-import { HEARTBEAT_MS, LEASE_MS } from '../../core/lease.ts';
+import { HEARTBEAT_MS, LEASE_MS } from '../../core/schedule/lease.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
 import { giveSign, introduce, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';

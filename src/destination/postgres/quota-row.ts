@@ -1,6 +1,6 @@
-import { accountTime, type TimeLook } from '../../core/account-time.ts';
-import type { QuotaChange, QuotaKeeper } from '../../core/quota-keeper.ts';
-import { quotaOfText, textOfQuota } from '../../core/quota-text.ts';
+import type { QuotaChange, QuotaKeeper } from '../../core/ports/quota-keeper.ts';
+import { accountTime, type TimeLook } from '../../core/quota/account-time.ts';
+import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { TransactionWork } from './transaction.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { LEASE_MS } from '../../core/lease.ts';
-import { retryDelayMs } from '../../core/retry-delay.ts';
+import { retryDelayMs } from '../../core/quota/retry-delay.ts';
+import { LEASE_MS } from '../../core/schedule/lease.ts';
 import { isTransient, UnknownOutcome } from './lost-connection.ts';
 import type { PostgresDatabase, TransactionWork } from './transaction.ts';
 

@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import type { Commit, Destination } from '../../core/destination.ts';
+import type { Commit, Destination } from '../../core/ports/destination.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost } from './lost-connection.ts';
 import { quoted } from './settings.ts';

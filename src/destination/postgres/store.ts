@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { OpenMirror } from '../../core/open-mirror.ts';
-import type { QuotaKeeper } from '../../core/quota-keeper.ts';
+import type { OpenMirror } from '../../core/ports/open-mirror.ts';
+import type { QuotaKeeper } from '../../core/ports/quota-keeper.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import type { MirrorStore } from '../mirror-store.ts';
 import type { PostgresAddress } from './address.ts';
 import { distributeTables, refuseWithoutCitus } from './citus.ts';

@@ -1,4 +1,4 @@
-import { LEASE_MS } from '../../core/lease.ts';
+import { LEASE_MS } from '../../core/schedule/lease.ts';
 import type { Row } from '../../core/stream.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';

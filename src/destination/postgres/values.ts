@@ -1,6 +1,6 @@
 import type { ColumnKind } from '../../../schema/common-columns.ts';
-import type { Instant } from '../../core/instant.ts';
 import type { ColumnValue } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 
 /** Turns a value's text into what SQLite would give; by the id of the type. Values of other types stay as they are. */
 export const PARSERS: Readonly<Record<number, (text: string) => ColumnValue>> = {

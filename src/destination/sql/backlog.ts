@@ -1,6 +1,6 @@
-import type { Backlog, BacklogQuery } from '../../core/destination.ts';
-import { LAST_INSTANT } from '../../core/instant.ts';
+import type { Backlog, BacklogQuery } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
+import { LAST_INSTANT } from '../../core/time/instant.ts';
 import {
   exempt,
   firstKey,

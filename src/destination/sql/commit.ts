@@ -1,8 +1,8 @@
 import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
 import { encodeCheckpoint, loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
-import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/destination.ts';
+import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
+import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
 import { finishRound, weighRemovals } from './finish-round.ts';

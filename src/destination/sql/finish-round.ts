@@ -1,4 +1,4 @@
-import type { RemovalCount, RoundEnd } from '../../core/destination.ts';
+import type { RemovalCount, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
   exempt,

@@ -1,5 +1,5 @@
 import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
-import type { PageCommit, UnreadHistory } from '../../core/destination.ts';
+import type { PageCommit, UnreadHistory } from '../../core/ports/destination.ts';
 import { type CommitScope, type SqlStatements, send, value } from './statements.ts';
 import { upsert } from './write-rows.ts';
 

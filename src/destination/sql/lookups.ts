@@ -1,8 +1,8 @@
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
-import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { DueTest, FactsQuery, RoundFacts, StandingCounts } from '../../core/destination.ts';
-import type { ExistingRow } from '../../core/difference.ts';
-import type { RowKeys } from '../../core/mirror-reader.ts';
+import type { ExistingRow } from '../../core/decide/difference.ts';
+import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
+import type { DueTest, FactsQuery, RoundFacts, StandingCounts } from '../../core/ports/destination.ts';
+import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
   firstKey,

@@ -1,4 +1,4 @@
-import type { SeenKeys } from '../../core/destination.ts';
+import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
 import {

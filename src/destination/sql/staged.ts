@@ -1,6 +1,6 @@
-import { type DecodedRow, joinKey } from '../../core/decode.ts';
-import type { PageCommit, RoundEnd } from '../../core/destination.ts';
-import { differenceOf } from '../../core/difference.ts';
+import { differenceOf } from '../../core/decide/difference.ts';
+import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
+import type { PageCommit, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } from './conditions.ts';
 import { differs, replacing } from './conflicts.ts';

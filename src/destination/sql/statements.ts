@@ -1,6 +1,6 @@
 import type { StateStatement } from '../../../state/state-statements.ts';
-import type { Instant } from '../../core/instant.ts';
 import type { Row, StreamName } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import type { TableSql } from './tables.ts';
 
 /**

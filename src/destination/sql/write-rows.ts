@@ -1,9 +1,9 @@
 import { marks as marksTable } from '../../../schema/sync.ts';
-import type { RowCounts } from '../../core/destination.ts';
-import type { Instant } from '../../core/instant.ts';
-import { changeMarks, type FollowUpMark } from '../../core/marks.ts';
-import { absent, type RowChange } from '../../core/newest-wins.ts';
+import { changeMarks, type FollowUpMark } from '../../core/decide/marks.ts';
+import { absent, type RowChange } from '../../core/decide/newest-wins.ts';
+import type { RowCounts } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
 import { noteScoresOf } from './health-means.ts';
 import { lastMark } from './lookups.ts';

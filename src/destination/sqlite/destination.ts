@@ -1,7 +1,7 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
-import type { Destination } from '../../core/destination.ts';
-import type { Instant } from '../../core/instant.ts';
+import type { Destination } from '../../core/ports/destination.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';

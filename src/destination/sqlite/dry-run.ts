@@ -19,11 +19,11 @@ import {
 } from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { Checkpoint } from '../../core/checkpoint.ts';
-import type { Backlog, Commit, Destination } from '../../core/destination.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { SourceExpectations } from '../../core/source-expectations.ts';
-import type { StateStore } from '../../core/state-store.ts';
+import type { Backlog, Commit, Destination } from '../../core/ports/destination.ts';
+import type { SourceExpectations } from '../../core/ports/source-expectations.ts';
+import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { firstKey, tableOf } from '../sql/conditions.ts';
 import { quote, tableSqlOf } from '../sql/tables.ts';
 import { createDestination } from './destination.ts';

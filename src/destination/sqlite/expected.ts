@@ -1,8 +1,8 @@
 import { type Checkpoint, NO_PROGRESS, type Round } from '../../core/checkpoint.ts';
-import { addDays, type Instant } from '../../core/instant.ts';
-import type { PageRequest, Query } from '../../core/source.ts';
-import type { ExpectedRows } from '../../core/source-expectations.ts';
+import type { PageRequest, Query } from '../../core/ports/source.ts';
+import type { ExpectedRows } from '../../core/ports/source-expectations.ts';
 import { parentsOf, type Stream, type StreamName } from '../../core/stream.ts';
+import { addDays, type Instant } from '../../core/time/instant.ts';
 import { holds, live, type SqlCondition, tableOf } from '../sql/conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../sql/statements.ts';
 import { nameOf, quote, tableSqlOf } from '../sql/tables.ts';

@@ -3,8 +3,8 @@ import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
 import { randomHex as newRandomHex } from '../../../state/run-log.ts';
 import type { StateStatements } from '../../../state/state-statements.ts';
 import { createStateStore } from '../../../state/state-store.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { StateStore } from '../../core/state-store.ts';
+import type { StateStore } from '../../core/ports/state-store.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { type PrepareStatement, perform } from './driver.ts';
 
 /** What the state needs of an open mirror. */

@@ -1,6 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
-import { joinKey } from '../../core/decode.ts';
-import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../../core/mirror-reader.ts';
+import { joinKey } from '../../core/decode/decode.ts';
+import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../../core/ports/mirror-reader.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
 import { countRows, existingWithChildren, liveRows } from '../sql/lookups.ts';
 import { findMissing, forgetSeen, isMissing, noteSeen, writeNoted } from '../sql/seen-keys.ts';

@@ -2,11 +2,17 @@ import { existsSync } from 'node:fs';
 import { lockPath, type MirrorLock, takeLock } from '../../../state/lock.ts';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { Instant } from '../../core/instant.ts';
-import type { MirrorChange } from '../../core/mirror-change.ts';
-import type { OpenMirror } from '../../core/open-mirror.ts';
+import type { OpenMirror } from '../../core/ports/open-mirror.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import { CATALOGUE } from '../../streams/catalogue.ts';
-import type { MirrorStore, ReadStatement, SqlValue, StatementRows, Verification } from '../mirror-store.ts';
+import type {
+  MirrorChange,
+  MirrorStore,
+  ReadStatement,
+  SqlValue,
+  StatementRows,
+  Verification,
+} from '../mirror-store.ts';
 import { inPortions } from '../sql/portions.ts';
 import { tableNamed } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Instant } from '../../core/instant.ts';
+import type { Instant } from '../../core/time/instant.ts';
 import type { DeltaAction, DeltaSnapshot, MetaDataAction, RemoveAction } from './delta-action.ts';
 import { type DeltaTable, PROTOCOL } from './delta-table.ts';
 

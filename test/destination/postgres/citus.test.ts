@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { readStatus } from '../../../src/api/status-report.ts';
 import { SyncError } from '../../../src/core/errors.ts';
-import { instantOfMs } from '../../../src/core/instant.ts';
+import { instantOfMs } from '../../../src/core/time/instant.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
 import { createPostgresDestination, scopeOf } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';

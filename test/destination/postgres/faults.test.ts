@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { decodePage } from '../../../src/core/decode.ts';
-import type { Destination, PageCommit } from '../../../src/core/destination.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
 import type { PostgresTransaction } from '../../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Destination } from '../../../src/core/destination.ts';
 import { SyncError } from '../../../src/core/errors.ts';
-import { instantOfMs } from '../../../src/core/instant.ts';
 import { parseExactly } from '../../../src/core/json.ts';
-import type { OpenMirror } from '../../../src/core/open-mirror.ts';
-import type { Source } from '../../../src/core/source.ts';
+import type { Destination } from '../../../src/core/ports/destination.ts';
+import type { OpenMirror } from '../../../src/core/ports/open-mirror.ts';
+import type { Source } from '../../../src/core/ports/source.ts';
 import type { Row } from '../../../src/core/stream.ts';
+import { instantOfMs } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { decodePage } from '../../../src/core/decode.ts';
-import type { Destination, PageCommit } from '../../../src/core/destination.ts';
-import type { Instant } from '../../../src/core/instant.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
+import type { Instant } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';

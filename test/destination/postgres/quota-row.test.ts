@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { expect, onTestFinished, test } from 'vitest';
-import type { QuotaKeeper } from '../../../src/core/quota-keeper.ts';
-import { type QuotaState, UNKNOWN_QUOTA } from '../../../src/core/quota-state.ts';
-import { resumedWindow } from '../../../src/core/rate-window.ts';
+import type { QuotaKeeper } from '../../../src/core/ports/quota-keeper.ts';
+import { type QuotaState, UNKNOWN_QUOTA } from '../../../src/core/quota/quota-state.ts';
+import { resumedWindow } from '../../../src/core/quota/rate-window.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { rowKeeper } from '../../../src/destination/postgres/quota-row.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';

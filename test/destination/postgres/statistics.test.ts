@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { decodePage } from '../../../src/core/decode.ts';
-import type { Destination, RoundEndCommit } from '../../../src/core/destination.ts';
-import { LAST_INSTANT } from '../../../src/core/instant.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import type { Destination, RoundEndCommit } from '../../../src/core/ports/destination.ts';
+import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migrate } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';

@@ -1,6 +1,6 @@
 import { Client, DatabaseError } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { LEASE_MS } from '../../../src/core/lease.ts';
+import { LEASE_MS } from '../../../src/core/schedule/lease.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { LostConnection, UnknownOutcome } from '../../../src/destination/postgres/lost-connection.ts';
 import { openPool, type PostgresPool } from '../../../src/destination/postgres/pool.ts';

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { environments } from '../../../schema/assets.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { decodePage } from '../../../src/core/decode.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { sameJson } from '../../../src/core/json.ts';
 import type { StreamName } from '../../../src/core/stream.ts';

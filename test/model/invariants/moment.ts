@@ -1,4 +1,4 @@
-import { addSeconds } from '../../../src/core/instant.ts';
+import { addSeconds } from '../../../src/core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../../src/streams/entry.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';

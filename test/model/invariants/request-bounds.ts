@@ -1,5 +1,5 @@
-import { addDays, addSeconds, type Instant } from '../../../src/core/instant.ts';
-import type { PageRequest } from '../../../src/core/source.ts';
+import type { PageRequest } from '../../../src/core/ports/source.ts';
+import { addDays, addSeconds, type Instant } from '../../../src/core/time/instant.ts';
 
 const REACH_DAYS = 89;
 const MOST_URL_BYTES = 8000;

@@ -1,4 +1,4 @@
-import { addDays, addSeconds } from '../../../src/core/instant.ts';
+import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
 import { roundEndOf } from '../../support/commit-parts.ts';
 import { askedBy, isConfirmation, isFeed, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
 import { bucket, shownAs } from '../compare.ts';

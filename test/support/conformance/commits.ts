@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { decodePage } from '../../../src/core/decode.ts';
-import { LAST_INSTANT } from '../../../src/core/instant.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import {
   asset,
   column,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { decodePage } from '../../../src/core/decode.ts';
-import type { BacklogQuery } from '../../../src/core/destination.ts';
-import { LAST_INSTANT } from '../../../src/core/instant.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import type { BacklogQuery } from '../../../src/core/ports/destination.ts';
+import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import {
   asset,
   column,

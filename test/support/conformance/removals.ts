@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { LAST_INSTANT } from '../../../src/core/instant.ts';
+import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { STREAMS_OF_ASSETS } from '../catalogue.ts';
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { decodePage } from '../../../src/core/decode.ts';
-import { LAST_INSTANT } from '../../../src/core/instant.ts';
+import { decodePage } from '../../../src/core/decode/decode.ts';
+import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { FEED_STREAMS, STAGED_STREAMS, STREAM_TABLES } from '../catalogue.ts';
 import { SAMPLES } from '../samples.ts';
 import {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import type { LeftOver } from '../../../src/core/cycle.ts';
-import { reconcile } from '../../../src/core/environments.ts';
-import type { JoinedRun, RunStatus, StreamRun } from '../../../src/core/state-store.ts';
+import type { JoinedRun, RunStatus, StreamRun } from '../../../src/core/ports/state-store.ts';
+import type { LeftOver } from '../../../src/core/schedule/cycle.ts';
+import { reconcile } from '../../../src/core/schedule/environments.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { BASE_URL, column, LAST_WEEK, SWEEP, START as T, UNDER_WAY, type Workbench } from './workbench.ts';
 

@@ -1,13 +1,13 @@
 import { afterEach, beforeEach } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
-import { type DecodedRow, decodePage } from '../../../src/core/decode.ts';
-import type { Destination, RemovalCount, RoundEnd, RowCounts } from '../../../src/core/destination.ts';
+import { changeMarks } from '../../../src/core/decide/marks.ts';
+import { newestWins, type RowChange } from '../../../src/core/decide/newest-wins.ts';
+import { type DecodedRow, decodePage } from '../../../src/core/decode/decode.ts';
 import { SyncError } from '../../../src/core/errors.ts';
-import { type Instant, LAST_INSTANT } from '../../../src/core/instant.ts';
-import { changeMarks } from '../../../src/core/marks.ts';
-import { newestWins, type RowChange } from '../../../src/core/newest-wins.ts';
-import type { StateStore } from '../../../src/core/state-store.ts';
+import type { Destination, RemovalCount, RoundEnd, RowCounts } from '../../../src/core/ports/destination.ts';
+import type { StateStore } from '../../../src/core/ports/state-store.ts';
 import type { Row, Stream, StreamName } from '../../../src/core/stream.ts';
+import { type Instant, LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf } from '../commit-parts.ts';
 

@@ -1,0 +1,76 @@
+import type { DecodedRow } from '../decode/decode.ts';
+import type { ChildTable, Row, Stream } from '../stream.ts';
+import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
+
+/** How closely source and mirror are compared: the number of tables, the keys, or every field. */
+export type CompareDepth = 'count' | 'ids' | 'rows';
+
+/** A row of the mirror, with the rows of its child tables in catalogue order. */
+export interface ExistingRow {
+  readonly row: Row;
+  readonly parts: readonly (readonly Row[])[];
+  /** Set when the row itself is missing and only rows of its child tables are left. */
+  readonly partial?: true;
+}
+
+/** How a row of the mirror differs from the source; `extra` is a row that only the mirror has. */
+export interface RowDifference {
+  readonly what: 'missing' | 'extra' | 'unequal';
+  /** The fields that differ; of child tables also the row's own key: `score`, `dimensions.freshness`. */
+  readonly fields: readonly string[];
+}
+
+/** How the mirror's row differs from the source's; null if a sync would not change it. */
+export function differenceOf(
+  stream: Stream,
+  held: ExistingRow | undefined,
+  shown: DecodedRow,
+  compareDepth: CompareDepth,
+): RowDifference | null {
+  if (held === undefined || held.partial || !isLive(held.row)) return stream.subtype === undefined ? MISSING : null;
+  if (compareDepth !== 'rows' || !fills(stream, held.row)) return null;
+  const expected = expectedFields(stream, shown.row);
+  const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
+  const parts = (stream.childTables ?? []).flatMap((part, i) =>
+    partsApart(part, held.parts[i] ?? [], shown.parts[i] ?? []),
+  );
+  return fields.length + parts.length === 0 ? null : { what: 'unequal', fields: [...fields, ...parts] };
+}
+
+const MISSING: RowDifference = { what: 'missing', fields: [] };
+
+/** Rows of snapshots and lineage have no `deleted_at`: each of them is live. */
+export function isLive(row: Row): boolean {
+  return (row['deleted_at'] ?? null) === null;
+}
+
+/** A typed stream fills only rows of its own kind; its parent stream decides which rows exist. */
+function fills({ subtype }: Stream, row: Row): boolean {
+  return subtype === undefined || row[subtype.field] === subtype.is;
+}
+
+/** The values that the mirror's row must have in the fields that this stream writes. */
+function expectedFields(stream: Stream, shown: Row): Row {
+  if (stream.subtype !== undefined)
+    return Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, shown[name] ?? null]));
+  const foreign = Object.entries(stream.subtypeColumns ?? {}).filter(([kind]) => kind !== shown['kind']);
+  return { ...blank(foreign.flatMap(([, names]) => names)), ...fieldsShown(stream, shown) };
+}
+
+function blank(names: readonly string[]): Row {
+  return Object.fromEntries(names.map((name) => [name, null]));
+}
+
+/** The rows of a child table that only one side has, or that differ. */
+function partsApart(childTable: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
+  const own = childTable.key.at(-1) as string;
+  const before = new Map(held.map((row) => [row[own], row]));
+  const after = new Map(shown.map((row) => [row[own], row]));
+  const apart = ([name, row]: [Row[string] | undefined, Row]): boolean =>
+    !sameRow(childTable.fields, before.get(name) ?? {}, row);
+  const names = [
+    ...[...after].filter(apart).map(([name]) => name),
+    ...[...before.keys()].filter((name) => !after.has(name)),
+  ];
+  return names.map((name) => `${childTable.each}.${name}`);
+}

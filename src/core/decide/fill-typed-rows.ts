@@ -1,0 +1,70 @@
+import type { Read } from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import { type DecodedRow, joinKey } from '../decode/decode.ts';
+import type { Row, Stream } from '../stream.ts';
+import { type RowChange, sameRow, withoutFuture } from './newest-wins.ts';
+import { settledBefore } from './trusted-until.ts';
+
+/** Rows of a typed list, and the mirror's rows under their keys. */
+interface TypedRowsInput {
+  readonly stream: Stream;
+  readonly rows: readonly DecodedRow[];
+  readonly existing: ReadonlyMap<string, Row>;
+}
+
+/** The changes that typed rows make, the ids whose marks they clear, and the ids whose marks stay: all `unsettled`, some `lagging`. */
+interface TypedRowsOutcome {
+  readonly changes: readonly RowChange[];
+  readonly cleared: readonly string[];
+  readonly unsettled: readonly string[];
+  /** The list shows a version that is older than the mirror's. */
+  readonly lagging: readonly string[];
+}
+
+/** Fills the fields of live rows of the parent stream. An older version fills only a row that has no such fields yet (R22). */
+export function fillTypedRows(
+  { stream, rows, existing }: TypedRowsInput,
+  read: Read,
+  context: Context,
+): TypedRowsOutcome {
+  const changes: RowChange[] = [];
+  const cleared: string[] = [];
+  const unsettled: string[] = [];
+  const lagging: string[] = [];
+  for (const { key, row } of rows) {
+    const id = joinKey(key);
+    const before = existing.get(id);
+    const isOpen = isUnsettled(before, read, context);
+    (isOpen ? unsettled : cleared).push(id);
+    if (before === undefined || !takes(stream, before)) continue;
+    const isLagging = isOpen && isEarlier(row, before);
+    if (isLagging) lagging.push(id);
+    if (isLagging && isFilled(stream, before)) continue;
+    const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
+    const merged = { ...before, ...written };
+    if (!sameRow(stream.fields, before, merged)) changes.push({ row: merged, kind: 'updated' });
+  }
+  return { changes, cleared, unsettled, lagging };
+}
+
+/** Whether the typed list fills this row. */
+function takes({ subtype }: Stream, row: Row): boolean {
+  return row['deleted_at'] === null && subtype !== undefined && row[subtype.field] === subtype.is;
+}
+
+function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
+  const at = existing['synced_at'];
+  return typeof shown === 'string' && typeof at === 'string' && shown < at;
+}
+
+/** Whether the source may commit what hangs on the row after the read, because the row is younger than the overlap (R18, R22). */
+function isUnsettled(row: Row | undefined, read: Read, context: Context): boolean {
+  const at = withoutFuture(row, context.newestReading)?.['synced_at'];
+  const settled = settledBefore(read, context);
+  return typeof at === 'string' && (settled === null || at > settled);
+}
+
+/** Whether a row has the required fields of its kind. */
+function isFilled({ writes = [], fields }: Stream, row: Row): boolean {
+  return writes.every((name) => !fields[name]?.required || row[name] !== null);
+}

@@ -1,0 +1,113 @@
+import type { Checkpoint, IdleCheckpoint, Round, RoundCheckpoint, ScanDue } from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import type { RoundEnd } from '../ports/destination.ts';
+import { isScanned, type Stream } from '../stream.ts';
+import { addDays, type Instant, laterOf } from '../time/instant.ts';
+import { isBelieved } from './choose-round.ts';
+import { isScannedAgain } from './round.ts';
+import { roundReadAt } from './trusted-until.ts';
+
+/** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
+export function finishRound(
+  stream: Stream,
+  checkpoint: RoundCheckpoint,
+  roundEnd: RoundEnd,
+  context: Context,
+): IdleCheckpoint {
+  const { serverTime, cycle } = context;
+  const { round } = checkpoint;
+  const at = round.pages === 0 ? serverTime : round.firstPageAt;
+  const scan = round.mode === 'scan';
+  const unavailable = noneAnswered(stream, checkpoint);
+  const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
+  const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
+  const waitingScan = scan ? null : readOnBeside(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
+  return {
+    watermark,
+    scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
+    scanEndedAt: (scan ? serverTime : null) ?? checkpoint.scanEndedAt,
+    scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
+    scanDue: dueAfter(stream, checkpoint, roundEnd, isKeptInDoubt(stream, checkpoint, watermark, context)),
+    unavailable,
+    finishedCycle: isComplete({ round, scanTriedInRun, waitingScan }, context) ? cycle : checkpoint.finishedCycle,
+    round: null,
+    pageLimit:
+      round.mode === 'scan' || round.mode === 'snapshot' ? pageLimitAfter(checkpoint, context) : checkpoint.pageLimit,
+    scanTriedInRun,
+    waitingScan,
+    returns: checkpoint.returns,
+  };
+}
+
+/**
+ * Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover` waits for
+ * (R15).
+ */
+function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
+  if (method !== 'window' || watermark !== null) return false;
+  return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
+}
+
+/**
+ * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does not move if a
+ * feed was left out (R9), and never backwards, unless it lies ahead of every reading (R1).
+ */
+function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context): Instant | null {
+  const { serverTime, newestReading } = context;
+  if (serverTime === null || newestReading === null || (round.mode === 'feed' && round.incomplete)) return watermark;
+  const at = roundReadAt(round, serverTime);
+  const kept = watermark !== null && watermark <= newestReading ? watermark : null;
+  const reached = [at, round.fedUntil ?? null, kept].filter((each) => each !== null);
+  return reached.length === 0 ? null : reached.reduce(laterOf);
+}
+
+type EndedScan = Pick<RoundCheckpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
+
+/** Whether the stream is finished in this cycle: nothing was skipped (R22), and no scan failed or waits (R9). */
+function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, run }: Context): boolean {
+  return round.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
+}
+
+/** What the feeds saw while the scan waited counts for the scan as well, so the numbers of its reads go on from theirs (R9, R12). */
+function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
+  return scan === null ? null : { ...scan, ...fed };
+}
+
+/**
+ * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit is doubled each
+ * time, so that one halving undoes it (R24).
+ */
+function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
+  const { serverTime, latestServerTime, options } = context;
+  if (pageLimit === null || latestServerTime === null) return pageLimit;
+  const { rows, at } = pageLimit;
+  if (at === null) return { rows, at: serverTime };
+  if (addDays(at, options.fullEveryDays) > latestServerTime) return pageLimit;
+  return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
+}
+
+/**
+ * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or for a reason that
+ * came up meanwhile (R13).
+ */
+function dueAfter(
+  stream: Stream,
+  { scanDue, round }: RoundCheckpoint,
+  { sweep }: RoundEnd,
+  isInDoubt: boolean,
+): ScanDue | null {
+  if (!isScanned(stream)) return null;
+  if (sweep !== null && isScannedAgain(round)) return 'refuted';
+  return scanDue ?? (isInDoubt ? 'clock' : null);
+}
+
+/** Whether a scan left the watermark where it was, although it is not believed: no feed may start there in the next run (R1). */
+function isKeptInDoubt(
+  { method }: Stream,
+  { round, watermark }: RoundCheckpoint,
+  after: Instant | null,
+  context: Context,
+): boolean {
+  if (method !== 'feed' || round.mode !== 'scan' || watermark === null || context.serverTime === null) return false;
+  return after === watermark && !isBelieved(watermark, context);
+}

@@ -1,0 +1,21 @@
+import type { Stream, StreamName } from '../stream.ts';
+import type { RowChange } from './newest-wins.ts';
+
+export interface FollowUpMark {
+  readonly stream: StreamName;
+  readonly id: string;
+}
+
+/**
+ * The marks that a change makes (R13, R18, R22). A row that is inserted with a `synced_at` before `visibleSince` is not new: it has
+ * become visible, and counts as a row that came back.
+ */
+export function changeMarks(stream: Stream, { row, kind }: RowChange, visibleSince: string | null): FollowUpMark[] {
+  const shown = kind === 'inserted' || kind === 'updated' || kind === 'restored';
+  const granted = kind === 'inserted' && visibleSince !== null && String(row['synced_at'] ?? '') < visibleSince;
+  const moved = kind === 'deleted' || kind === 'restored' || granted;
+  return stream.marks
+    .filter((rule) => (rule.on === 'shown' ? shown : moved))
+    .filter((rule) => rule.where === undefined || row[rule.where.field] === rule.where.is)
+    .map((rule) => ({ stream: rule.stream, id: String(row[rule.id]) }));
+}

@@ -1,0 +1,157 @@
+import { isFuture } from '../context.ts';
+import type { DecodedRow } from '../decode/decode.ts';
+import { sameJson } from '../json.ts';
+import type { ColumnValue, Fields, Row, Stream } from '../stream.ts';
+import type { Instant } from '../time/instant.ts';
+
+/**
+ * A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its deletion
+ * change.
+ */
+export interface RowChange {
+  readonly row: Row;
+  readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';
+}
+
+/**
+ * Until when the mirror's own times give way to what a read shows (R10). For a scan or an answer by id this is the T of the run in
+ * which it began, less the overlap: only later times of the mirror stand against it. Null for a feed, where the newest wins.
+ */
+export type TrustedUntil = Instant | null;
+
+/** How a row changes that the source shows; null if it stays as it is (R10, R21). */
+export function newestWins(
+  stream: Stream,
+  existing: Row | undefined,
+  shown: DecodedRow,
+  trustedUntil: TrustedUntil,
+): RowChange | null {
+  if (shown.deletedAt !== null)
+    return shown.isUntimed
+      ? applyUntimedTombstone(existing, shown.deletedAt)
+      : applyTombstone(stream, existing, shown, shown.deletedAt);
+  const row = fieldsShown(stream, shown.row);
+  if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
+  const believed =
+    trustedUntil !== null &&
+    !isAfter(existing['synced_at'], trustedUntil) &&
+    !(isTombstone(existing) && isAfter(existing['deleted_at'], trustedUntil));
+  if (!believed && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
+  const staysDeleted = isTombstone(existing) && !believed && isBuried(existing, shown, trustedUntil);
+  const merged = { ...existing, ...foreignFields(stream, existing, shown.row), ...row, ...(staysDeleted ? {} : LIVE) };
+  return sameRow(stream.fields, existing, merged) ? null : { row: merged, kind: changeKind(existing, merged) };
+}
+
+/**
+ * The row without times in the future, which an older version may have stored: such a `synced_at` counts as missing, and such a
+ * tombstone as `absent`, which never stands against a row that is shown (R10).
+ */
+export function withoutFuture(existing: Row | undefined, latest: Instant | null): Row | undefined {
+  if (existing === undefined) return undefined;
+  const isRowFuture = isFuture(existing['synced_at'], latest);
+  const isDeletionFuture = isTombstone(existing) && isFuture(existing['deleted_at'], latest);
+  if (!isRowFuture && !isDeletionFuture) return existing;
+  return {
+    ...existing,
+    ...(isRowFuture ? { synced_at: null } : {}),
+    ...(isDeletionFuture ? { deletion: 'absent' } : {}),
+  };
+}
+
+/** A live row that a finished read did not show (R11). */
+export function absent(existing: Row, at: Instant): RowChange {
+  return { row: { ...existing, deleted_at: at, deletion: 'absent' }, kind: 'deleted' };
+}
+
+/** A tombstone whose own time is not believed only says that the row is gone (R10). */
+function applyUntimedTombstone(existing: Row | undefined, at: Instant): RowChange | null {
+  return existing !== undefined && existing['deleted_at'] === null ? absent(existing, at) : null;
+}
+
+const LIVE: Row = { deleted_at: null, deletion: null };
+
+function applyTombstone(
+  stream: Stream,
+  existing: Row | undefined,
+  shown: DecodedRow,
+  deletedAt: Instant,
+): RowChange | null {
+  const tombstoneFields = { deleted_at: deletedAt, deletion: 'tombstone' };
+  // The row gets no `synced_at`, so that an older upsert on a later page still brings its fields (R10).
+  if (existing === undefined)
+    return {
+      row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...tombstoneFields },
+      kind: 'tombstoned',
+    };
+  if (isAfter(existing['synced_at'], deletedAt) || isTie(existing, shown)) return null;
+  if (isTombstone(existing) && !isAfter(deletedAt, existing['deleted_at'])) return null;
+  return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
+}
+
+/**
+ * Whether a row from a feed and its tombstone carry the same instant, one of them in the mirror: neither wins, and the row is looked
+ * up by id (R10).
+ */
+export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
+  if (existing === undefined || isUntimed) return false;
+  if (deletedAt !== null) return existing['deleted_at'] === null && existing['synced_at'] === deletedAt;
+  return isTombstone(existing) && existing['deleted_at'] === row['synced_at'];
+}
+
+/** Whether a tombstone stands against a row that is shown. On a tie, an answer by id decides (R10). */
+function isBuried(existing: Row, { row }: DecodedRow, trustedUntil: TrustedUntil): boolean {
+  const [diedAt, shownAt] = [existing['deleted_at'], row['synced_at']];
+  return trustedUntil === null ? !isAfter(shownAt, diedAt) : isAfter(diedAt, shownAt);
+}
+
+/** `absent` never stands against a row that is shown again, even by an older page (R10). */
+function restoreIfAbsent(existing: Row): RowChange | null {
+  return existing['deletion'] === 'absent' ? { row: { ...existing, ...LIVE }, kind: 'restored' } : null;
+}
+
+/** The fields that this stream writes. If the row's kind has a typed stream, that one writes `extra` (R19). */
+export function fieldsShown(stream: Stream, row: Row): Row {
+  if (stream.subtypeColumns?.[String(row['kind'])] === undefined) return row;
+  const { extra: _, ...common } = row;
+  return common;
+}
+
+/** Nulls for the fields of other kinds, if the kind has changed (R22). */
+function foreignFields(stream: Stream, existing: Row, shown: Row): Row {
+  return existing['kind'] === shown['kind'] ? {} : blank(stream);
+}
+
+/** Nulls for the columns that another stream fills. */
+function blank(stream: Stream): Row {
+  if (stream.subtypeColumns === undefined) return {};
+  const names = [...Object.values(stream.subtypeColumns).flat(), 'extra'];
+  return Object.fromEntries(names.map((name) => [name, null]));
+}
+
+function changeKind(existing: Row, merged: Row): RowChange['kind'] {
+  if (merged['deleted_at'] !== null) return 'tombstoned';
+  return existing['deleted_at'] === null ? 'updated' : 'restored';
+}
+
+function isTombstone(row: Row): boolean {
+  return row['deletion'] === 'tombstone';
+}
+
+/** Whether `a` is later than `b`; a missing time counts as the oldest (R10). */
+function isAfter(a: ColumnValue | undefined, b: ColumnValue | undefined): boolean {
+  return (a ?? '') > (b ?? '');
+}
+
+/** Whether every column has the same value (R21). */
+export function sameRow(fields: Fields, a: Row, b: Row): boolean {
+  for (const name in b) if (a[name] !== b[name] && !sameField(fields, name, a, b)) return false;
+  return true;
+}
+
+/** Whether a column has the same value in both rows: JSON is compared by value, whatever the order of members (R21). */
+export function sameField(fields: Fields, name: string, a: Row, b: Row): boolean {
+  const [one, other] = [a[name], b[name]];
+  if (one === other) return true;
+  const isJson = name === 'extra' || fields[name]?.type === 'json';
+  return isJson && typeof one === 'string' && typeof other === 'string' && sameJson(one, other);
+}

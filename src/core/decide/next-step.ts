@@ -1,0 +1,283 @@
+import type { Checkpoint, IdleCheckpoint, LookupRead, ReadCheckpoint, Round, RoundCheckpoint } from '../checkpoint.ts';
+import { type Context, isFuture, isOutOfLookback } from '../context.ts';
+import type { Backlog, DueTest, FactsQuery, RoundEnd } from '../ports/destination.ts';
+import type { PageRequest, Query } from '../ports/source.ts';
+import { LOOKBACK_DAYS } from '../read-api.ts';
+import { idsParameterOf, type Stream } from '../stream.ts';
+import { addDays, addSeconds, type Instant, laterOf } from '../time/instant.ts';
+import { feedBoundOf } from './choose-round.ts';
+import { firstChunk } from './chunk.ts';
+import {
+  beginRead,
+  currentLookup,
+  feedStep,
+  isInRead,
+  isScannedAgain,
+  lookupStep,
+  type ReadPlan,
+  restarted,
+  scanSteps,
+  variantsOf,
+  withoutRound,
+  withRead,
+  withRound,
+} from './round.ts';
+import { roundReadAt, settledBefore } from './trusted-until.ts';
+
+/**
+ * What comes next for a stream:
+ * - `rest`: nothing; `why` tells whether it is up to date or has to wait for another stream
+ * - `begin`: begin a round: look up the facts and call `chooseRound`
+ * - `look-up`: look up the backlog and call `lookUp` or `lookUpHistory`
+ * - `continue`: decide again from this checkpoint
+ * - `fetch`: fetch one page
+ * - `forget`: discard what a read, or the whole round, saw and staged: it starts again (R3, R6)
+ * - `finish`: end the round
+ */
+export type NextStep =
+  | { readonly do: 'rest'; readonly why: 'done' | 'hourly' | 'waiting' | 'unavailable' }
+  | { readonly do: 'begin'; readonly query: FactsQuery }
+  | { readonly do: 'look-up'; readonly lookup: LookupRead; readonly checkpoint: RoundCheckpoint }
+  | { readonly do: 'continue'; readonly checkpoint: Checkpoint }
+  | { readonly do: 'fetch'; readonly request: PageRequest; readonly checkpoint: ReadCheckpoint }
+  | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
+  | { readonly do: 'finish'; readonly roundEnd: RoundEnd; readonly checkpoint: RoundCheckpoint };
+
+/** The round goes on. */
+type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
+
+/** By how many days executions may be reported late (R22). */
+const LATE_DAYS = 7;
+
+/** A step that needs no lookup. */
+export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
+
+/** The next step of a stream. The steps come to an end: each of them uses up a page, a step of the round, or the round. */
+export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
+  return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
+}
+
+function stepBetweenRounds(checkpoint: IdleCheckpoint, context: Context): NextStep {
+  const { waitingScan, scanTriedInRun, finishedCycle, unavailable } = checkpoint;
+  if (finishedCycle === context.cycle) return { do: 'rest', why: unavailable ? 'unavailable' : 'done' };
+  if (waitingScan !== null && scanTriedInRun !== context.run)
+    return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
+  const { serverTime: at } = context;
+  return {
+    do: 'begin',
+    query: { since: feedBoundOf(checkpoint, context), settledBefore: settledBefore({ at }, context) },
+  };
+}
+
+function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Context): NextStep {
+  const { round } = checkpoint;
+  if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (isOutOfReach(round, context)) return giveUp(checkpoint, context);
+  if (isInRead(checkpoint) && !isTooOld(checkpoint.round.read.query, context)) return continueRead(checkpoint, context);
+  const [step, ...rest] = round.steps;
+  if (step === undefined) return { do: 'finish', checkpoint, roundEnd: roundEndOf(stream, round, context) };
+  if (step.do === 'list') {
+    if (isTooOld(step.query, context))
+      return { do: 'continue', checkpoint: withRound(checkpoint, { read: null, steps: rest }) };
+    return fetchFirst(checkpoint, { as: step.as, path: stream.path, query: step.query }, context);
+  }
+  if (step.ids.length === 0) return { do: 'look-up', lookup: step, checkpoint };
+  const counted = withRound(checkpoint, { steps: [{ ...step, asked: step.asked + 1 }, ...rest] });
+  return fetchFirst(counted, lookupPlan(stream, step, context), context);
+}
+
+/**
+ * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow: then the round
+ * goes on without its feeds, and moves no watermark (R9).
+ */
+function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
+  if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  const steps = checkpoint.round.steps.filter((step) => step.do !== 'list');
+  return { do: 'continue', checkpoint: withRound(checkpoint, { steps, read: null, incomplete: true }) };
+}
+
+/** A run with `--full` that begins a cycle does not continue an older round (R6). */
+function isForFull({ cycle }: Round, context: Context): boolean {
+  return context.options.full && context.cycle === context.run && cycle !== context.cycle;
+}
+
+/**
+ * A read goes on from where it stopped. It starts again if its pages are larger than `--page-size`, or, at its first page, larger than
+ * the stream's page limit (R6, R24).
+ */
+function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
+  const { read } = checkpoint.round;
+  const limit = Number(read.query['limit']);
+  const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
+  if (limit <= most) return fetch(checkpoint);
+  const anew = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
+  return { do: 'forget', checkpoint: withRead(checkpoint, anew), which: read.number };
+}
+
+/** How many rows to ask for in a page of the stream. */
+function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
+  return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
+}
+
+/** Puts the next chunk of the backlog into the current lookup, or ends the lookup if nothing is left. */
+export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Context, backlog: Backlog): ContinueStep {
+  const { round } = checkpoint;
+  const step = currentLookup(round);
+  const rest = round.steps.slice(1);
+  const go = (changes: Partial<Round>): ContinueStep => ({
+    do: 'continue',
+    checkpoint: withRound(checkpoint, changes),
+  });
+  if (backlog.ids.length === 0) return go({ steps: rest });
+  if (isLimited(stream, step.about) && step.asked + variantsOf(stream, step.about).length > MAX_CONFIRMATIONS)
+    return go({ steps: rest, confirmedUpTo: step.after });
+  const ids = firstChunk(parameterOf(stream, step.about), backlog.ids);
+  // No scan begins while another one waits, nor after one has failed in this run (R9).
+  const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
+  if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
+  const unpaid = step.about === 'unshown' ? ids : [];
+  return go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] });
+}
+
+/** Whether it takes more requests to ask for the whole backlog than to scan (R13, R18, R22). */
+function isDearer(
+  { scanQueries }: Stream,
+  ids: readonly string[],
+  { weighed }: Backlog,
+  { options }: Context,
+): boolean {
+  if (weighed === null) return false;
+  const asking = Math.ceil(weighed.ids / ids.length) * scanQueries.length;
+  return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + scanQueries.length - 1;
+}
+
+/** Turns the round into a scan instead of asking by id. A sweep needs the tombstones once more, after the scan (R12). */
+function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): Partial<Round> {
+  const since = feedBoundOf(checkpoint, context);
+  const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
+  const steps = [...scanSteps(stream, context), ...(stream.method === 'feed' ? sweeping : [lookupStep('unshown')])];
+  return { mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
+}
+
+/** Begins to read the history of the next due test, or ends the step if there is none (R22). */
+export function lookUpHistory(
+  stream: Stream,
+  checkpoint: RoundCheckpoint,
+  context: Context,
+  due: DueTest | null,
+): LocalStep {
+  const step = currentLookup(checkpoint.round);
+  const rest = checkpoint.round.steps.slice(1);
+  if (due === null) return { do: 'continue', checkpoint: withRound(checkpoint, { steps: rest }) };
+  const { opens, gap } = historyWindow(due, context);
+  const query = {
+    ...(opens === null ? {} : { start_time_from: opens }),
+    order_by: 'start_time',
+    direction: 'asc',
+    limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
+  };
+  const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
+  const history = { testId: due.id, mirroredAt: due.mirroredAt, gap };
+  const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
+  return fetchFirst(asking, { as: 'tests', path, query, history }, context);
+}
+
+interface HistoryWindow {
+  /** `start_time_from`; null without a server time: then the service decides (R1). */
+  readonly opens: Instant | null;
+  /** What was never read and is no longer shown. */
+  readonly gap: { readonly from: Instant; readonly to: Instant } | null;
+}
+
+/** The window begins by T, but how far the service looks back counts from the newest reading (R1, R22). */
+function historyWindow(due: DueTest, { serverTime, newestReading }: Context): HistoryWindow {
+  if (serverTime === null || newestReading === null) return { opens: null, gap: null };
+  // A time of reading in the future is not believed, like a watermark (R1).
+  const readAt = isFuture(due.readAt, serverTime) ? null : due.readAt;
+  const earliest = addDays(serverTime, -LOOKBACK_DAYS);
+  const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
+  const known = readAt ?? due.knownFrom;
+  return {
+    opens: readAt === null || due.hasRejected ? earliest : laterOf(earliest, addDays(readAt, -LATE_DAYS)),
+    gap: known !== null && known < shownFrom ? { from: known, to: shownFrom } : null,
+  };
+}
+
+/** At most so many requests ask for the candidates of a sweep, or for the rows that no read has shown (R12, R18). */
+const MAX_CONFIRMATIONS = 20;
+
+function isLimited({ method }: Stream, about: LookupRead['about']): boolean {
+  return about === 'candidates' || (about === 'unshown' && method === 'marked');
+}
+
+/** Begins a read and fetches its first page, within the page limit of the stream (R24). */
+function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {
+  const limit = Math.min(Number(plan.query['limit']), pageLimitOf(checkpoint, context));
+  return fetch(beginRead(checkpoint, { ...plan, query: { ...plan.query, limit } }, context));
+}
+
+function fetch(checkpoint: ReadCheckpoint): LocalStep {
+  const { path, query, cursor, failedTries = 0 } = checkpoint.round.read;
+  const request = { path, query, cursor, ...(failedTries === 0 ? {} : { failedTries }) };
+  return { do: 'fetch', request, checkpoint };
+}
+
+/** The read of the current chunk in its current variant. */
+function lookupPlan(stream: Stream, step: LookupRead, context: Context): ReadPlan {
+  const query = {
+    ...variantsOf(stream, step.about)[step.variant],
+    [parameterOf(stream, step.about)]: step.ids,
+    limit: context.options.pageSize,
+  };
+  const path = step.about === 'unshown' ? ((stream.parentTable ?? stream.parent)?.path ?? stream.path) : stream.path;
+  return { as: step.about, path, query };
+}
+
+function parameterOf(stream: Stream, about: LookupRead['about']): string {
+  if (about === 'unshown') return 'ids';
+  return about === 'owned' && stream.parent !== undefined ? stream.parent.parameter : idsParameterOf(stream);
+}
+
+/**
+ * Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its tombstones
+ * feed.
+ */
+function isOutOfReach(round: Round, context: Context): boolean {
+  if (round.mode === 'scan') return false;
+  const next = round.steps[0];
+  return isTooOld(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
+}
+
+/** Whether an answer that came meanwhile has shown that the bound of a feed may not be sent any more (R3). */
+export function isOverdue({ synced_since, deleted_since }: Query, context: Context): boolean {
+  const bound = synced_since ?? deleted_since;
+  return bound !== undefined && isOutOfLookback(String(bound), context);
+}
+
+function isTooOld(query: Query, context: Context): boolean {
+  const { serverTime, options } = context;
+  if (isOverdue(query, context)) return true;
+  const opens = query['start_time_from'];
+  if (opens === undefined || serverTime === null) return false;
+  return String(opens) < addSeconds(addDays(serverTime, -LOOKBACK_DAYS), -options.overlapSeconds);
+}
+
+function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
+  const at = roundReadAt(round, context.serverTime);
+  const isUnread = round.mode === 'marked' && round.reads === 0;
+  const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
+  // A scan samples (R12); a marked column that nothing has confirmed keeps its edges (R18).
+  const through = round.sweepContradicted || round.mode === 'marked' ? round.confirmedUpTo : null;
+  return {
+    sweep: sweeps ? { at } : null,
+    through,
+    rememberFrom: sweeps && isScannedAgain(round) ? round.firstConfirmation : null,
+    marksThrough: round.confirmedUpTo,
+    settledBefore: settledBefore({ at }, context),
+    replace: stream.staged === undefined || isUnread ? null : round.mode === 'marked' ? 'marked' : 'all',
+    lastMark: round.lastMark,
+    run: round.run,
+    isReleased: context.options.allowShrink && (round.mode !== 'feed' || round.firstConfirmation !== null),
+    isWhole: round.mode === 'scan' || round.mode === 'snapshot',
+  };
+}

@@ -1,0 +1,260 @@
+import type { Checkpoint, Read, RoundCheckpoint } from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import { type DecodedPage, joinKey } from '../decode/decode.ts';
+import { SyncError } from '../errors.ts';
+import type { PageCommit } from '../ports/destination.ts';
+import type { Row, Stream } from '../stream.ts';
+import { addSeconds } from '../time/instant.ts';
+import { fillTypedRows } from './fill-typed-rows.ts';
+import { changeMarks } from './marks.ts';
+import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
+import type { PageEffect, PageInput } from './page-input.ts';
+import { cursorFault } from './paging.ts';
+import { readEnd } from './read-end.ts';
+import { lookupStep, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
+import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
+
+/** What a page changes, and how many of its rows the feeds missed because the overlap is too small (R2). */
+export interface PageOutcome {
+  readonly commit: PageCommit & { readonly checkpoint: RoundCheckpoint };
+  readonly late: number;
+}
+
+/** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
+export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome {
+  const { stream, checkpoint, decoded } = pageInput;
+  const { round } = checkpoint;
+  const { read } = round;
+  refuseBadCursor(pageInput, read);
+  if (read.as === 'unshown') return confirmed(pageInput, context);
+  const effect = PAGE_EFFECTS[effectKindOf(stream)](pageInput, read, context);
+  const returnedKeys = decoded.rows.map((row) => row.key);
+  const dead = isFeedRead(read) ? [] : stillDeleted(pageInput, effect.changes ?? []);
+  const unpaid = read.as === 'owned' ? [...new Set([...unpaidOf(round), ...dead])] : [];
+  const next = withTies(nextCheckpoint(pageInput, unpaid, context), effect.ties);
+  const { lastMark, run } = round;
+  const leftMarks: PageEffect =
+    read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
+  const end = readEnd(pageInput, unpaid, context);
+  const commit = {
+    kind: 'page' as const,
+    returnedKeys,
+    ...effect,
+    ...leftMarks,
+    ...end,
+    checkpoint: next,
+    rejected: decoded.rejected,
+  };
+  return { commit, late: lateRows(pageInput, read, effect.changes ?? [], context) };
+}
+
+/** Ties are looked up at the end of the round (R10). */
+function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundCheckpoint {
+  const { steps } = checkpoint.round;
+  const isPlanned = ties === undefined || steps.some((step) => step.do === 'look-up' && step.about === 'ties');
+  return isPlanned ? checkpoint : withRound(checkpoint, { steps: [...steps, lookupStep('ties')] });
+}
+
+/** A page of the parent's list: the rows that it shows are in sight, so that an empty answer about them counts (R18). */
+function confirmed(pageInput: PageInput, context: Context): PageOutcome {
+  const { checkpoint, decoded } = pageInput;
+  const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
+  const unpaid = unpaidOf(checkpoint.round).filter((id) => !shown.has(id));
+  const next = nextCheckpoint(pageInput, unpaid, context);
+  const end = readEnd(pageInput, unpaid, context);
+  return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
+}
+
+/** The parents of rows that were shown but stay deleted, because their tombstone is newer: they are asked for again (R13). */
+function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
+  const { parent } = stream;
+  if (parent === undefined) return [];
+  const after = new Map(changes.map(({ row }) => [row[stream.key[0]], row]));
+  const dead = decoded.rows
+    .filter(({ deletedAt }) => deletedAt === null)
+    .map(({ key, row }) => ({
+      parentId: row[parent.by],
+      row: after.get(joinKey(key)) ?? existing.get(joinKey(key)),
+    }))
+    .filter(({ parentId, row }) => typeof parentId === 'string' && row !== undefined && row['deleted_at'] !== null);
+  return [...new Set(dead.map(({ parentId }) => String(parentId)))];
+}
+
+/** What the rows of a page change, by the kind of the stream. */
+const PAGE_EFFECTS = { merge: mergeRows, fill: fillRows, stage: stageRows, archive: archiveRows } as const;
+
+function effectKindOf(stream: Stream): keyof typeof PAGE_EFFECTS {
+  if (stream.method === 'feed') return 'merge';
+  if (stream.method === 'window') return 'archive';
+  return stream.subtype === undefined ? 'stage' : 'fill';
+}
+
+/** Rows of a feed stream: the newest wins (R10). */
+function mergeRows(
+  { stream, checkpoint, decoded, existing, markableStreams }: PageInput,
+  read: Read,
+  context: Context,
+): PageEffect {
+  const floor = trustedUntilOf(read, context);
+  const changes = new Map<string, RowChange>();
+  const ties: (readonly string[])[] = [];
+  for (const shown of decoded.rows) {
+    const key = joinKey(shown.key);
+    const before = changes.get(key);
+    const believed = withoutFuture(existing.get(key), context.newestReading);
+    if (isFeedRead(read) && isTie(before?.row ?? believed, shown)) ties.push(shown.key);
+    const change =
+      newestWins(stream, before?.row ?? believed, shown, floor) ??
+      (before === undefined ? rewritten(existing.get(key), believed) : null);
+    if (change !== null)
+      changes.set(key, before === undefined ? change : { ...change, kind: combined(before.kind, change.kind) });
+  }
+  const list = [...changes.values()];
+  const granted = visibleSince(checkpoint, read);
+  const marks = [...changes]
+    .flatMap(([key, change]) => changeMarks(stream, existing.has(key) ? change : firstTombstone(change), granted))
+    .filter((mark) => markableStreams.has(mark.stream));
+  // A tombstone that is older than the row, and so changes nothing, does not count as showing the row.
+  const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
+  return {
+    changes: list,
+    marks,
+    ...(ties.length === 0 ? {} : { ties }),
+    returnedKeys: shown.map((row) => row.key),
+    ...seen(checkpoint, read, decoded),
+  };
+}
+
+/** A row that is shown unchanged, but whose time in the mirror is no longer believed (R10). */
+function rewritten(existing: Row | undefined, believed: Row | undefined): RowChange | null {
+  if (believed === undefined || believed === existing) return null;
+  return { row: believed, kind: believed['deleted_at'] === null ? 'updated' : 'tombstoned' };
+}
+
+/** A row of which only a tombstone was ever seen counts as deleted: the mirror may have rows that belong to it (R13). */
+function firstTombstone(rowChange: RowChange): RowChange {
+  return rowChange.kind === 'tombstoned' ? { ...rowChange, kind: 'deleted' } : rowChange;
+}
+
+/** Combines two changes of one row on one page. */
+function combined(first: RowChange['kind'], second: RowChange['kind']): RowChange['kind'] {
+  if (second === 'updated') return first;
+  if (first === 'inserted') return 'tombstoned';
+  if (first === 'deleted') return second === 'restored' ? 'updated' : 'deleted';
+  return second;
+}
+
+/** Typed fields. Rows that are younger than the overlap are read once more in a later run (R22). */
+function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
+  const { lastMark, run } = checkpoint.round;
+  const typed = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
+  const { changes, cleared } = typed;
+  // Before the first scan no marks are made, so there are none to stay.
+  const makes = checkpoint.scanEndedCycle === null;
+  const ids = makes ? typed.lagging : typed.unsettled;
+  const leftMarks: PageEffect = ids.length === 0 ? {} : { leftMarks: { ids, lastMark, run, makes } };
+  return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
+}
+
+/** Rows of a snapshot or of lineage are staged beside the table; rows that are kept for ever are written at once (R16, R17). */
+function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
+  return {
+    staged: { rows: decoded.rows, readNumber: read.number },
+    ...(stream.historyTables === undefined ? {} : { archived: decoded.rows }),
+    // A rejected row was seen, so the mirror keeps its version of it (R12).
+    ...seen(checkpoint, read, { rows: [], rejected: decoded.rejected }, true),
+  };
+}
+
+/** Rows of a history are kept for ever in the stream's own table (R17). */
+function archiveRows({ decoded }: PageInput): PageEffect {
+  return { archived: decoded.rows };
+}
+
+/** The keys to keep for the sweep, those of rejected rows included (R12). */
+function seen(
+  checkpoint: RoundCheckpoint,
+  read: Read,
+  { rows, rejected }: Pick<DecodedPage, 'rows' | 'rejected'>,
+  always = false,
+): PageEffect {
+  const isKept = isFeedRead(read)
+    ? countsForScan(checkpoint, read)
+    : always || checkpoint.round.sweeps || read.as === 'owned' || read.as === 'ties';
+  if (!isKept) return {};
+  const keys = [
+    ...rows.filter((row) => row.deletedAt === null).map((row) => row.key),
+    ...rejected.flatMap((row) => (row.key ? [row.key] : [])),
+  ];
+  return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
+}
+
+/** Rows that the upserts feed shows while a scan waits count as seen by that scan (R9). */
+function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
+  return as === 'upserts' && waitingScan?.sweeps === true;
+}
+
+/**
+ * A row that a later scan finds for the first time, although it is older than the last round, has become visible by a permission.
+ * So have the rows that belong to it, which no feed shows (R13). One second is added because T is rounded down to whole seconds.
+ */
+function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
+  return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
+}
+
+function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
+  const { stream, checkpoint, page, decoded } = pageInput;
+  const { round } = checkpoint;
+  const [step, ...rest] = round.steps;
+  const steps = step?.do === 'look-up' ? [{ ...step, unpaid }, ...rest] : round.steps;
+  const shown = {
+    firstPageAt: round.pages === 0 ? serverTime : round.firstPageAt,
+    sweepContradicted: round.sweepContradicted || isContradicted(pageInput, round.read, unpaid),
+    consecutiveNotFound: 0,
+  };
+  // A heavy page is read again after a stop, until all of it is written (R5, R27).
+  if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
+  const pages = round.pages + 1;
+  if (page.hasMore)
+    return withRound(checkpoint, { ...shown, steps, pages, read: { ...untried(round.read), cursor: page.nextCursor } });
+  return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
+}
+
+/** Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight (R18). */
+function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
+  const isWhole = !page.hasMore && !decoded.isPart;
+  return (
+    (as === 'candidates' && hasReturned(decoded)) ||
+    (as === 'unshown' && stream.method === 'marked' && isWhole && unpaid.length > 0)
+  );
+}
+
+/** Whether an answer shows a row that was thought to be gone, even if that row is rejected (R12). */
+function hasReturned({ rows, rejected }: DecodedPage): boolean {
+  return rejected.some((row) => row.key !== null) || rows.some((row) => row.deletedAt === null);
+}
+
+/** How many changed live rows a scan found that the feeds should have shown: the overlap is too small (R2). */
+function lateRows(
+  { stream, checkpoint }: PageInput,
+  read: Read,
+  changes: readonly RowChange[],
+  { options }: Context,
+): number {
+  const { scannedAt, watermark } = checkpoint;
+  if (stream.method !== 'feed' || read.as !== 'scan' || scannedAt === null || watermark === null) return 0;
+  const until = addSeconds(watermark, -options.overlapSeconds);
+  return changes.filter(
+    ({ row, kind }) => kind === 'updated' && String(row['synced_at']) > scannedAt && String(row['synced_at']) < until,
+  ).length;
+}
+
+/** Only `has_more` ends a read, so each cursor must lead further (R8). */
+function refuseBadCursor({ stream, page, visitedCursors }: PageInput, read: Read): void {
+  const fault = cursorFault(page, (cursor) => cursor === read.cursor || visitedCursors.has(cursor));
+  if (fault === null) return;
+  throw new SyncError(
+    'restart-round',
+    `${stream.path.join('/')} ${fault}; the next run reads the stream again; if it happens again, report it to the service`,
+  );
+}

@@ -1,0 +1,36 @@
+import type { RecoveryKind } from '../errors.ts';
+import type { Page } from '../ports/source.ts';
+
+/** How often one run may start a read again after `invalid_cursor` (R7). */
+export const MAX_RESTARTS = 3;
+
+/** No page is asked for with fewer rows than this (R24). */
+const LEAST_ROWS = 50;
+
+/** One read's attempts in one run, each from its first page. */
+export interface ReadAttempts {
+  readonly restarts: number;
+  readonly isHalved: boolean;
+  /** Rows of a page. */
+  readonly limit: number;
+}
+
+/** How a read starts again after a failure; null if no attempt is left (R7, R24). */
+export function nextAttempt(recoveryKind: RecoveryKind, attempts: ReadAttempts): ReadAttempts | null {
+  const { restarts, isHalved, limit } = attempts;
+  if (recoveryKind === 'restart-read') return restarts < MAX_RESTARTS ? { ...attempts, restarts: restarts + 1 } : null;
+  const half = recoveryKind === 'halve-page' && !isHalved ? halfOf(limit) : null;
+  return half === null ? null : { ...attempts, isHalved: true, limit: half };
+}
+
+/** Half the rows of a page; null if the page cannot be made smaller (R24). */
+export function halfOf(limit: number): number | null {
+  return limit <= LEAST_ROWS ? null : Math.max(LEAST_ROWS, Math.ceil(limit / 2));
+}
+
+/** What is wrong with a page's cursor; null if nothing is. Only `has_more` ends a list (R8). */
+export function cursorFault({ hasMore, nextCursor }: Page, isVisited: (cursor: string) => boolean): string | null {
+  if (!hasMore) return null;
+  if (nextCursor === null) return 'answers has_more without a cursor: this is an error of the service';
+  return isVisited(nextCursor) ? 'repeats a cursor: this is an error of the service' : null;
+}

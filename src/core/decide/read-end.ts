@@ -1,0 +1,46 @@
+import type { LookupRead, Read, ReadCheckpoint } from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import type { PageCommit } from '../ports/destination.ts';
+import type { Stream } from '../stream.ts';
+import type { PageEffect, PageInput } from './page-input.ts';
+import { isLastVariant } from './round.ts';
+import { readAt } from './trusted-until.ts';
+
+/** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
+export function readEnd(pageInput: PageInput, unpaid: readonly string[], context: Context): PageEffect {
+  const { stream, checkpoint, page, decoded } = pageInput;
+  const { read, lastMark, run, steps } = checkpoint.round;
+  const [step] = steps;
+  if (page.hasMore || decoded.isPart) return {};
+  if (read.history !== null) return historyEnd(read.history, read, context);
+  if (step?.do !== 'look-up' || !isLastVariant(stream, step)) return {};
+  if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
+  if (step.about === 'candidates' || step.about === 'marked') return {};
+  const makes = stream.staged !== undefined;
+  const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
+  const sweptRows = sweptBy(stream, step, checkpoint, context);
+  if (step.about === 'ties') return { sweptRows: { ...sweptRows, by: stream.key[0], isConfirmed: true } };
+  if (stream.parent === undefined) return leftMarks;
+  const paid = step.ids.filter((id) => !unpaid.includes(id));
+  const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};
+  return { clearedMarks: { ids: paid, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
+}
+
+/** Without a server time nobody knows how far back a history was read, so it is read again (R1). */
+function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverTime }: Context): PageEffect {
+  const at = readAt(read, serverTime);
+  return at === null
+    ? { unreadHistory: { testId: history.testId, pageLimit: null } }
+    : { historyRead: { ...history, readAt: at, since: read.restartRun } };
+}
+
+/** The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13). */
+function sweptBy(
+  { key, parent }: Stream,
+  { about, ids, variant }: LookupRead,
+  { round: { read }, waitingScan }: ReadCheckpoint,
+  { serverTime }: Context,
+): NonNullable<PageCommit['sweptRows']> {
+  const sinceRead = about === 'unshown' ? (waitingScan?.reads ?? 0) + 1 : read.number - variant;
+  return { by: parent?.by ?? key[0], ids, sinceRead, at: readAt(read, serverTime), isConfirmed: false };
+}

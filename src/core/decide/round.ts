@@ -1,0 +1,171 @@
+import type {
+  Checkpoint,
+  ListRead,
+  LookupRead,
+  Read,
+  ReadCheckpoint,
+  ReadStep,
+  Round,
+  RoundCheckpoint,
+} from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import type { RoundFacts } from '../ports/destination.ts';
+import type { Stream } from '../stream.ts';
+import type { Instant } from '../time/instant.ts';
+
+/** How and why a round is read. */
+type RoundPlan = Pick<Round, 'mode' | 'reason' | 'steps'> & Partial<Pick<Round, 'due' | 'reads'>>;
+
+/** A round that has read nothing yet. */
+export function newRound(
+  plan: RoundPlan,
+  { run, cycle }: Pick<Context, 'run' | 'cycle'>,
+  { hasRows, lastMark }: Pick<RoundFacts, 'hasRows' | 'lastMark'>,
+): Round {
+  return {
+    due: null,
+    reads: 0,
+    ...plan,
+    run,
+    cycle,
+    pages: 0,
+    firstPageAt: null,
+    lastMark,
+    sweeps: hasRows,
+    sweepContradicted: false,
+    read: null,
+    confirmedUpTo: null,
+    firstConfirmation: null,
+    consecutiveNotFound: 0,
+    incomplete: false,
+  };
+}
+
+/** What a read asks for. */
+export type ReadPlan = Pick<Read, 'as' | 'path' | 'query'> & Partial<Pick<Read, 'history'>>;
+
+/** A read at its first page; `number` is its place among the reads of its round. */
+export function newRead(plan: ReadPlan, number: number, { run, serverTime }: Context): Read {
+  return {
+    history: null,
+    ...plan,
+    number,
+    cursor: null,
+    at: serverTime,
+    restarts: 0,
+    restartRun: run,
+    halvedRun: null,
+  };
+}
+
+/** Begins the next read of the round. The number of the first read of candidates is remembered (R12). */
+export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): ReadCheckpoint {
+  const { round } = checkpoint;
+  const reads = round.reads + 1;
+  const firstConfirmation = round.firstConfirmation ?? (plan.as === 'candidates' ? reads : null);
+  return { ...checkpoint, round: { ...round, reads, firstConfirmation, read: newRead(plan, reads, context) } };
+}
+
+/** The same read from its first page, begun now, with all its tries. */
+export function restarted(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
+  return { ...untried(read), cursor: null, at: serverTime };
+}
+
+/** The read without failed tries of its next page (R24). */
+export function untried({ failedTries: _, ...read }: Read): Read {
+  return read;
+}
+
+/** The checkpoint with changes to its round. */
+export function withRound(checkpoint: RoundCheckpoint, changes: Partial<Round>): RoundCheckpoint {
+  return { ...checkpoint, round: { ...checkpoint.round, ...changes } };
+}
+
+export function withRead(checkpoint: RoundCheckpoint, read: Read): ReadCheckpoint {
+  return { ...checkpoint, round: { ...checkpoint.round, read } };
+}
+
+/** Whether a read is under way. */
+export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
+  return checkpoint.round !== null && checkpoint.round.read !== null;
+}
+
+/**
+ * The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept beside it
+ * (R13).
+ */
+export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
+  if (round.mode !== 'scan') return { ...checkpoint, round };
+  return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
+}
+
+/**
+ * The checkpoint when its environment has come back for the given number of times. After a return a stream is scanned again (R13); one
+ * that has neither been scanned nor is in a round is scanned first anyway, or never.
+ */
+export function withReturns(checkpoint: Checkpoint, returns: number): Checkpoint {
+  if (returns === checkpoint.returns) return checkpoint;
+  const isKnown = checkpoint.scanEndedCycle !== null || checkpoint.round !== null;
+  return { ...checkpoint, returns, scanDue: isKnown ? 'returned' : checkpoint.scanDue };
+}
+
+/** Gives up the round before its end: the scan that it was is due again. */
+export function withoutRound(checkpoint: Checkpoint): Checkpoint {
+  const { round, waitingScan } = checkpoint;
+  const scanDue = checkpoint.scanDue ?? round?.due ?? waitingScan?.due ?? null;
+  return { ...checkpoint, scanDue, round: null, waitingScan: null };
+}
+
+/** The reads of a whole list, one for each of its variants. */
+export function scanSteps(stream: Stream, { options }: Context): ListRead[] {
+  return stream.scanQueries.map((variant) => ({
+    do: 'list',
+    as: 'scan',
+    query: { ...variant, limit: options.pageSize },
+  }));
+}
+
+export function feedStep(as: 'upserts' | 'tombstones', since: Instant, { options }: Context): ListRead {
+  const parameter = as === 'upserts' ? 'synced_since' : 'deleted_since';
+  return { do: 'list', as, query: { [parameter]: since, limit: options.pageSize } };
+}
+
+export function lookupStep(about: LookupRead['about']): LookupRead {
+  return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
+}
+
+/** The lookup that is the current step of a round. @throws Error if the current step is none */
+export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRead {
+  if (step?.do !== 'look-up') throw new Error('the current step of the round is not a lookup');
+  return step;
+}
+
+/** The ids of the current chunk whose marks its pages have not cleared; none outside a lookup. */
+export function unpaidOf({ steps: [step] }: Pick<Round, 'steps'>): readonly string[] {
+  return step?.do === 'look-up' ? step.unpaid : [];
+}
+
+/**
+ * The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with the next
+ * chunk.
+ */
+export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
+  if (step?.do !== 'look-up') return rest;
+  if (!isLastVariant(stream, step)) return [{ ...step, variant: step.variant + 1 }, ...rest];
+  return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], unpaid: [], variant: 0 }, ...rest];
+}
+
+/** Whether the lookup is in its last list. */
+export function isLastVariant(stream: Stream, { about, variant }: LookupRead): boolean {
+  return variant + 1 >= variantsOf(stream, about).length;
+}
+
+/** The lists that a lookup asks. If a stream has two lists, rows that are asked for by id may be in either (R12). */
+export function variantsOf({ scanQueries }: Stream, about: LookupRead['about']): Stream['scanQueries'] {
+  return about === 'unshown' ? [{}] : scanQueries;
+}
+
+/** Whether another scan has to decide on candidates that the sweep left. There is only one such scan (R12). */
+export function isScannedAgain({ sweepContradicted, confirmedUpTo, due }: Round): boolean {
+  return sweepContradicted && confirmedUpTo !== null && due !== 'refuted';
+}

@@ -1,0 +1,32 @@
+import type { Read } from '../checkpoint.ts';
+import type { Context } from '../context.ts';
+import type { Page } from '../ports/source.ts';
+import type { Stream } from '../stream.ts';
+import { type DecodableStream, type DecodeContext, type DecodedPage, decodePage } from './decode.ts';
+
+/** Decodes the items of a page for the read that asked for it, slice by slice. */
+export function decodeRead(
+  stream: Stream,
+  { as }: Pick<Read, 'as'>,
+  items: Page['items'],
+  { newestReading, limits }: Pick<Context, 'newestReading' | 'limits'>,
+): Iterable<DecodedPage> {
+  // Of the parent's list, only the ids are used (R18).
+  if (as === 'unshown') return decodeSlices(PARENT_LIST, items, { limits });
+  return decodeSlices(stream, items, { tombstones: as === 'tombstones', newestReading, limits });
+}
+
+const PARENT_LIST: DecodableStream = { method: 'snapshot', key: ['id'], fields: {} };
+
+/** Decodes a page as a whole, or a heavy page slice by slice (R27). There is at least one slice. */
+export function* decodeSlices(
+  stream: DecodableStream,
+  items: Page['items'],
+  decodeContext: DecodeContext,
+): Generator<DecodedPage, void, undefined> {
+  const slices = 'slices' in items ? items.slices : [() => items];
+  for (const [i, parse] of slices.entries()) {
+    const decoded = decodePage(stream, parse(), decodeContext);
+    yield i < slices.length - 1 ? { ...decoded, isPart: true } : decoded;
+  }
+}

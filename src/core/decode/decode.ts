@@ -1,0 +1,251 @@
+import { isFuture } from '../context.ts';
+import { isJsonObject } from '../json.ts';
+import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts';
+import type { Instant } from '../time/instant.ts';
+import { faultOf, instantOf, isText, nearest, toValue } from './field-value.ts';
+import { cutShort, isDeeper, MOST_LEVELS } from './nesting.ts';
+import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
+
+/** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
+export interface DecodedRow {
+  readonly key: readonly string[];
+  readonly row: Row;
+  /** Set when the item is a tombstone. */
+  readonly deletedAt: Instant | null;
+  /** Set when the tombstone's own time is not believed; then `deletedAt` is the server's time when it was read (R10). */
+  readonly isUntimed?: true;
+  readonly parts: readonly (readonly Row[])[];
+}
+
+/** A row that the mirror cannot store, with its key if it has one (R20). */
+export interface RejectedRow {
+  readonly key: readonly string[] | null;
+  /** The key, or the payload if there is no key: it identifies the row in `rejected_rows`. */
+  readonly rowKey: string;
+  readonly reason: string;
+  readonly payload: string;
+}
+
+export interface DecodedPage {
+  readonly rows: readonly DecodedRow[];
+  readonly rejected: readonly RejectedRow[];
+  /** Set when more of the same page follows (R27). */
+  readonly isPart?: true;
+}
+
+type ListItem = Readonly<Record<string, unknown>>;
+
+/** How the items of a page were read. */
+export interface DecodeContext {
+  /** Whether every item must be a tombstone, with `deleted_at`. */
+  readonly tombstones?: boolean;
+  /** The newest server time; null while none is known. */
+  readonly newestReading?: Instant | null;
+  /** What the mirror cannot hold; null if it can hold everything. */
+  readonly limits?: StorageLimits | null | undefined;
+}
+
+/** Turns the items of a page into rows one by one: a bad item does not affect the others (R20). */
+export function decodePage(
+  stream: DecodableStream,
+  items: Iterable<unknown>,
+  { tombstones = false, newestReading = null, limits = null }: DecodeContext = {},
+): DecodedPage {
+  const rows: DecodedRow[] = [];
+  const rejected: RejectedRow[] = [];
+  for (const item of items) {
+    const decoded = decodeItem(stream, item, newestReading);
+    const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
+    if (result === null) continue;
+    if ('reason' in result) rejected.push(result);
+    else if (tombstones && result.deletedAt === null) rejected.push(reject(item, result.key, 'deleted_at is missing'));
+    else rows.push(result);
+  }
+  return { rows, rejected };
+}
+
+/** A key as text: the id, or the two parts of an edge's key as JSON. */
+export function joinKey(key: readonly string[]): string {
+  const [id] = key;
+  return key.length === 1 && id !== undefined ? id : JSON.stringify(key);
+}
+
+/** The parts of a stream that decoding needs. */
+export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'> &
+  Partial<Pick<Stream, 'table' | 'historyTables'>>;
+
+/**
+ * Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. @returns null for a tombstone
+ * whose key the mirror cannot store
+ */
+export function decodeItem(
+  stream: DecodableStream,
+  item: unknown,
+  latest: Instant | null = null,
+): DecodedRow | RejectedRow | null {
+  if (!isJsonObject(item)) return reject(item, null, 'not an object');
+  const key = stream.key.map((field) => item[field]);
+  if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
+  const unusable = keyFault(key);
+  if (unusable !== null) return rejectKey(stream, item, unusable);
+  if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
+  const deletedAt = tombstoneOf(stream, item);
+  if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
+  const decoded = decodeFields(stream.fields, item, RESERVED);
+  const fault = decoded.fault ?? historyFault(stream, decoded.row);
+  if (fault !== null && deletedAt === null) return reject(item, key, fault);
+  const parts: Row[][] = [];
+  for (const part of stream.childTables ?? []) {
+    const rows = decodePart(part, item, decoded.row);
+    if (typeof rows === 'string') return reject(item, key, rows);
+    parts.push(rows);
+    decoded.unknown.delete(part.each);
+  }
+  if (isFuture(decoded.row['synced_at'], latest)) disbelieve(decoded, item);
+  const row = { ...decoded.row, extra: asJson(decoded.unknown) };
+  return latest !== null && isFuture(deletedAt, latest)
+    ? { key, row, deletedAt: latest, isUntimed: true, parts }
+    : { key, row, deletedAt, parts };
+}
+
+/** Why the history tables cannot keep a row; null if they can. */
+function historyFault({ historyTables = [] }: DecodableStream, row: Row): string | null {
+  for (const { table, key } of historyTables) {
+    const fault = keyFault(key.map((name) => row[name]));
+    if (fault !== null) return `${table}: ${fault}`;
+  }
+  return null;
+}
+
+/** A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by it (R20). */
+function withinLimits(
+  stream: DecodableStream,
+  item: unknown,
+  decoded: DecodedRow | RejectedRow,
+  limits: StorageLimits,
+): DecodedRow | RejectedRow | null {
+  const unusable = decoded.key === null ? null : unstorableKey(limits, decoded.key);
+  if (unusable !== null) return rejectKey(stream, item, unusable);
+  if ('reason' in decoded) return decoded;
+  const tables = [stream.table, ...(stream.historyTables ?? []).map(({ table }) => table)];
+  const fault = rowFault(limits, tables, decoded.row);
+  if (fault !== null) return reject(item, decoded.key, fault);
+  const parts = (stream.childTables ?? []).map((part, i) => ({ part, rows: decoded.parts[i] ?? [] }));
+  for (const { part, rows } of parts)
+    for (const row of rows) {
+      const partFault =
+        unstorableKey(
+          limits,
+          part.key.map((name) => String(row[name])),
+        ) ?? rowFault(limits, [part.table], row);
+      if (partFault !== null) return reject(item, decoded.key, `${part.each}: ${partFault}`);
+    }
+  return {
+    ...decoded,
+    row: withoutNul(stream, decoded.row),
+    parts: parts.map(({ part, rows }) => rows.map((row) => withoutNul(part, row))),
+  };
+}
+
+/**
+ * A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps it as
+ * sent.
+ */
+function disbelieve({ row, unknown }: DecodedFields, listItem: ListItem): void {
+  row['synced_at'] = null;
+  unknown.set('synced_at', listItem['synced_at']);
+}
+
+const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
+
+interface DecodedFields {
+  readonly row: Record<string, ColumnValue>;
+  /** Fields that are not in the catalogue, and values of the wrong type (R19, R20). */
+  readonly unknown: Map<string, unknown>;
+  /** What is wrong with a required field; null if nothing is. */
+  readonly fault: string | null;
+}
+
+function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<string>): DecodedFields {
+  const row: Record<string, ColumnValue> = {};
+  const unknown = new Map<string, unknown>();
+  const misfits: [path: readonly string[], sent: unknown][] = [];
+  let fault: string | null = null;
+  for (const name in fields) {
+    const field = fields[name];
+    if (field === undefined) continue;
+    const sent = field.from === undefined ? listItem[name] : dig(listItem, field.from);
+    const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
+    row[name] = value ?? (field.required ? nearest(field, sent) : null);
+    if (value === undefined) misfits.push([field.from ?? [name], sent]);
+    if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
+  }
+  for (const name in listItem) {
+    if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
+    const rest = isSource(fields, [name]) ? restOf(fields, name, listItem[name]) : listItem[name];
+    if (rest !== undefined) unknown.set(name, rest);
+  }
+  for (const [path, sent] of misfits) putBack(unknown, path, sent);
+  return { row, unknown, fault };
+}
+
+/** Keeps a value where it was sent: under its name, or inside its object. */
+function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly string[], sent: unknown): void {
+  unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
+}
+
+function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row[] | string {
+  const elements = listItem[childTable.each] ?? [];
+  if (!Array.isArray(elements)) return `${childTable.each} is not an array`;
+  const rows: Row[] = [];
+  for (const element of elements) {
+    if (!isJsonObject(element)) return `an element of ${childTable.each} is not an object`;
+    const { row, unknown, fault } = decodeFields(childTable.fields, element, RESERVED);
+    if (fault !== null) return `${childTable.each}: ${fault}`;
+    for (const name of childTable.key) if (!(name in row)) row[name] = owner[name] ?? null;
+    const unusable = keyFault(childTable.key.map((name) => row[name]));
+    if (unusable !== null) return `${childTable.each}: ${unusable}`;
+    rows.push({ ...row, extra: asJson(unknown) });
+  }
+  return rows;
+}
+
+/** The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an instant. */
+function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
+  const sent = listItem['deleted_at'] ?? null;
+  return stream.method === 'feed' && sent !== null ? instantOf(sent) : null;
+}
+
+function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
+  const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';
+  return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
+}
+
+/** Rejects a key that the mirror cannot store. It has no such row, so a tombstone of one changes nothing (R20). */
+function rejectKey(stream: DecodableStream, item: unknown, reason: string): RejectedRow | null {
+  return isJsonObject(item) && tombstoneOf(stream, item) ? null : reject(item, null, reason);
+}
+
+function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
+  return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
+}
+
+function dig(listItem: ListItem, from: readonly string[]): unknown {
+  return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), listItem);
+}
+
+/** Whether the value of a field is found under these names. */
+function isSource(fields: Fields, names: readonly string[]): boolean {
+  for (const field in fields) if (names.every((name, i) => fields[field]?.from?.[i] === name)) return true;
+  return false;
+}
+
+/** The members of an object that no field uses (R19). */
+function restOf(fields: Fields, name: string, value: unknown): unknown {
+  const rest = isJsonObject(value) ? Object.entries(value).filter(([inner]) => !isSource(fields, [name, inner])) : [];
+  return rest.length === 0 ? undefined : Object.fromEntries(rest);
+}
+
+function isKey(value: unknown): value is string {
+  return isText(value) && value !== '';
+}

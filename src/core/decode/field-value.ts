@@ -1,0 +1,56 @@
+import { isExactNumber } from '../json.ts';
+import type { ColumnValue, Field } from '../stream.ts';
+import { type Instant, parseInstant } from '../time/instant.ts';
+
+/** A value as SQLite stores it; undefined if it has the wrong type. */
+export function toValue(field: Field, sent: unknown): ColumnValue | undefined {
+  switch (field.type) {
+    case 'text':
+      return isText(sent) ? sent : undefined;
+    case 'instant':
+      return instantOf(sent);
+    case 'integer':
+      return typeof sent === 'number' && Number.isSafeInteger(sent) ? sent : undefined;
+    case 'number':
+      return numberOf(sent);
+    case 'boolean':
+      return typeof sent === 'boolean' ? Number(sent) : undefined;
+    case 'json':
+      return typeof sent === 'object' && !isExactNumber(sent) ? JSON.stringify(sent) : undefined;
+  }
+}
+
+/** The number itself, or the nearest one that can be stored. */
+function numberOf(sent: unknown): number | undefined {
+  const value = isExactNumber(sent) ? Number(sent.rawJSON) : sent;
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+export function instantOf(sent: unknown): Instant | undefined {
+  return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
+}
+
+/** The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19). */
+export function nearest({ type }: Field, sent: unknown): ColumnValue {
+  const value = type === 'integer' ? numberOf(sent) : undefined;
+  return value !== undefined && Number.isInteger(value) ? value : null;
+}
+
+export function faultOf(name: string, field: Field, sent: unknown): string {
+  return sent === undefined || sent === null ? `${name} is missing` : `${name} is not ${TYPE_NAMES[field.type]}`;
+}
+
+/** The types in messages. */
+const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
+  text: 'a string',
+  integer: 'an integer',
+  number: 'a number',
+  boolean: 'a boolean',
+  instant: 'an instant',
+  json: 'an object or an array',
+};
+
+/** JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make another key. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed();
+}

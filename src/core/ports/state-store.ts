@@ -1,0 +1,129 @@
+import type { AccountQuota, KeptQuota } from '../quota/quota.ts';
+import type { LastTry, LeftOver } from '../schedule/cycle.ts';
+import type { EnvironmentChanges } from '../schedule/environments.ts';
+import type { Row, StreamName } from '../stream.ts';
+import type { Instant } from '../time/instant.ts';
+
+/** The command of a run. `verify` is a repair: it corrects the rows that differ and brings no stream up to date. */
+export type RunCommand = 'sync' | 'verify';
+
+/** How a run ended. */
+export type RunStatus = 'done' | 'problems' | 'refused' | 'stopped' | 'interrupted';
+
+/** How a stream ended in a run. */
+type StreamStatus = 'done' | 'failed' | 'denied' | 'unavailable' | 'held' | 'waiting' | 'stopped';
+
+/** How a stream ends that leaves nothing to do: a run with any other end of a stream has problems (R9). */
+export const WELL_ENDED: readonly StreamStatus[] = ['done', 'unavailable'];
+
+/** A run, and the cycle that it belongs to. */
+export interface CycleRun {
+  readonly id: number;
+  /** The run that began this cycle. It is an earlier run only if that run's requests or quota were spent (R6). */
+  readonly cycle: number;
+}
+
+/** A run that has begun a cycle or carries one on. */
+export interface JoinedRun extends CycleRun {
+  /** Whether the last run was stopped because its requests or its quota were spent. */
+  readonly afterStop: boolean;
+}
+
+/** The streams and environments that a run may read. */
+export interface RunReach {
+  readonly id: number;
+  readonly envIds: readonly string[];
+  /** The names of all streams. */
+  readonly streams: readonly StreamName[];
+}
+
+/** The facts that decide whether a run carries a cycle on (R6). */
+export interface CycleQuery extends RunReach {
+  /** T of the run. */
+  readonly now: Instant | null;
+  readonly full: boolean;
+}
+
+/** What a run did to one stream: a row of the run log, with the names of its table. */
+export interface StreamRun {
+  readonly run_id: number;
+  readonly env_id: string;
+  readonly stream: string;
+  readonly mode: string;
+  readonly reason: string;
+  readonly status: StreamStatus;
+  readonly requests: number;
+  readonly pages: number;
+  readonly rows_written: number;
+  readonly rows_deleted: number;
+  readonly rows_rejected: number;
+  readonly rows_late: number;
+  readonly started_at: string;
+  readonly ended_at: string;
+  readonly error: string | null;
+}
+
+/** How a run ended, with the names of the run log's table. */
+export interface RunEnd {
+  readonly status: RunStatus;
+  readonly server_time: Instant | null;
+  readonly ended_at: Instant;
+  readonly requests: number;
+  readonly rows_written: number;
+  readonly rows_deleted: number;
+  readonly rows_rejected: number;
+  readonly error: string | null;
+  readonly left_over?: LeftOver | null;
+}
+
+/** The length of a list that was read from its first page to its last. */
+export interface MeasuredList {
+  readonly env_id: string;
+  readonly stream: StreamName;
+  /** The list's own query as JSON, without the limit. */
+  readonly variant: string;
+  readonly page_size: number;
+  readonly pages: number;
+  readonly rows: number;
+}
+
+/**
+ * What a mirror stores beside its rows: its base URL, the run log, the environments, the account's quota and the lengths of lists.
+ * Every write is a transaction of its own. Checkpoints are not here, because they are committed together with the rows (R5, see
+ * `Destination`).
+ */
+export interface StateStore {
+  /** Binds a new mirror to its base URL. @throws SyncError `usage` if it belongs to another one (R26) */
+  claimMirror(baseUrl: string): Promise<void>;
+  /** Records that a run has begun, in a cycle of its own. @returns its id */
+  beginRun(startedAt: Instant, command: RunCommand): Promise<number>;
+  /** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
+  joinCycle(query: CycleQuery): Promise<JoinedRun>;
+  /** How each stream ended before this run, if it did not end well; by environment. */
+  lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastTry[]>>;
+  /** Records what a run did to one stream, after the stream has ended; again if the run came back to it. */
+  recordStreamRun(row: StreamRun): Promise<void>;
+  /** Records how a run ended. If it left nothing to be carried on, its cycle ends for all environments (R6). */
+  endRun(run: CycleRun, end: RunEnd): Promise<void>;
+  /** Deletes the record of a run that has begun. */
+  forgetRun(id: number): Promise<void>;
+  /** Deletes old runs from the log. `now` is T (R1). */
+  pruneLog(now: Instant): Promise<void>;
+  /** The environments in the mirror. */
+  environments(): Promise<readonly Row[]>;
+  /** Writes the changes that `reconcile` found, as part of this run. */
+  saveEnvironments(environmentChanges: EnvironmentChanges, runId: number): Promise<void>;
+  /** What is known of the account's quota from earlier runs; null if nothing is. */
+  quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
+  /** What the last run left of the quota (R23); null if it is unknown. */
+  keptQuota(): Promise<KeptQuota | null>;
+  saveQuota(accountQuota: AccountQuota, notedAt: Instant): Promise<void>;
+  /** Saves the lengths of lists that a run has read completely. */
+  saveListLengths(lists: readonly MeasuredList[]): Promise<void>;
+  /** The streams with an unfinished round of another cycle, by environment (R6). */
+  unfinishedStreams(cycle: number): Promise<ReadonlyMap<string, readonly StreamName[]>>;
+  /** The streams of every environment that have held-back removals (R14). */
+  streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
+  /** The environments with days whose mean scores are out of date. */
+  environmentsWithStaleDays(): Promise<readonly string[]>;
+}

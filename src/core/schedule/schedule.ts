@@ -1,0 +1,121 @@
+import { addSeconds, type Instant, secondsBetween } from '../time/instant.ts';
+import type { ListedEnvironment } from './environments.ts';
+import { wantedOf } from './wanted-environments.ts';
+
+/** The first tick of a cron expression after a moment; null if there is none, or if it is not a cron expression. */
+export type NextTick = (cron: string, after: Instant) => Instant | null;
+
+/** The options of the schedule. */
+export interface ScheduleRules {
+  /** A cron expression for every environment, instead of their own. */
+  readonly cron: string | null;
+  /** A run is due so many seconds after a tick of the environment's own cron, because the service syncs first. */
+  readonly delaySeconds: number;
+  /** Ids or names; all environments when empty. */
+  readonly environments: readonly string[];
+  /** Whether one run syncs all environments that are due at the same moment, and so lists them only once (R22). */
+  readonly together: boolean;
+}
+
+/** An environment and when its next run is due. */
+export interface ScheduledRun {
+  readonly environment: ListedEnvironment;
+  readonly cron: string | null;
+  /** Null if no run is ever due: there is no cron expression, or it has no tick. */
+  readonly due: Instant | null;
+}
+
+/** When the last run of each environment began, by its id. */
+export type LastStarts = ReadonlyMap<string, Instant>;
+
+export interface ScheduleClock {
+  /** The time by the machine's clock: a schedule moves no watermark (R1). */
+  readonly now: Instant;
+  readonly next: NextTick;
+}
+
+/**
+ * When each environment is due, the earliest first. It is due at the first tick after its last run began; however many ticks were
+ * missed, they make one run. An environment that never ran comes first.
+ */
+export function timetable(
+  environments: readonly ListedEnvironment[],
+  scheduleRules: ScheduleRules,
+  lastStarts: LastStarts,
+  scheduleClock: ScheduleClock,
+): ScheduledRun[] {
+  return wantedOf(environments, scheduleRules.environments)
+    .chosen.map((environment) => {
+      const cron = scheduleRules.cron ?? environment.cron;
+      const delaySeconds = scheduleRules.cron === null ? scheduleRules.delaySeconds : 0;
+      const lastStart = lastStarts.get(environment.id) ?? null;
+      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, scheduleClock) };
+    })
+    .sort((a, b) => compare(a.due ?? NEVER, b.due ?? NEVER));
+}
+
+const NEVER: Instant = '9999';
+const ALWAYS: Instant = '0000';
+
+function dueAt(
+  { cron, delaySeconds }: { cron: string; delaySeconds: number },
+  lastStart: Instant | null,
+  { now, next }: ScheduleClock,
+): Instant | null {
+  const tick = next(cron, addSeconds(lastStart ?? now, -delaySeconds));
+  if (tick === null) return null;
+  return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
+}
+
+/** Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set back. */
+export function believable(lastStarts: LastStarts, now: Instant): LastStarts {
+  return new Map([...lastStarts].map(([id, start]) => [id, start > now ? now : start]));
+}
+
+/** What comes next: run what is due, list the environments, or wait. */
+export type ScheduleStep =
+  | { readonly do: 'run'; readonly due: readonly ScheduledRun[] }
+  | { readonly do: 'list' }
+  | { readonly do: 'wait'; readonly until: Instant };
+
+/** The longest time between two listings of the environments. */
+export const LIST_EVERY_SECONDS = 3600;
+
+/** `timetable` is sorted by time. */
+export function nextScheduleStep(timetable: readonly ScheduledRun[], nextListing: Instant, now: Instant): ScheduleStep {
+  const earliest = timetable[0]?.due ?? NEVER;
+  if (earliest <= now) return { do: 'run', due: timetable.filter(({ due }) => due === earliest) };
+  if (nextListing <= now || secondsBetween(now, nextListing) > LIST_EVERY_SECONDS) return { do: 'list' };
+  return { do: 'wait', until: earliest < nextListing ? earliest : nextListing };
+}
+
+/** A change from one timetable to the next, for the log. */
+export interface TimetableChange {
+  readonly what: 'scheduled' | 'no cron' | 'bad cron' | 'gone';
+  readonly scheduledRun: ScheduledRun;
+}
+
+/** The environments that came, went, or have another cron expression. */
+export function timetableChanges(before: readonly ScheduledRun[], after: readonly ScheduledRun[]): TimetableChange[] {
+  const earlier = new Map(before.map((each) => [each.environment.id, each]));
+  const present = new Set(after.map((each) => each.environment.id));
+  const changed = after.filter((each) => !sameSchedule(earlier.get(each.environment.id), each));
+  const gone = before.filter((each) => !present.has(each.environment.id));
+  return [
+    ...changed.map((each): TimetableChange => ({ what: statusOf(each), scheduledRun: each })),
+    ...gone.map((each): TimetableChange => ({ what: 'gone', scheduledRun: each })),
+  ];
+}
+
+function sameSchedule(old: ScheduledRun | undefined, scheduledRun: ScheduledRun): boolean {
+  return old !== undefined && old.cron === scheduledRun.cron && (old.due === null) === (scheduledRun.due === null);
+}
+
+function statusOf({ cron, due }: ScheduledRun): TimetableChange['what'] {
+  if (cron === null) return 'no cron';
+  return due === null ? 'bad cron' : 'scheduled';
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

@@ -1,0 +1,45 @@
+import { SyncError } from '../errors.ts';
+import type { ListedEnvironment } from './environments.ts';
+
+/**
+ * The environments that were asked for by id or name, also several separated by commas; all if none was asked for. A name may contain
+ * a comma: a text that is a name as a whole is not split.
+ */
+export function wantedOf(
+  listed: readonly ListedEnvironment[],
+  asked: readonly string[],
+): { readonly chosen: readonly ListedEnvironment[]; readonly unknown: readonly string[] } {
+  if (asked.length === 0) return { chosen: listed, unknown: [] };
+  const known = new Set(listed.flatMap(({ id, name }) => [id, name]));
+  const names = new Set(
+    asked.flatMap((text) => (known.has(text) ? [text] : text.split(',').map((part) => part.trim()))),
+  );
+  return {
+    chosen: listed.filter(({ id, name }) => names.has(id) || names.has(name)),
+    unknown: [...names].filter((name) => !known.has(name)),
+  };
+}
+
+/** The most names in one line. */
+const MOST_NAMES = 20;
+
+/** The error for an environment that is not listed; it names those that are. */
+export function noSuchEnvironment(unknown: readonly string[], listed: readonly ListedEnvironment[]): SyncError {
+  const names = listed.slice(0, MOST_NAMES).map(({ id, name }) => (id === name ? id : `${id} (${name})`));
+  const more = listed.length > MOST_NAMES ? ` and ${listed.length - MOST_NAMES} more` : '';
+  return new SyncError(
+    'usage',
+    `no environment ${unknown.join(', ')}: the token sees ${names.join(', ') || 'none'}${more}`,
+  );
+}
+
+/** The environments to read. @throws SyncError `usage` if one that was asked for is not listed, `run` if none is listed */
+export function chooseEnvironments(
+  listed: readonly ListedEnvironment[],
+  asked: readonly string[],
+): readonly ListedEnvironment[] {
+  const { chosen, unknown } = wantedOf(listed, asked);
+  if (unknown.length > 0) throw noSuchEnvironment(unknown, listed);
+  if (listed.length === 0) throw new SyncError('run', 'the token sees no environment: check its permissions');
+  return chosen;
+}

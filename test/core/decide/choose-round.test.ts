@@ -1,0 +1,316 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import type { Context } from '../../../src/core/context.ts';
+import { chooseRound, feedBoundOf } from '../../../src/core/decide/choose-round.ts';
+import type { RoundFacts } from '../../../src/core/ports/destination.ts';
+import type { StreamName } from '../../../src/core/stream.ts';
+import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
+import { ask, checkpoint, context, facts, LAST_WEEK, streamOf, T, walk, YESTERDAY } from '../setup.ts';
+
+const SINCE = '2026-11-19T03:10:00.000000Z';
+
+function roundOf(
+  name: StreamName,
+  from: Checkpoint,
+  circumstances: Context = context(),
+  given: RoundFacts = facts(),
+): Round {
+  const beginning = chooseRound(streamOf(name), from, circumstances, given);
+  if (beginning.do === 'rest') throw new Error(`rests: ${beginning.why}`);
+  return beginning.round;
+}
+
+const how = ({ mode, reason }: Round) => `${mode}: ${reason}`;
+const feeds = (since = SINCE) => [
+  walk('upserts', { synced_since: since, limit: 2000 }),
+  walk('tombstones', { deleted_since: since, limit: 2000 }),
+];
+
+describe('a feed stream', () => {
+  test('is scanned at first, without a sweep if the mirror has no rows', () => {
+    const round = roundOf('assets', NO_PROGRESS, context(), facts({ hasRows: false }));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, steps: [walk('scan')] });
+  });
+
+  test('of tests is scanned in two lists, of enabled and of disabled tests', () => {
+    const steps = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
+    expect(roundOf('tests', NO_PROGRESS, context(), facts({ hasRows: false })).steps).toEqual(steps);
+  });
+
+  test('is then read by its feeds, from the watermark less the overlap (R2)', () => {
+    expect(roundOf('assets', checkpoint())).toMatchObject({ mode: 'feed', reason: 'increment', steps: feeds() });
+    expect(feedBoundOf(checkpoint(), context({ options: { overlapSeconds: 0 } }))).toBe(YESTERDAY);
+    expect(feedBoundOf(NO_PROGRESS, context())).toBeNull();
+  });
+
+  test('with a parent asks, after its feeds, for rows of parents that went or came back (R13)', () => {
+    expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
+    expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
+  });
+
+  test('with rejected rows asks for them after its feeds; a scan shows them anyway (R20)', () => {
+    const standing = facts({ hasRejected: true });
+    expect(roundOf('assets', checkpoint(), context(), standing).steps).toEqual([...feeds(), ask('rejected')]);
+    expect(roundOf('tests', checkpoint(), context(), standing).steps).toEqual([
+      ...feeds(),
+      ask('owned'),
+      ask('unshown'),
+      ask('rejected'),
+    ]);
+    const scan = roundOf('assets', checkpoint({ scanDue: 'refuted' }), context(), standing);
+    expect(scan.steps).not.toContainEqual(ask('rejected'));
+  });
+
+  test('that is scanned again reads the tombstones from the old watermark and asks for the candidates (R12)', () => {
+    const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
+    expect(round).toMatchObject({ mode: 'scan', sweeps: true });
+    expect(round.steps).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
+  });
+
+  test.each([
+    [false, 'scan: clock'],
+    [true, 'scan: full'],
+  ])(
+    'whose watermark lies in the future reads no tombstones: the bound would show none, --full %s (R1)',
+    (full, why) => {
+      const ahead = roundOf('assets', checkpoint({ watermark: addDays(T, 1) }), context({ options: { full } }));
+      expect([how(ahead), ahead.steps]).toEqual([why, [walk('scan'), ask('candidates')]]);
+    },
+  );
+
+  test('begins a round of this run and cycle that has read nothing, and takes over the due scan (R6, R13)', () => {
+    const { steps, ...begun } = roundOf('assets', checkpoint({ scanDue: 'returned' }), context({ run: 6 }));
+    expect(begun).toEqual({
+      ...{
+        mode: 'scan',
+        reason: 'returned',
+        due: 'returned',
+        run: 6,
+        cycle: 5,
+        pages: 0,
+        firstPageAt: null,
+        lastMark: 0,
+      },
+      ...{ sweeps: true, sweepContradicted: false, read: null, reads: 0, consecutiveNotFound: 0, incomplete: false },
+      ...{ confirmedUpTo: null, firstConfirmation: null },
+    });
+    expect(steps).toHaveLength(3);
+  });
+
+  test('reads pages of the page size of the options', () => {
+    const { steps } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
+    expect(steps.map((readStep) => readStep.do === 'list' && readStep.query['limit'])).toEqual([7, 7]);
+  });
+});
+
+describe('why a feed stream is scanned', () => {
+  const old = checkpoint({ scanEndedAt: LAST_WEEK, watermark: YESTERDAY });
+  const behind = (days: number): Checkpoint => checkpoint({ watermark: addSeconds(addDays(T, -days), 3600) });
+
+  test.each<[string, Checkpoint, Context, string]>([
+    ['the mirror has no rows', NO_PROGRESS, context({ serverTime: null, options: { full: true } }), 'scan: first'],
+    ['--full', checkpoint(), context({ options: { full: true } }), 'scan: full'],
+    [
+      '--full, unless a scan has ended in this cycle (R6)',
+      checkpoint({ scanEndedCycle: 5 }),
+      context({ options: { full: true } }),
+      'feed: increment',
+    ],
+    ['--full before the clock', checkpoint(), context({ serverTime: null, options: { full: true } }), 'scan: full'],
+    ['no server time (R1)', checkpoint(), context({ serverTime: null }), 'scan: clock'],
+    ['no watermark (R1)', checkpoint({ watermark: null }), context(), 'scan: clock'],
+    [
+      'a watermark more than an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000001Z' }),
+      context(),
+      'scan: clock',
+    ],
+    [
+      'not one just an hour ahead (R1)',
+      checkpoint({ watermark: '2026-11-20T05:10:00.000000Z' }),
+      context(),
+      'feed: increment',
+    ],
+    [
+      'a watermark ahead by more than an overlap of a minute (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000001Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'scan: clock',
+    ],
+    [
+      'not one ahead by just that overlap (R1)',
+      checkpoint({ watermark: '2026-11-20T04:11:00.000000Z' }),
+      context({ options: { overlapSeconds: 60 } }),
+      'feed: increment',
+    ],
+    ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
+    ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
+    ['the newest time decides, not T (R3)', behind(88), context({ newestReading: addDays(T, 1.5) }), 'scan: clamp'],
+    ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
+    ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
+    ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],
+    ['a sweep contradicted (R12)', checkpoint({ scanDue: 'refuted' }), context(), 'scan: refuted'],
+    ['a due before the days', { ...old, scanDue: 'refuted' }, context(), 'scan: refuted'],
+    ['seven days since the last scan ended (R13)', old, context(), 'scan: full-every'],
+    [
+      'not a microsecond sooner (R13)',
+      { ...old, scanEndedAt: '2026-11-13T04:10:00.000001Z' },
+      context(),
+      'feed: increment',
+    ],
+    ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
+    ['no scan ended at a known time (R13)', checkpoint({ scanEndedAt: null }), context(), 'scan: full-every'],
+    [
+      'the last scan ended in the future (R1)',
+      checkpoint({ scanEndedAt: addDays(T, 60) }),
+      context(),
+      'scan: full-every',
+    ],
+    ['the watermark is in doubt (R1)', checkpoint({ scanDue: 'clock' }), context(), 'scan: clock'],
+    ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
+  ])('%s', (_, from, circumstances, expected) => {
+    expect(how(roundOf('assets', from, circumstances))).toBe(expected);
+  });
+});
+
+describe('after a scan that failed in this run (R9)', () => {
+  test('the feeds go on from the watermark, with numbers beyond those of its reads', () => {
+    const scan = { ...roundOf('assets', checkpoint({ scanDue: 'returned' })), reads: 7 };
+    const left = roundOf('assets', checkpoint({ scanDue: 'returned', scanTriedInRun: 5, waitingScan: scan }));
+    expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, steps: feeds() });
+  });
+
+  test('they go no further back than the service shows (R3)', () => {
+    const { steps } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), scanTriedInRun: 5 }));
+    expect(steps).toMatchObject([
+      { query: { synced_since: addDays(T, -88) } },
+      { query: { deleted_since: addDays(T, -88) } },
+    ]);
+  });
+
+  test('the scan is due again in a later run', () => {
+    const due = checkpoint({ scanDue: 'returned', scanTriedInRun: 4 });
+    expect(roundOf('assets', due).mode).toBe('scan');
+  });
+});
+
+describe('a stream that reads what is marked', () => {
+  const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
+  const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) =>
+    facts({ marks, checkpoints: leader({}), ...given });
+  const none = { inside: 0, outside: 0, isDue: false };
+
+  test.each([
+    ['is not there', new Map()],
+    ['has not ended', leader({ scanEndedCycle: null, scanEndedAt: null })],
+  ])('waits while the first scan of what it follows %s (R18)', (_, checkpoints) => {
+    const beginning = chooseRound(streamOf('column_lineage'), NO_PROGRESS, context(), facts({ checkpoints }));
+    expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
+  });
+
+  test('is scanned after the first scan of the stream it follows has ended (R18)', () => {
+    const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
+    expect(round).toMatchObject({ mode: 'scan', reason: 'first', steps: [walk('scan'), ask('unshown')] });
+  });
+
+  test('makes no request between scans without a mark, whatever its watermark is worth (R18, R22)', () => {
+    const waiting = { inside: 2, outside: 0, isDue: false };
+    for (const marks of [none, waiting])
+      for (const options of [{ fullEveryDays: 300 }, { overlapSeconds: 0 }])
+        expect(roundOf('column_lineage', checkpoint(), context({ options }), with_(marks))).toMatchObject({
+          mode: 'marked',
+          steps: [],
+        });
+    expect(roundOf('column_lineage', checkpoint({ watermark: null }), context(), with_(none)).steps).toEqual([]);
+  });
+
+  test.each<[string, Partial<Checkpoint>, Context]>([
+    ['full', {}, context({ options: { full: true } })],
+    ['full-every', {}, context({ serverTime: addDays(T, 7) })],
+    ['full-every', {}, context({ serverTime: addDays(T, 200) })],
+    ['permission', { scanDue: 'permission' }, context()],
+    ['returned', { scanDue: 'returned' }, context()],
+  ])('is scanned without a mark for the reason %s (R13)', (reason, given, circumstances) => {
+    const round = roundOf('column_lineage', checkpoint(given), circumstances, with_(none));
+    expect(how(round)).toBe(`scan: ${reason}`);
+  });
+
+  test('is scanned without a server time, because nobody knows what is due (R1, R13)', () => {
+    const dateless = context({ serverTime: null });
+    expect(how(roundOf('column_lineage', checkpoint(), dateless, with_(none)))).toBe('scan: clock');
+  });
+
+  test('reads its marks in a run in which its scan has failed (R9)', () => {
+    const failed = checkpoint({ scanDue: 'returned', scanTriedInRun: 5 });
+    const marks = { inside: 1, outside: 0, isDue: true };
+    expect(how(roundOf('column_lineage', failed, context(), with_(marks)))).toBe('marked: increment');
+  });
+
+  test.each<[string, Context, string]>([
+    ['clamp', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
+    ['clock', context({ serverTime: null }), 'scan: clock'],
+  ])('is scanned with marks by the %s (R3, R18)', (_, circumstances, expected) => {
+    const marks = { inside: 0, outside: 1, isDue: true };
+    expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
+  });
+
+  test('reads lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
+    const [upserts] = feeds();
+    const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
+    const steps = (inside: number, outside: number) =>
+      roundOf('column_lineage', checkpoint(), context(), with_({ inside, outside, isDue: true })).steps;
+    expect(steps(2, 0)).toEqual([upserts, unshown]);
+    expect(steps(0, 2)).toEqual([asked, unshown]);
+    expect(steps(2, 2)).toEqual([asked, upserts, unshown]);
+  });
+
+  test('of typed assets asks, after the feed, for the rows that are still marked (R22)', () => {
+    const given = facts({
+      marks: { inside: 1, outside: 0, isDue: true },
+      checkpoints: new Map([['assets', checkpoint()]]),
+    });
+    const { steps } = roundOf('table_assets', checkpoint(), context(), given);
+    expect(steps).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
+    const outside = roundOf('table_assets', checkpoint(), context(), {
+      ...given,
+      marks: { inside: 0, outside: 1, isDue: true },
+    });
+    expect(outside.steps).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
+  });
+
+  test('remembers the last mark that was made before it began (R18)', () => {
+    const given = with_({ inside: 1, outside: 0, isDue: true }, { lastMark: 42 });
+    expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
+  });
+});
+
+describe('a snapshot', () => {
+  test('is read whole each time, in every variant; rows that two lists no longer show are asked for (R12, R16)', () => {
+    const round = roundOf('latest_test_executions', checkpoint());
+    expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
+    const lists = [walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })];
+    expect(round.steps).toEqual([...lists, ask('candidates')]);
+  });
+
+  test.each<[string, string | null, Context, 'hourly' | 'round']>([
+    ['rests until the hour is over', '2026-11-20T04:00:00.000000Z', context(), 'hourly'],
+    ['is read in the next hour', '2026-11-20T03:59:59.999999Z', context(), 'round'],
+    ['is read in the same hour of another day', YESTERDAY, context(), 'round'],
+    ['is read with --full', T, context({ options: { full: true } }), 'round'],
+    ['is read at first', null, context(), 'round'],
+    ['is read when no server time is known', T, context({ serverTime: null }), 'round'],
+  ])('of health scores %s (R22)', (_, watermark, circumstances, expected) => {
+    const beginning = chooseRound(streamOf('asset_health_scores'), checkpoint({ watermark }), circumstances, facts());
+    expect(beginning.do === 'rest' ? beginning.why : beginning.do).toBe(expected);
+  });
+
+  test('that is not hourly is read in every run', () => {
+    expect(roundOf('asset_lineage', checkpoint({ watermark: T })).steps).toEqual([walk('snapshot')]);
+  });
+});
+
+test('a window stream asks for the tests with new executions (R22)', () => {
+  const round = roundOf('test_executions', NO_PROGRESS);
+  expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
+});

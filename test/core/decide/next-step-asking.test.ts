@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, LookupRead, ReadStep, Round, RoundCheckpoint } from '../../../src/core/checkpoint.ts';
+import { lookUp, lookUpHistory } from '../../../src/core/decide/next-step.ts';
+import type { Backlog, DueTest } from '../../../src/core/ports/destination.ts';
+import { addDays } from '../../../src/core/time/instant.ts';
+import { ask, checkpoint, context, inRound, round, streamOf, T, walk } from '../setup.ts';
+
+const REST = walk('upserts');
+const under = (readStep: ReadStep, given: Partial<Round> = {}, beside: Partial<Checkpoint> = {}): RoundCheckpoint =>
+  inRound({ steps: [readStep, REST], ...given }, beside);
+const owed = (ids: readonly string[], weighed: Backlog['weighed'] = null): Backlog => ({ ids, weighed });
+
+type Name = 'assets' | 'columns' | 'tests' | 'column_lineage' | 'table_assets';
+
+const goOn = (name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>): ReturnType<typeof lookUp> =>
+  lookUp(streamOf(name), under(readStep), context(), owed(...rest));
+
+function asked(name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed>): Round {
+  return goOn(name, readStep, ...rest).checkpoint.round;
+}
+
+describe('the ids of the backlog are asked for', () => {
+  test('one chunk at a time, each from its first variant on (R12)', () => {
+    const readStep = ask('candidates', { after: 'a', asked: 3 });
+    expect(asked('tests', readStep, ['b', 'c']).steps).toEqual([{ ...readStep, ids: ['b', 'c'], variant: 0 }, REST]);
+  });
+
+  test('as many at once as a URL holds (R12)', () => {
+    const ids = Array.from({ length: 1000 }, (_, i) => `${'資'.repeat(10)}${i}`);
+    const [readStep] = asked('assets', ask('candidates'), ids).steps as [LookupRead];
+    expect(readStep.ids.length).toBeLessThan(100);
+    expect(readStep.ids).toEqual(ids.slice(0, readStep.ids.length));
+  });
+
+  test('until the backlog is empty', () => {
+    expect(asked('assets', ask('owned', { after: 'k' }), []).steps).toEqual([REST]);
+  });
+});
+
+describe('candidates of a sweep (R12)', () => {
+  test.each([
+    ['assets', 19, 'asked'],
+    ['assets', 20, 'left'],
+    ['tests', 18, 'asked'],
+    ['tests', 19, 'left'],
+    ['tests', 20, 'left'],
+  ] as const)('of %s, after %i of the 20 requests, are %s', (name, requests, what) => {
+    const after = asked(name, ask('candidates', { after: 'k', asked: requests }), ['l']);
+    if (what === 'asked') expect(after).toMatchObject({ steps: [{ ids: ['l'] }, REST], confirmedUpTo: null });
+    else expect(after).toMatchObject({ steps: [REST], confirmedUpTo: 'k' });
+  });
+
+  test('are all confirmed if all were asked for', () => {
+    expect(asked('assets', ask('candidates', { after: 'k', asked: 20 }), []).confirmedUpTo).toBeNull();
+  });
+
+  test('are limited, but other lookups are not', () => {
+    expect(asked('tests', ask('owned', { asked: 500 }), ['a']).steps[0]).toMatchObject({ ids: ['a'] });
+  });
+});
+
+describe('marked rows are scanned for where that takes fewer requests (R18, R22)', () => {
+  const ids = ['a', 'b'];
+  const scan = { mode: 'scan', reason: 'fewer-requests', steps: [walk('scan'), ask('unshown')] };
+
+  test.each([
+    [2, 2000, 'asked'],
+    [4, 2000, 'scanned'],
+    [4, 2001, 'asked'],
+    [5, 4000, 'scanned'],
+    [2, 0, 'asked'],
+  ])('with %i marked rows, two to a request, and a scan of %i rows: %s', (count, rows, what) => {
+    const after = asked('column_lineage', ask('marked'), ids, { ids: count, rows });
+    if (what === 'scanned') expect(after).toMatchObject(scan);
+    else expect(after.steps).toEqual([ask('marked', { ids }), REST]);
+  });
+
+  test('no scan begins in a run in which one failed, nor while one waits (R9)', () => {
+    const waitingScan = round({ mode: 'scan' });
+    const dear = { ids: 900, rows: 10 };
+    for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
+      const after = lookUp(streamOf('columns'), under(ask('owned'), {}, beside), context(), owed(ids, dear));
+      expect(after.checkpoint.round?.steps).toEqual([ask('owned', { ids }), REST]);
+    }
+  });
+
+  test('no scan begins after the lookup has begun', () => {
+    const readStep = ask('marked', { asked: 1 });
+    expect(asked('table_assets', readStep, ids).steps).toEqual([{ ...readStep, ids }, REST]);
+  });
+});
+
+test('at most twenty requests ask for rows that no read has shown (R18)', () => {
+  const ids = ['x', 'y'];
+  const readStep = ask('unshown', { after: 'm', asked: 19 });
+  expect(asked('column_lineage', readStep, ids)).toMatchObject({ steps: [{ ids }, REST], confirmedUpTo: null });
+  expect(asked('column_lineage', { ...readStep, asked: 20 }, ids)).toMatchObject({ steps: [REST], confirmedUpTo: 'm' });
+});
+
+describe('a test with new executions (R22)', () => {
+  const executions = streamOf('test_executions');
+  const due = (given: Partial<DueTest> = {}): DueTest => ({
+    id: 't/1',
+    readAt: null,
+    hasRejected: 0,
+    knownFrom: null,
+    mirroredAt: T,
+    pageLimit: null,
+    ...given,
+  });
+  const begun = (given: DueTest | null, serverTime: string | null = T) =>
+    lookUpHistory(executions, under(ask('tests')), context({ serverTime }), given);
+  const reads = (given: DueTest) => {
+    const step = begun(given);
+    if (step.do !== 'fetch') throw new Error(`plans to ${step.do}`);
+    return { ...step.request, read: step.checkpoint.round?.read, readStep: step.checkpoint.round?.steps[0] };
+  };
+  const OPENS = addDays(T, -90);
+
+  test('is read from 90 days before T, however late the newest reading is; its gap ends where that one looks back (R1, R3)', () => {
+    const late = context({ newestReading: addDays(T, 3) });
+    const step = lookUpHistory(executions, under(ask('tests')), late, due({ readAt: addDays(T, -89) }));
+    expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: OPENS } } });
+    const read = step.do === 'fetch' ? step.checkpoint.round.read : null;
+    expect(read?.history?.gap).toEqual({ from: addDays(T, -89), to: addDays(T, -87) });
+  });
+
+  test('is read without start_time_from while no Date is known (R1)', () => {
+    const step = begun(due(), null);
+    expect(step).toMatchObject({ do: 'fetch', request: { query: { order_by: 'start_time' } } });
+    expect(step.do === 'fetch' ? step.request.query : {}).not.toHaveProperty('start_time_from');
+  });
+
+  test('is read from 90 days before T at first, oldest first', () => {
+    const query = { start_time_from: OPENS, order_by: 'start_time', direction: 'asc', limit: 2000 };
+    expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });
+  });
+
+  test('is later read from 7 days before its last reading, because executions are reported late', () => {
+    const readAt = addDays(T, -2);
+    expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
+    expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
+    expect(reads(due({ readAt, hasRejected: 1 })).query['start_time_from']).toBe(OPENS);
+  });
+
+  test('is read as if for the first time when its last reading lies more than an hour ahead (R1)', () => {
+    const from = (readAt: string) => reads(due({ readAt })).query['start_time_from'];
+    expect(from('2026-11-20T05:10:00.000000Z')).toBe('2026-11-13T05:10:00.000000Z');
+    expect(from('2026-11-20T05:10:00.000001Z')).toBe(OPENS);
+  });
+
+  test('is recorded with the mirror’s own time when its reading began', () => {
+    const { read, readStep } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
+    expect(read).toMatchObject({
+      as: 'tests',
+      at: T,
+      history: { testId: 't/1', mirroredAt: '2026-11-20T05:00:00.000000Z' },
+    });
+    expect(readStep).toMatchObject({ ids: ['t/1'] });
+  });
+
+  test.each([
+    ['was read lately', { readAt: addDays(T, -89) }, null],
+    ['was read just when the window opened', { readAt: OPENS }, null],
+    ['was read before the window opened', { readAt: addDays(T, -100) }, { from: addDays(T, -100), to: OPENS }],
+    ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
+    ['was never read nor seen', {}, null],
+  ])('has a gap only for a period that the service no longer shows: it %s', (_, given, gap) => {
+    expect(reads(due(given)).read?.history?.gap).toEqual(gap);
+  });
+
+  test('ends the step if no test is due', () => {
+    expect(begun(null)).toEqual({ do: 'continue', checkpoint: checkpoint({ round: round({ steps: [REST] }) }) });
+  });
+});

@@ -1,0 +1,278 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Round } from '../../../src/core/checkpoint.ts';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import type { Context } from '../../../src/core/context.ts';
+import { type NextStep, nextStep } from '../../../src/core/decide/next-step.ts';
+import { startRound } from '../../../src/core/decide/round.ts';
+import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
+import { ask, checkpoint, context, read, round, streamOf, T, walk, YESTERDAY } from '../setup.ts';
+
+const assets = streamOf('assets');
+const tests = streamOf('tests');
+const SINCE = '2026-11-19T03:10:00.000000Z';
+const upserts = walk('upserts', { synced_since: SINCE, limit: 2000 });
+const tombstones = walk('tombstones', { deleted_since: SINCE, limit: 2000 });
+
+const under = (given: Partial<Round>): Checkpoint => checkpoint({ round: round(given) });
+const planned = (given: Partial<Round>, circumstances: Context = context()): NextStep =>
+  nextStep(assets, under(given), circumstances);
+
+function fetching(nextStep: NextStep): Extract<NextStep, { do: 'fetch' }> {
+  if (nextStep.do !== 'fetch') throw new Error(`plans to ${nextStep.do}`);
+  return nextStep;
+}
+
+describe('between rounds', () => {
+  test('a stream rests after it was finished in this cycle (R6)', () => {
+    expect(nextStep(assets, checkpoint({ finishedCycle: 5 }), context())).toEqual({ do: 'rest', why: 'done' });
+  });
+
+  test('a stream that ended as unavailable rests as unavailable (R15)', () => {
+    const unavailable = checkpoint({ finishedCycle: 5, unavailable: true });
+    expect(nextStep(tests, unavailable, context())).toEqual({ do: 'rest', why: 'unavailable' });
+    expect(nextStep(tests, { ...unavailable, finishedCycle: 4 }, context()).do).toBe('begin');
+  });
+
+  test('any other stream begins a round, from the bound of the feeds (R2)', () => {
+    expect(nextStep(assets, checkpoint(), context())).toEqual({
+      do: 'begin',
+      query: { since: SINCE, settledBefore: addSeconds(T, -3600) },
+    });
+    expect(nextStep(assets, NO_PROGRESS, context())).toMatchObject({ do: 'begin', query: { since: null } });
+  });
+});
+
+test('a scan that waits is tried again in the next run, from where it stopped, and not in this one (R9)', () => {
+  const aside = round({ mode: 'scan', steps: [walk('scan')], read: read({ cursor: 'c7' }) });
+  const waiting = (scanTriedInRun: number): NextStep =>
+    nextStep(assets, checkpoint({ scanTriedInRun, waitingScan: aside }), context());
+  expect(waiting(4)).toEqual({ do: 'continue', checkpoint: checkpoint({ scanTriedInRun: 4, round: aside }) });
+  expect(waiting(5).do).toBe('begin');
+});
+
+test('after a scan that failed in this run, a feed that is out of reach is left out, and no other round follows (R3, R9)', () => {
+  const since = addDays(T, -90);
+  const feeds = [walk('upserts', { synced_since: since }), walk('tombstones', { deleted_since: since }), ask('owned')];
+  const beside = round({ steps: feeds, read: read({ as: 'upserts', query: { synced_since: since } }) });
+  const after = (scanTriedInRun: number): NextStep =>
+    nextStep(assets, checkpoint({ scanTriedInRun, scanDue: 'clamp', round: beside }), context());
+  const left = { ...beside, steps: [ask('owned')], read: null, incomplete: true };
+  expect(after(5)).toEqual({
+    do: 'continue',
+    checkpoint: checkpoint({ scanTriedInRun: 5, scanDue: 'clamp', round: left }),
+  });
+  expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
+});
+
+describe('the start of a round', () => {
+  const due = checkpoint({ scanDue: 'returned' });
+
+  test('takes over the due scan if it is a scan, so that a later reason stays (R13)', () => {
+    const scan = round({ mode: 'scan', due: 'returned' });
+    expect(startRound(due, scan)).toEqual({ ...due, scanDue: null, round: scan });
+  });
+
+  test('leaves the due scan if it is no scan', () => {
+    expect(startRound(due, round())).toEqual({ ...due, round: round() });
+  });
+});
+
+describe('a read that was cut off', () => {
+  const cut = read({ as: 'upserts', query: { synced_since: SINCE, limit: 500 }, cursor: 'c7', at: YESTERDAY });
+
+  test('goes on from its stored cursor, with its stored query and limit (R6)', () => {
+    const step = fetching(planned({ read: cut, steps: [upserts] }));
+    expect(step.request).toEqual({ path: ['assets'], query: { synced_since: SINCE, limit: 500 }, cursor: 'c7' });
+    expect(step.checkpoint.round?.read).toEqual(cut);
+  });
+
+  const scan: Partial<Round> = { mode: 'scan', cycle: 1, read: read({ cursor: 'c7' }), steps: [walk('scan')] };
+
+  test('goes on however old it is (R6)', () => {
+    expect(fetching(planned(scan, context({ serverTime: addDays(T, 400) }))).request.cursor).toBe('c7');
+  });
+
+  test('is given up with its round by a --full that begins a cycle, not by one that carries it on (R6)', () => {
+    const full = { options: { full: true } };
+    const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(scan), round: null } };
+    expect(planned(scan, context(full))).toEqual(dropped);
+    expect(planned(scan, context({ ...full, run: 6 })).do).toBe('fetch');
+    expect(planned({ ...scan, cycle: 5 }, context(full)).do).toBe('fetch');
+  });
+
+  test('starts again if its pages are larger than the page size of this run (R6)', () => {
+    const smaller = context({ options: { pageSize: 10 } });
+    const step = planned({ read: cut, steps: [upserts] }, smaller);
+    expect(step).toMatchObject({ do: 'forget', which: cut.number });
+    const anew = { ...cut, cursor: null, at: T, query: { synced_since: SINCE, limit: 10 } };
+    if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(anew);
+  });
+
+  test('keeps a limit that failed in one run only if it has read pages (R6, R24)', () => {
+    const limited = (cursor: string | null) =>
+      nextStep(
+        assets,
+        { ...under({ read: { ...cut, cursor }, steps: [upserts] }), pageLimit: { rows: 250, at: T } },
+        context(),
+      );
+    expect(fetching(limited('c7')).request.query['limit']).toBe(500);
+    expect(limited(null)).toMatchObject({ do: 'forget', checkpoint: { round: { read: { query: { limit: 250 } } } } });
+  });
+
+  test('is given up with its round if its bound is too old (R3)', () => {
+    const given = { read: cut, steps: [upserts, tombstones], mode: 'feed' } as const;
+    const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(given), round: null } };
+    expect(planned(given, context({ serverTime: addDays(SINCE, 89) })).do).toBe('fetch');
+    expect(planned(given, context({ serverTime: addDays(SINCE, 90) }))).toEqual(dropped);
+    expect(planned(given, context({ serverTime: null }))).toEqual(dropped);
+  });
+
+  test('makes a scan only skip its tombstones feed (R3, R12)', () => {
+    const late = context({ serverTime: addDays(SINCE, 90) });
+    const cutTombstones = read({ as: 'tombstones', query: tombstones.query, cursor: 'c7' });
+    for (const begun of [null, cutTombstones]) {
+      const step = planned({ mode: 'scan', read: begun, steps: [tombstones, ask('candidates')] }, late);
+      expect(step).toEqual({ do: 'continue', checkpoint: under({ mode: 'scan', steps: [ask('candidates')] }) });
+    }
+  });
+});
+
+describe('the steps of a round', () => {
+  test('are read one after the other, each as a read with its own number and T (R10)', () => {
+    const step = fetching(planned({ steps: [upserts, tombstones], reads: 3 }));
+    expect(step.request).toEqual({ path: ['assets'], query: upserts.query, cursor: null });
+    expect(step.checkpoint.round).toMatchObject({
+      reads: 4,
+      steps: [upserts, tombstones],
+      read: { as: 'upserts', number: 4, at: T, cursor: null, restarts: 0, halvedRun: null },
+    });
+  });
+
+  test('never ask for more rows than the page limit of the stream (R24)', () => {
+    const limited = (rows: number, pageSize: number) =>
+      fetching(
+        nextStep(
+          assets,
+          { ...under({ steps: [upserts] }), pageLimit: { rows, at: T } },
+          context({ options: { pageSize } }),
+        ),
+      ).request.query['limit'];
+    expect([limited(500, 2000), limited(500, 100)]).toEqual([500, 100]);
+  });
+
+  test('never send a bound older than 89 days, not even a stored one (R3)', () => {
+    const step = planned({ steps: [tombstones], pages: 1 }, context({ serverTime: addDays(SINCE, 90) }));
+    expect(step.do).toBe('forget');
+  });
+
+  test('look up ids in the mirror before they ask the service for rows', () => {
+    const readStep = ask('candidates', { after: 'k' });
+    expect(planned({ mode: 'scan', steps: [readStep] })).toEqual({
+      do: 'look-up',
+      lookup: readStep,
+      checkpoint: under({ mode: 'scan', steps: [readStep] }),
+    });
+  });
+
+  test('ask for a chunk in each variant of the stream, and count the requests (R12)', () => {
+    const readStep = ask('candidates', { ids: ['a', 'b'], asked: 4 });
+    const of = (variant: number) =>
+      fetching(nextStep(tests, under({ mode: 'scan', steps: [{ ...readStep, variant }] }), context()));
+    expect(of(0).request).toEqual({ path: ['tests'], query: { ids: ['a', 'b'], limit: 2000 }, cursor: null });
+    expect(of(1).request.query).toEqual({ disabled: 'true', ids: ['a', 'b'], limit: 2000 });
+    expect(of(1).checkpoint.round?.steps[0]).toMatchObject({ asked: 5, variant: 1 });
+  });
+
+  test.each([
+    ['columns', 'owned', 'asset_ids'],
+    ['columns', 'candidates', 'ids'],
+    ['column_lineage', 'marked', 'column_ids'],
+    ['table_assets', 'marked', 'ids'],
+  ] as const)('ask %s for what is %s by %s', (name, about, parameter) => {
+    const step = nextStep(streamOf(name), under({ steps: [ask(about, { ids: ['x'] })] }), context());
+    expect(fetching(step).request.query).toEqual({ [parameter]: ['x'], limit: 2000 });
+  });
+});
+
+describe('the end of a round', () => {
+  const settlement = (name: Parameters<typeof streamOf>[0], given: Partial<Round>, circumstances = context()) => {
+    const step = nextStep(
+      streamOf(name),
+      under({ pages: 1, firstPageAt: YESTERDAY, lastMark: 9, ...given }),
+      circumstances,
+    );
+    if (step.do !== 'finish') throw new Error(`plans to ${step.do}`);
+    return step.roundEnd;
+  };
+
+  test('sweeps after a scan, as of the T of the run that began it (R10, R12)', () => {
+    const all = {
+      sweep: { at: YESTERDAY },
+      through: null,
+      rememberFrom: null,
+      marksThrough: null,
+      settledBefore: addSeconds(YESTERDAY, -3600),
+      isReleased: false,
+      replace: null,
+    };
+    const round = { lastMark: 9, run: 5, isWhole: true };
+    expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual({ ...all, ...round });
+  });
+
+  test('sweeps no further than it has asked if a candidate came back (R12)', () => {
+    const scan = { mode: 'scan', sweeps: true, confirmedUpTo: 'k' } as const;
+    expect(settlement('assets', { ...scan, sweepContradicted: true }).through).toBe('k');
+    expect(settlement('assets', { ...scan, sweepContradicted: false }).through).toBeNull();
+  });
+
+  test('sweeps after no other round, nor for a stream that does not decide which rows exist (R12)', () => {
+    expect(settlement('assets', { mode: 'feed', sweeps: true }).sweep).toBeNull();
+    expect(settlement('assets', { mode: 'scan', sweeps: false }).sweep).toBeNull();
+    expect(settlement('table_assets', { mode: 'scan', sweeps: true }).sweep).toBeNull();
+  });
+
+  test('sweeps without a time if there was no Date (R1)', () => {
+    const dateless = { mode: 'scan', sweeps: true, firstPageAt: null } as const;
+    expect(settlement('assets', dateless, context({ serverTime: null })).sweep).toEqual({ at: null });
+  });
+
+  test.each([
+    ['scan', true],
+    ['snapshot', true],
+    ['feed', false],
+    ['marked', false],
+    ['window', false],
+  ] as const)('of mode %s forgets what was rejected before its run and not since: %j (R20)', (mode, isWhole) => {
+    expect(settlement('assets', { mode, run: 4 })).toMatchObject({ isWhole, run: 4 });
+  });
+
+  test('replaces the table, or the edges of the marked columns, by the staged rows (R16, R18)', () => {
+    expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
+    expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
+    expect(settlement('column_lineage', { mode: 'marked', reads: 1 }).replace).toBe('marked');
+    expect(settlement('column_lineage', { mode: 'marked', reads: 0 }).replace).toBeNull();
+    expect(settlement('table_assets', { mode: 'marked' }).replace).toBeNull();
+    expect(settlement('assets', { mode: 'feed' }).replace).toBeNull();
+  });
+});
+
+describe('a history under way', () => {
+  const window = (start_time_from: string): Checkpoint =>
+    under({
+      mode: 'window',
+      steps: [ask('tests', { ids: ['t'] })],
+      read: read({ as: 'tests', query: { start_time_from, limit: 2000 } }),
+    });
+  const step = (from: string, circumstances = context()) =>
+    nextStep(streamOf('test_executions'), window(from), circumstances).do;
+
+  test('goes on while the service still shows its whole period, less the overlap (R3, R22)', () => {
+    expect(step(addDays(T, -90))).toBe('fetch');
+    expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
+    expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
+  });
+
+  test('goes on if no Date shows that its period is out of reach (R1)', () => {
+    expect(step('2020-01-01T00:00:00.000000Z', context({ serverTime: null }))).toBe('fetch');
+  });
+});

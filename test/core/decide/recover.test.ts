@@ -1,0 +1,250 @@
+import { describe, expect, test } from 'vitest';
+import type { Checkpoint, Read, ReadCheckpoint, Round } from '../../../src/core/checkpoint.ts';
+import type { Context } from '../../../src/core/context.ts';
+import { nextStep } from '../../../src/core/decide/next-step.ts';
+import { cutOff, type RecoveryDecision, recover } from '../../../src/core/decide/recover.ts';
+import { isInRead } from '../../../src/core/decide/round.ts';
+import { type RecoveryKind, SyncError } from '../../../src/core/errors.ts';
+import type { StreamName } from '../../../src/core/stream.ts';
+import { addDays } from '../../../src/core/time/instant.ts';
+import { ask, checkpoint, context, inRead, inRound, read, streamOf, T, walk, YESTERDAY } from '../setup.ts';
+
+const cut = read({ number: 3, cursor: 'c7', at: YESTERDAY, restartRun: 4 });
+const under = ({ read: given, ...ofRound }: Partial<Round>, more: Partial<Checkpoint> = {}): ReadCheckpoint =>
+  inRead({ steps: [walk('upserts')], ...ofRound, read: given ?? cut }, more);
+
+function withReadUnderWay(left: Checkpoint): ReadCheckpoint {
+  if (!isInRead(left)) throw new Error('no read is under way');
+  return left;
+}
+
+const met = (
+  recoveryKind: RecoveryKind,
+  from: Checkpoint = under({}),
+  name: StreamName = 'assets',
+  circumstances: Context = context(),
+): RecoveryDecision =>
+  recover(streamOf(name), withReadUnderWay(from), new SyncError(recoveryKind, 'it failed'), circumstances);
+const readOf = ({ checkpoint: left }: RecoveryDecision): Read => withReadUnderWay(left).round.read;
+
+describe('invalid_cursor (R7)', () => {
+  test('starts the read again at its first page, as of now, and discards what it alone saw', () => {
+    const recovered = met('restart-read');
+    expect(recovered).toMatchObject({ outcome: 'retry', forget: 3 });
+    expect(readOf(recovered)).toEqual({ ...cut, cursor: null, at: T, restarts: 1, restartRun: 5 });
+  });
+
+  test('does so three times in one run; then the stream fails, and the next run starts the read again', () => {
+    const outcomes: unknown[] = [];
+    let from = under({});
+    for (let i = 0; i < 4; i += 1) {
+      const recovered = met('restart-read', from);
+      outcomes.push(recovered.outcome);
+      from = withReadUnderWay(recovered.checkpoint);
+    }
+    expect(outcomes).toEqual(['retry', 'retry', 'retry', 'fail']);
+    expect(from.round?.read?.cursor).toBeNull();
+    expect(met('restart-read', from, 'assets', context({ run: 6, cycle: 5 })).outcome).toBe('retry');
+  });
+});
+
+describe('a page that fails every try (R24)', () => {
+  test('has the remaining tries in the next run if a run ends between them, and all tries after they are used up', () => {
+    const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
+    const kept = cutOff(under({}), error) ?? under({});
+    expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
+    expect(nextStep(streamOf('assets'), kept, context())).toMatchObject({ request: { cursor: 'c7', failedTries: 4 } });
+    for (const recovery of ['restart-read', 'halve-page', 'stream'] as const)
+      expect(readOf(met(recovery, kept))).not.toHaveProperty('failedTries');
+    expect(cutOff(under({}), new SyncError('budget', 'it is spent'))).toBeNull();
+    expect(cutOff(inRound(), error)).toBeNull();
+  });
+
+  test('starts its read again at half the limit, once a run', () => {
+    const once = met('halve-page');
+    expect(once).toMatchObject({ outcome: 'retry', forget: 3 });
+    expect(readOf(once)).toMatchObject({ cursor: null, at: T, halvedRun: 5, query: { limit: 1000 } });
+    expect(once.checkpoint.pageLimit).toEqual({ rows: 1000, at: T });
+    const twice = met('halve-page', once.checkpoint);
+    expect(twice).toMatchObject({ outcome: 'fail', forget: null, advice: expect.stringContaining('asks for 500') });
+    expect(twice.checkpoint).toEqual({ ...once.checkpoint, pageLimit: { rows: 500, at: T } });
+    const next = met('halve-page', twice.checkpoint, 'assets', context({ run: 6 }));
+    expect([next.outcome, readOf(next).query['limit']]).toEqual(['retry', 500]);
+  });
+
+  test.each([
+    [2001, 1001],
+    [99, 50],
+    [51, 50],
+  ])('of %i rows, %i', (limit, half) => {
+    expect(readOf(met('halve-page', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
+  });
+
+  test.each([50, 1])('cannot be halved at %i rows', (limit) => {
+    const recovered = met('halve-page', under({ read: { ...cut, query: { limit } } }));
+    expect(recovered).toMatchObject({ outcome: 'fail', advice: expect.stringContaining('report it') });
+    expect(recovered.checkpoint.pageLimit).toBeNull();
+  });
+});
+
+test('a permanent failure of a read fails the stream; the next run begins a new round (R8)', () => {
+  expect(met('restart-round')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
+});
+
+test.each(['restart-round', 'forbidden'] as const)(
+  'a scan given up by %s is due again for what it was to make good (R13)',
+  (recovery) => {
+    const { checkpoint: left } = met(recovery, under({ mode: 'scan', due: 'returned' }));
+    expect(left.scanDue).toBe(recovery === 'forbidden' ? 'permission' : 'returned');
+  },
+);
+
+describe('a stream that answers 403 (R13)', () => {
+  test('gives up its round, and is scanned after the permission is back', () => {
+    const recovered = met('forbidden');
+    expect(recovered).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint({ scanDue: 'permission' }) });
+  });
+
+  test('has no scan due if it was never scanned, or is always read whole', () => {
+    expect(met('forbidden', under({}, { scanEndedCycle: null })).checkpoint.scanDue).toBeNull();
+    expect(met('forbidden', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
+  });
+});
+
+describe('a 404 with the error envelope (R15)', () => {
+  test.each(['tests', 'latest_test_executions', 'asset_health_scores'] as const)('of %s means not live', (name) => {
+    const unavailable = checkpoint({ unavailable: true, finishedCycle: 5, round: null });
+    expect(met('not-live', under({}), name)).toEqual({
+      outcome: 'unavailable',
+      checkpoint: unavailable,
+      forget: 'all',
+    });
+  });
+
+  test.each(['assets', 'table_assets', 'columns', 'asset_lineage', 'column_lineage'] as const)(
+    'of %s is a failure',
+    (name) => {
+      expect(met('not-live', under({}), name)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
+    },
+  );
+
+  test('keeps a scan due that was due', () => {
+    expect(met('not-live', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
+  });
+});
+
+describe('a due scan that cannot end (R9)', () => {
+  const scan = (given: Partial<Round> = {}, more: Partial<Checkpoint> = {}) =>
+    under({ mode: 'scan', reason: 'full-every', steps: [walk('scan')], ...given }, more);
+
+  test('waits where it stopped, while the feeds go on', () => {
+    const { round: left, ...rest } = scan();
+    const recovered = met('stream', scan());
+    expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
+    expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
+  });
+
+  test('begins again after a permanent failure, and stays due', () => {
+    const { checkpoint: left, forget } = met('restart-round', scan({ due: 'returned' }));
+    expect([forget, left.scanDue, left.scanTriedInRun, left.waitingScan]).toEqual(['all', 'returned', 5, null]);
+  });
+
+  test('stays due if its reason was what no feed reaches (R3)', () => {
+    expect(met('stream', scan({ reason: 'clamp' })).checkpoint.waitingScan?.due).toBe('clamp');
+    expect(met('restart-round', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
+  });
+
+  test('is due for what no feed reaches, whatever its reason was (R3)', () => {
+    const full = scan({ reason: 'full' }, { watermark: addDays(T, -100) });
+    expect(met('stream', full).checkpoint.waitingScan?.due).toBe('clamp');
+    expect(met('restart-round', full).checkpoint.scanDue).toBe('clamp');
+  });
+
+  test('begins again if the feeds no longer reach back to its first page (R3)', () => {
+    const from = (firstPageAt: string) =>
+      met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));
+    expect(from(addDays(T, -89))).toMatchObject({ forget: 'all', checkpoint: { waitingScan: null, scanDue: 'clamp' } });
+    expect(from(addDays(T, -88))).toMatchObject({ forget: null, checkpoint: { waitingScan: { due: 'clamp' } } });
+  });
+
+  test.each<[string, Checkpoint, RecoveryKind]>([
+    ['the first', scan({}, { scanEndedCycle: null }), 'stream'],
+    ['one for a clock that is not believed', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
+    ['one that is denied', scan(), 'forbidden'],
+    ['one that a budget stops', scan(), 'budget'],
+  ])('does not wait %s', (_, from, recovery) => {
+    expect(met(recovery, from)).toMatchObject({
+      outcome: 'fail',
+      checkpoint: { scanTriedInRun: null, waitingScan: null },
+    });
+  });
+});
+
+describe('a history that cannot be read (R22)', () => {
+  const history = read({ history: { testId: 't', mirroredAt: T, gap: null } });
+  const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
+    under({ mode: 'window', steps: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
+  const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
+    met(recoveryKind, from(given, watermark), 'test_executions');
+
+  test('is skipped after a 404, which is no failure of the stream (R15)', () => {
+    const recovered = histories('not-live');
+    expect(recovered).toMatchObject({
+      outcome: 'retry',
+      forget: null,
+      unreadHistory: { testId: 't', pageLimit: null },
+    });
+    const left = { read: null, consecutiveNotFound: 1, incomplete: false, steps: [{ after: 't', ids: [] }] };
+    expect(recovered.checkpoint.round).toMatchObject(left);
+  });
+
+  test.each(['stream', 'restart-round', 'forbidden'] as const)(
+    'is passed over when it fails for good (%s): the run goes on with the test after it, and is not complete',
+    (recovery) => {
+      const recovered = histories(recovery);
+      expect(recovered).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: null } });
+      const left = {
+        read: null,
+        consecutiveNotFound: recovery === 'forbidden' ? 1 : 0,
+        incomplete: true,
+        steps: [{ ids: [] }],
+      };
+      expect(recovered.checkpoint.round).toMatchObject(left);
+    },
+  );
+
+  test('is skipped after too many invalid cursors (R7)', () => {
+    expect(histories('restart-read').outcome).toBe('retry');
+    const often = histories('restart-read', { read: { ...history, restarts: 3 } });
+    expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
+  });
+
+  test('is read in smaller pages, and the pages of its stream stay as they are (R24)', () => {
+    const once = histories('halve-page');
+    expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
+    const twice = met('halve-page', once.checkpoint, 'test_executions');
+    expect(twice).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: 500 } });
+    expect(twice.checkpoint.pageLimit).toBeNull();
+  });
+
+  test.each([
+    ['not-live', 'retry', 'unavailable'],
+    ['forbidden', 'pass-over', 'fail'],
+  ] as const)('counts for all histories (%s) after twenty in a row, if none was ever read', (kind, one, all) => {
+    expect(histories(kind, { consecutiveNotFound: 18 }).outcome).toBe(one);
+    expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });
+    expect(histories(kind, { consecutiveNotFound: 19, pages: 1 }).outcome).toBe(one);
+    expect(histories(kind, { consecutiveNotFound: 19 }, YESTERDAY).outcome).toBe(one);
+  });
+
+  test('ends with the run if the run ends', () => {
+    expect(histories('budget')).toEqual({ outcome: 'fail', checkpoint: from(), forget: null });
+  });
+});
+
+test.each(['stream', 'run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
+  'a failure that asks for %s leaves the progress as it is (R6)',
+  (recovery) => {
+    expect(met(recovery)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
+  },
+);

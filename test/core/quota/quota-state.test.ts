@@ -1,0 +1,212 @@
+import { describe, expect, test } from 'vitest';
+import {
+  apart,
+  begin,
+  giveBack,
+  joined,
+  moved,
+  type NotedRequest,
+  type QuotaState,
+  type QuotaUser,
+  settle,
+  takePermit,
+  UNKNOWN_QUOTA,
+} from '../../../src/core/quota/quota-state.ts';
+import { quotaOfText, textOfQuota } from '../../../src/core/quota/quota-text.ts';
+import { resumedWindow, UNKNOWN_WINDOW } from '../../../src/core/quota/rate-window.ts';
+import { answerHead } from '../../source/simulated-quota.ts';
+
+const user = (owner: string, gone: readonly string[] = []): QuotaUser => ({
+  owner,
+  lifetimeMs: 60_000,
+  isGone: (other) => gone.includes(other),
+  awaits: () => true,
+});
+const [A, B] = [user('a'), user('b')];
+
+function taken(state: QuotaState, by: QuotaUser, nowMs: number): { state: QuotaState; request: NotedRequest } {
+  const id = `${by.owner}${nowMs}${state.inFlight.length}`;
+  const { state: after, permit } = takePermit(state, { id, user: by }, nowMs);
+  if (permit.kind !== 'go') throw new Error(`expected a permit, got ${permit.kind}`);
+  return { state: after, request: permit.request };
+}
+
+const asked = (state: QuotaState, by: QuotaUser, nowMs: number) =>
+  takePermit(state, { id: 'asked', user: by }, nowMs).permit;
+
+/** A window of which so much remains until the reset a minute after 0. */
+function known(remaining: number): QuotaState {
+  const { state, request } = taken(UNKNOWN_QUOTA, A, 0);
+  return settle(state, request, answerHead({ remaining, reset: 60 }), 0);
+}
+
+describe('the requests of several processes (R23)', () => {
+  test('before the first answer one request of all is in flight', () => {
+    const { state } = taken(UNKNOWN_QUOTA, A, 0);
+    expect(asked(state, B, 10)).toEqual({ kind: 'full', others: 1, untilMs: 60_000 });
+    expect(asked(state, A, 10)).toMatchObject({ kind: 'full', others: 0 });
+  });
+
+  test('all together have no more in flight than the window has left', () => {
+    const first = taken(known(2), A, 10);
+    const second = taken(first.state, B, 10);
+    expect(asked(second.state, A, 10)).toMatchObject({ kind: 'full', others: 1 });
+    const settled = settle(second.state, first.request, answerHead({ remaining: 1, reset: 60 }), 20);
+    expect(asked(settled, A, 20).kind).toBe('full');
+  });
+
+  test('a change that is made twice is made once', () => {
+    const first = takePermit(known(3), { id: 'r', user: A }, 10);
+    expect(takePermit(first.state, { id: 'r', user: A }, 20)).toEqual(first);
+    const { request } = taken(known(3), A, 10);
+    const settled = settle(first.state, request, answerHead({ remaining: 2, reset: 60 }), 20);
+    expect(settle(settled, request, answerHead({ remaining: 2, reset: 60 }), 20)).toEqual(settled);
+  });
+
+  test('a permit that is given back costs nothing', () => {
+    const { state, request } = taken(known(1), A, 10);
+    expect(giveBack(state, request)).toEqual(known(1));
+  });
+
+  test('what one is told, all wait for', () => {
+    expect(asked(known(0), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+  });
+});
+
+describe('a process that died (R23)', () => {
+  test('its request counts as sent, once it is known to be gone', () => {
+    const { state } = taken(known(2), A, 10);
+    const after = takePermit(state, { id: 'x', user: user('b', ['a']) }, 20).state;
+    expect(after.window).toMatchObject({ remaining: 1, uncounted: 1 });
+    expect(after.inFlight.map(({ owner }) => owner)).toEqual(['b']);
+  });
+
+  test('its request counts as sent after the deadline, if nobody can tell that it is gone', () => {
+    const { state } = taken(UNKNOWN_QUOTA, A, 0);
+    expect(asked(state, B, 59_999).kind).toBe('full');
+    expect(asked(state, B, 60_000).kind).toBe('go');
+    expect(asked(state, A, 60_000).kind).toBe('full');
+  });
+
+  test('an answer that comes after the deadline is heard, and counts once', () => {
+    const { state, request } = taken(known(5), A, 10);
+    const { state: without } = takePermit(state, { id: 'x', user: user('b', ['a']) }, 20);
+    expect(settle(without, request, null, 30)).toEqual(without);
+    expect(settle(without, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(3);
+  });
+
+  test('an answer that comes after the state was lost promises no more than it states', () => {
+    const { request } = taken({ ...known(5), window: { ...known(5).window, uncounted: 3 } }, A, 10);
+    expect(settle(UNKNOWN_QUOTA, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(4);
+  });
+});
+
+describe('a process that could not share the state for a while (R23)', () => {
+  const request = (state: QuotaState) => state.inFlight[0] as NotedRequest;
+
+  test('it goes on with no more than was left, and what was in flight counts as sent', () => {
+    const alone = apart(taken(known(5), B, 10).state, 20);
+    expect(alone).toMatchObject({ window: { remaining: 4, uncounted: 1 }, inFlight: [] });
+  });
+
+  test('when it is back, all have no more than the one of the two that has less', () => {
+    const shared = known(5);
+    const alone = settle(
+      apart(known(9), 10),
+      taken(known(9), A, 10).request,
+      answerHead({ remaining: 2, reset: 60 }),
+      20,
+    );
+    expect(joined(shared, alone).window.remaining).toBe(2);
+    expect(joined(alone, shared).window.remaining).toBe(2);
+    expect(joined(UNKNOWN_QUOTA, alone).window.remaining).toBe(2);
+  });
+
+  test('when it is back, all wait for the longer of two pauses', () => {
+    const spent = known(0);
+    expect(asked(joined(known(5), spent), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+    expect(asked(joined(spent, known(5)), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+  });
+
+  test('a request that it sent meanwhile is in flight for all, and is told as any other', () => {
+    const others = taken(known(5), B, 10).state;
+    const alone = taken(apart(known(5), 10), A, 10).state;
+    const state = joined({ ...others, window: { ...others.window, uncounted: 7 } }, alone);
+    expect(state.inFlight.map(({ owner }) => owner)).toEqual(['b', 'a']);
+    const settled = settle(state, request(alone), answerHead({ remaining: 3, reset: 60 }), 20);
+    expect(settled.inFlight.map(({ owner }) => owner)).toEqual(['b']);
+    expect(settled.window.remaining).toBe(3);
+  });
+
+  test('a request of its own that ended meanwhile counts as sent, and is in nobody’s way', () => {
+    const { state } = taken(known(2), A, 10);
+    const back = { ...A, awaits: (id: string) => id === 'x' };
+    const after = takePermit(state, { id: 'x', user: back }, 20);
+    expect(after.permit.kind).toBe('go');
+    expect(after.state.window).toMatchObject({ remaining: 1, uncounted: 1 });
+  });
+});
+
+describe('what a process begins with (R23)', () => {
+  const beginning = { user: B, resumed: UNKNOWN_WINDOW, maxWaitMs: 900_000 };
+
+  test('it goes on with a window that has not ended', () => {
+    expect(begin(known(5), beginning, 59_000)).toEqual(known(5));
+    expect(begin(known(0), beginning, 59_000)).toEqual(known(0));
+  });
+
+  test('after the end of the window it begins with what the mirror has noted, or with nothing', () => {
+    const resumed = resumedWindow(3, 90_000);
+    expect(begin(known(5), beginning, 60_000)).toEqual(UNKNOWN_QUOTA);
+    expect(begin(known(5), { ...beginning, resumed }, 60_000)).toEqual({ window: resumed, inFlight: [] });
+  });
+
+  test('while others have requests in flight, it knows what they know', () => {
+    const { state } = taken(known(5), A, 10);
+    expect(begin(state, beginning, 59_999)).toEqual(state);
+  });
+
+  test('a wait that is too long does not end a run that has asked nothing yet (R1)', () => {
+    expect(begin(known(0), { ...beginning, maxWaitMs: 1000 }, 10)).toEqual(UNKNOWN_QUOTA);
+  });
+});
+
+describe('the state at rest (R23)', () => {
+  const busy = taken(known(2), A, 10).state;
+  const refused = settle(busy, busy.inFlight[0] as NotedRequest, answerHead({ status: 429, after: '7' }), 20);
+
+  test.each([
+    ['before the first answer', UNKNOWN_QUOTA],
+    ['with a request in flight', busy],
+    ['with a spent window', known(0)],
+    ['after a refusal', refused],
+  ])('a state %s is read as it was written', (_, state) => {
+    expect(quotaOfText(textOfQuota(state))).toEqual(state);
+  });
+
+  test('a state that an earlier version wrote is read, without what it did not know', () => {
+    const text = textOfQuota(busy).replace(/"sure":\{[^}]*\},/, '');
+    expect(text).not.toContain('sure');
+    expect(quotaOfText(text)).toEqual({ ...busy, window: { ...busy.window, sure: null } });
+  });
+
+  test.each([
+    '',
+    'null',
+    '[]',
+    '{"version":1}',
+    textOfQuota(busy).replace('"version":1', '"version":2'),
+    textOfQuota(busy).replace('"id"', '"di"'),
+    textOfQuota(busy).replace('"remaining":2', '"remaining":-2'),
+  ])('a text that is no state tells nothing: %s', (text) => {
+    expect(quotaOfText(text)).toEqual(UNKNOWN_QUOTA);
+  });
+
+  test('after the clock has jumped, everything ends as much later', () => {
+    const later = moved(refused, 1000);
+    expect(asked(refused, B, 20)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });
+    expect(asked(later, B, 1020)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });
+    expect(moved(busy, 1000).inFlight).toMatchObject([{ sentMs: 1010, deadlineMs: 61_010 }]);
+    expect(moved(later, -1000)).toEqual(refused);
+  });
+});

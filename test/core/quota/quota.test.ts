@@ -1,0 +1,55 @@
+import { describe, expect, test } from 'vitest';
+import { type AccountQuota, learned, secondsOfWaiting, stillLeft } from '../../../src/core/quota/quota.ts';
+
+const QUOTA: AccountQuota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
+
+describe('waiting for quota (R23)', () => {
+  test.each([
+    [0, 0],
+    [40, 0],
+    [41, 12],
+    [140, 12],
+    [141, 72],
+    [1040, 12 + 9 * 60],
+  ])('%i requests wait %i seconds', (requests, seconds) => {
+    expect(secondsOfWaiting(requests, QUOTA)).toBe(seconds);
+  });
+
+  test('is unknown without a quota, or beyond the remaining requests if the limit is unknown', () => {
+    expect(secondsOfWaiting(1, null)).toBeNull();
+    expect(secondsOfWaiting(41, { ...QUOTA, limit: null })).toBeNull();
+    expect(secondsOfWaiting(41, { ...QUOTA, limit: 0 })).toBeNull();
+    expect(secondsOfWaiting(40, { ...QUOTA, limit: null })).toBe(0);
+  });
+
+  test('takes the longest known wait under the same limit as the length of a window', () => {
+    const told = { ...QUOTA, windowSeconds: 12 };
+    expect(learned({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
+    expect(learned({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
+    expect(learned(null, told)).toEqual(told);
+    expect(learned({ limit: 100, windowSeconds: 60 }, { ...told, limit: null })).toEqual(QUOTA);
+  });
+});
+
+describe('what one run leaves of the quota holds for the next (R23)', () => {
+  const kept = { remaining: 0, resetSeconds: 40, notedAt: '2026-11-20T04:10:00.000000Z' };
+
+  test.each([
+    ['2026-11-20T04:10:00.000000Z', 40],
+    ['2026-11-20T04:10:15.500000Z', 24.5],
+  ])('until its window ends: at %s for %d seconds more', (now, resetSeconds) => {
+    expect(stillLeft([kept], now)).toEqual({ remaining: 0, resetSeconds });
+  });
+
+  test('for no longer than its window, whatever the clock of the machine says', () => {
+    expect(stillLeft([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
+    expect(stillLeft([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
+    expect(stillLeft([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
+  });
+
+  test('as it was noted last', () => {
+    const later = { remaining: 3, resetSeconds: 30, notedAt: '2026-11-20T04:10:10.000000Z' };
+    expect(stillLeft([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({ remaining: 3, resetSeconds: 20 });
+    expect(stillLeft([null], '2026-11-20T04:10:20.000000Z')).toBeNull();
+  });
+});
