@@ -21,6 +21,8 @@ export interface Walk {
   readonly askedAt: Instant | null;
   /** The newest server time that the run had met. */
   readonly latest: Instant | null;
+  /** The newest that was met when a feed was first asked for from this bound: a round that is continued keeps it (R3). */
+  readonly decidedBy: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];
 }
@@ -67,6 +69,7 @@ export function itemsOf(walk: Walk): readonly Record<string, unknown>[] {
 
 export function openBook(): Book {
   const all = new Map<string, Walk[]>();
+  const decided = new Map<string, Instant | null>();
   const keyOf = ({ path: [envId = ''], stream }: Fetch): string => `${envId} ${stream}`;
   const of = (key: string): Walk[] => all.get(key) ?? [];
   return {
@@ -82,7 +85,9 @@ export function openBook(): Book {
     asked(fetch, when) {
       const { path, query, cursor } = fetch;
       if (cursor !== null) return;
-      const walk = { path, query, ...when, pages: [] };
+      const key = `${keyOf(fetch)} ${query['synced_since'] ?? query['deleted_since']}`;
+      if (!decided.has(key)) decided.set(key, when.latest);
+      const walk = { path, query, ...when, decidedBy: decided.get(key) ?? null, pages: [] };
       const others = of(keyOf(fetch)).filter((each) => askedBy(each) !== askedBy(walk));
       all.set(keyOf(fetch), [...others, walk]);
     },

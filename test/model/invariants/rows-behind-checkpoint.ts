@@ -164,8 +164,8 @@ function sinceOf({ before, overlapSeconds }: Moment): string {
 function feedsOfRound(moment: Moment): string[] {
   const { walks } = moment;
   const [since, isScanDue] = [sinceOf(moment), isDue(moment)];
-  const from = ({ latest }: Walk): string => {
-    const reach = latest === null ? '' : addDays(latest, -REACH_DAYS);
+  const from = ({ decidedBy }: Walk): string => {
+    const reach = decidedBy === null ? '' : addDays(decidedBy, -REACH_DAYS);
     return isScanDue && since < reach ? addDays(reach, 1) : since;
   };
   return ['synced_since', 'deleted_since']
