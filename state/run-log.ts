@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { and, desc, eq, gte, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
 import { mirror, syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { SyncError } from '../src/core/errors.ts';
 import type {
@@ -44,12 +44,6 @@ export function* claimMirror(baseUrl: string, name: string, key = randomHex()): 
 /** 32 random bytes as lower-case hex. */
 export function randomHex(): string {
   return randomBytes(32).toString('hex');
-}
-
-/** Makes the key of a mirror that an older version made without one. */
-export function* fillCursorKey(): StateStatements<void> {
-  const keyless = yield* first(asking.select({ id: mirror.id }).from(mirror).where(isNull(mirror.cursor_key)));
-  if (keyless !== undefined) yield update(mirror, { cursor_key: randomHex() });
 }
 
 /** Records that a run has begun, in a cycle of its own. @returns its id */

@@ -328,6 +328,12 @@ CREATE TABLE "staged_loaded" (
 	CONSTRAINT "staged_loaded_pkey" PRIMARY KEY("env_id","stream")
 );
 --> statement-breakpoint
+CREATE TABLE "stale_health_days" (
+	"env_id" text collate "C" NOT NULL,
+	"day" date NOT NULL,
+	CONSTRAINT "stale_health_days_pkey" PRIMARY KEY("env_id","day")
+);
+--> statement-breakpoint
 CREATE TABLE "sync_checkpoints" (
 	"env_id" text collate "C" NOT NULL,
 	"stream" text collate "C" NOT NULL,
@@ -361,6 +367,7 @@ CREATE TABLE "sync_runs" (
 	"error" text collate "C",
 	"full" boolean DEFAULT false NOT NULL,
 	"left_over" text collate "C",
+	"nonce" text collate "C" DEFAULT '' NOT NULL,
 	CONSTRAINT "sync_runs_pkey" PRIMARY KEY("id")
 );
 --> statement-breakpoint
@@ -481,4 +488,47 @@ CREATE INDEX "test_executions_failing" ON "test_executions" USING btree ("env_id
 CREATE INDEX "tests_live" ON "tests" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is null;--> statement-breakpoint
 CREATE INDEX "tests_gone" ON "tests" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is not null;--> statement-breakpoint
 CREATE INDEX "tests_by_asset" ON "tests" USING btree ("env_id","asset_id");--> statement-breakpoint
-CREATE INDEX "tests_disabled" ON "tests" USING btree ("env_id","id") WHERE disabled;
+CREATE INDEX "tests_disabled" ON "tests" USING btree ("env_id","id") WHERE disabled;--> statement-breakpoint
+-- SQLite keeps these in temporary tables. A crash of the server may empty them: they are made again from the others.
+ALTER TABLE "seen_keys" SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE "seen_through" SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE "missing_keys" SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE "missing_found" SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE "staged_keys" SET UNLOGGED;
+--> statement-breakpoint
+ALTER TABLE "staged_loaded" SET UNLOGGED;
+--> statement-breakpoint
+-- Whether two JSON texts have the same value, as `sameJson` of `src/core/json.ts` says. The type jsonb compares values, but it rounds no
+-- number as JavaScript does, and takes neither U+0000 nor half a surrogate pair: both are put in another form first.
+CREATE FUNCTION comparable_number(given text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+  SELECT CASE
+    WHEN length(given) < 16 OR (given LIKE '%.%' AND given ~ '^-?([0-9]\.[0-9]{1,17}|[0-9.]{1,18})$')
+      THEN given::double precision::text
+    WHEN abs(given::numeric) < 1e308 AND given::numeric = given::double precision::text::numeric
+      THEN given::double precision::text
+    ELSE '"' || chr(65535) || given || '"'
+  END
+$$;
+--> statement-breakpoint
+CREATE FUNCTION comparable_json(given text) RETURNS jsonb LANGUAGE sql IMMUTABLE AS $$
+  SELECT string_agg(
+    CASE
+      WHEN token[1] IS NOT NULL
+        THEN regexp_replace(token[1], '(?<!\\)((?:\\\\)*)\\u(0000|d[89a-f][0-9a-f]{2})', '\1\\uffff\\\\u\2', 'g')
+      WHEN token[2] IS NOT NULL THEN comparable_number(token[2])
+      ELSE token[3]
+    END, '' ORDER BY at)::jsonb
+  FROM regexp_matches(given, '("(?:[^"\\]|\\.)*")|(-?[0-9][0-9.eE+-]*)|([^"0-9-]+)', 'g') WITH ORDINALITY AS found (token, at)
+$$;
+--> statement-breakpoint
+CREATE FUNCTION same_json(one text, other text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+  RETURN one = other OR comparable_json(one) = comparable_json(other);
+EXCEPTION WHEN OTHERS THEN
+  RETURN false;
+END
+$$;

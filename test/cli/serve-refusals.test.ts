@@ -152,7 +152,7 @@ describe('serve is refused with one clear line', () => {
       env,
       /is not a mirror but another SQLite database/,
     ],
-    ['over an older mirror', { db: dated('- 1') }, env, /was made by an older obsync: run `obsync sync` once/],
+    ['over a mirror of an unreleased build', { db: dated('- 1') }, env, /was made by an unreleased build of obsync/],
     ['over a newer mirror', { db: dated('+ 1') }, env, /was made by a newer obsync/],
   ])('%s', async (_, given, variables, line) => {
     const said: string[] = [];

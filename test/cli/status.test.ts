@@ -219,8 +219,10 @@ describe.concurrent('status refuses in one line and with exit code 2', () => {
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by a newer obsync: update obsync/));
   });
 
-  test('a mirror made by an older version, and says how to bring it up to date', async () => {
+  test('a mirror made by an unreleased build, and says what to do', async () => {
     const db = mirrorFile(({ connection }) => connection.exec('update __drizzle_migrations set created_at = 1'));
-    expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by an older obsync: run `obsync sync` once/));
+    expect(await obsync(['status', '--db', db])).toEqual(
+      refusal(/made by an unreleased build of obsync .*: name a new mirror/),
+    );
   });
 });

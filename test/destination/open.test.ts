@@ -4,18 +4,11 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
-import { syncStreamRuns } from '../../schema/sync.ts';
-import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
-import { readState } from '../../src/destination/sqlite/file-state.ts';
-import { buildSecondaryIndexes } from '../../src/destination/sqlite/migrations.ts';
+import { bringUpToDate, migrationTimes } from '../../src/destination/sqlite/migrations.ts';
 import { noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
 const MIGRATIONS = new URL('../../schema/migrations/', import.meta.url).pathname;
@@ -51,26 +44,25 @@ function makeMirror(): void {
   openForWriting(path).connection.close();
 }
 
-/** A mirror as it was after its first migrations, with one row. */
-function makeOlderMirror(migrations = 1): void {
-  const connection = new Database(path);
-  const db = drizzle(connection);
-  const session = db as unknown as { dialect: { migrate(...given: unknown[]): void }; session: unknown };
-  session.dialect.migrate(readMigrationFiles({ migrationsFolder: MIGRATIONS }).slice(0, migrations), session.session);
-  connection.exec("insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')");
-  connection.close();
+/** A mirror of a build before the first release, with one row. */
+function makeUnreleasedMirror(): void {
+  makeMirror();
+  database(
+    'update __drizzle_migrations set created_at = 1',
+    "insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')",
+  );
 }
 
-const TABLES = [
-  assets,
-  assetLineage,
-  columns,
-  columnLineage,
-  tests,
-  latestTestExecutions,
-  testExecutions,
-  syncStreamRuns,
-];
+/** Brings the mirror up to date, as a later version would that has one migration more. */
+function migrateLater(...sql: string[]): void {
+  const connection = new Database(path);
+  try {
+    const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+    bringUpToDate(connection, [...all, { sql, hash: '', bps: true, folderMillis: migrationTimes().last + 1 }]);
+  } finally {
+    connection.close();
+  }
+}
 
 const indexesOf = ({ connection }: Pick<MirrorFile, 'connection'>): string[] =>
   (connection.prepare("select sql from sqlite_schema where type = 'index' and sql > ''").pluck().all() as string[])
@@ -160,7 +152,7 @@ describe('opened by a user who is not root', () => {
 
   test.each([
     ['up to date, in a folder that', makeMirror, 0o555],
-    ['older, in a folder that', makeOlderMirror, 0o555],
+    ['of an unreleased build, in a folder that', makeUnreleasedMirror, 0o555],
     ['up to date, that alone', makeMirror, 0o777],
   ])('a mirror, %s can only be read, is not opened for writing', (_, make, mode) => {
     make();
@@ -191,148 +183,51 @@ describe('openForWriting', () => {
     expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
   });
 
-  test('a mirror of an older version with a view of the user’s own that prevents its migration is refused, by the name of that view, and stays as it is', () => {
-    makeOlderMirror(15);
-    database('create view my_marks as select last_mark from mirror');
-    expect(() => openForWriting(path)).toThrow(/of your own \(my_marks\): drop them, run `obsync sync`/);
-    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
-    database('drop view my_marks');
-    openForWriting(path).connection.close();
-    openForReading(path).connection.close();
+  test('a mirror of an unreleased build is refused, says what to do, and stays as it is', () => {
+    makeUnreleasedMirror();
+    const before = onDisk();
+    for (const open of [openForWriting, openForReading])
+      expect(() => open(path)).toThrow(clear('was made by an unreleased build of obsync'));
+    expect(onDisk()).toEqual(before);
   });
 
-  test('a mirror of an older version is migrated when it is written, and keeps its rows', () => {
-    makeOlderMirror();
-    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
-    const { connection } = openForWriting(path);
+  test('a mirror of an older version is migrated, and keeps its rows', () => {
+    makeMirror();
+    database("insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')");
+    migrateLater('create table later (id text)');
+    expect(() => openForWriting(path)).toThrow(clear('was made by a newer obsync'));
+    const connection = new Database(path);
     expect(connection.prepare('select id, name from environments').all()).toEqual([{ id: 'e', name: 'Production' }]);
-    expect(connection.prepare('select count(*) from live_assets').pluck().get()).toBe(0);
+    expect(connection.prepare('select count(*) from later').pluck().get()).toBe(0);
     connection.close();
+  });
+
+  test('a mirror of an older version with a view of the user’s own that prevents its migration is refused, by the name of that view, and stays as it is', () => {
+    makeMirror();
+    database('create view my_keys as select cursor_key from mirror');
+    const migrate = () => migrateLater('alter table mirror drop column cursor_key');
+    expect(migrate).toThrow(/of your own \(my_keys\): drop them, run `obsync sync`/);
     openForReading(path).connection.close();
+    database('drop view my_keys');
+    migrate();
   });
 
-  test('a mirror of an older version loses the rows and notes of keys longer than 1,000 bytes, but no history (R17, R20)', () => {
-    makeOlderMirror(28);
-    const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
-    for (const id of [stored, tooLong])
-      database(
-        `insert into assets (env_id, id, mirrored_at) values ('e', '${id}', 'now')`,
-        `insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e', 'a', '${id}', 'now')`,
-        `insert into marks (env_id, stream, id, number) values ('e', 'columns', '${id}', 1)`,
-        `insert into rejected_rows (run_id, env_id, stream, row_key, reason, payload, seen_at)
-          values (1, 'e', 'assets', '${id}', '', '{}', 'now'), (1, 'e', 'tests', '["${id}x"]', '', '["${id}x"]', 'now')`,
-        `insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
-          values ('e', 's', '${id}', 't', 'x', 'PASS', 'now', 1, 'now')`,
-      );
+  test('a mirror whose migration fails stays as it was', () => {
+    makeMirror();
+    expect(() => migrateLater('create table later (id text)', 'create view live_assets as select 1')).toThrow(
+      'live_assets already exists',
+    );
     const { connection } = openForWriting(path);
-    const held = (sql: string) => connection.prepare(sql).pluck().all();
-    expect(held('select id from assets')).toEqual([stored]);
-    expect(held('select downstream_asset_id from asset_lineage')).toEqual([stored]);
-    expect(held('select id from marks')).toEqual([stored]);
-    expect(held("select row_key from rejected_rows where stream = 'assets'")).toEqual([stored]);
-    expect(held("select row_key from rejected_rows where stream = 'tests'")).toHaveLength(2);
-    expect(held('select id from test_executions order by id')).toEqual([stored, tooLong]);
+    expect(connection.prepare("select 1 from sqlite_schema where name = 'later'").all()).toEqual([]);
     connection.close();
   });
 
-  describe('a mirror of the version before `serve`', () => {
-    beforeEach(() => {
-      makeOlderMirror(2);
-      database(
-        "insert into mirror (id, base_url, mirrored_at, last_mark) values (1, 'https://a.example', 'now', 3)",
-        "insert into assets (env_id, id, kind, mirrored_at) values ('e', 'a', 'table', 'now')",
-        "insert into columns (env_id, id, asset_id, mirrored_at, deleted_at) values ('e', 'c', 'a', 'now', 'now')",
-        "insert into tests (env_id, id, disabled, mirrored_at) values ('e', 't', 1, 'now')",
-      );
-    });
-    const rowsOf = ({ connection }: MirrorFile) =>
-      ['mirror', 'assets', 'columns', 'tests', 'environments'].map((table) =>
-        connection.prepare(`select * from ${table}`).all(),
-      );
-
-    test.each([
-      ['has all its indexes', () => {}],
-      ['has all its indexes, if a first sync was killed that had left them out', dropIndexes],
-    ])('keeps its rows and %s', (_, make) => {
-      make();
-      const mirror = openForWriting(path);
-      buildSecondaryIndexes(mirror.connection, TABLES);
-      const row = { extra: null, deletion: null, mirrored_at: 'now' };
-      expect(rowsOf(mirror)).toMatchObject([
-        [{ id: 1, base_url: 'https://a.example' }],
-        [{ ...row, id: 'a', kind: 'table', deleted_at: null }],
-        [{ ...row, id: 'c', asset_id: 'a', deleted_at: 'now' }],
-        [{ ...row, id: 't', disabled: 1, deleted_at: null }],
-        [{ id: 'e', name: 'Production' }],
-      ]);
-      const found = indexesOf(mirror);
-      mirror.connection.close();
-      rmSync(path);
-      expect(found).toEqual(indexesOf(openForWriting(path)));
-    });
-
-    test('it continues, in every environment, the clock and the counter that the file had (R18, R21)', () => {
-      database("insert into sync_checkpoints (env_id, stream, unavailable) values ('f', 'assets', 0)");
-      const { connection } = openForWriting(path);
-      expect(connection.prepare('select * from mirror_environments order by env_id').all()).toEqual([
-        { env_id: 'e', mirrored_at: 'now', last_mark: 3, returned_count: 0 },
-        { env_id: 'f', mirrored_at: 'now', last_mark: 3, returned_count: 0 },
-      ]);
-      connection.close();
-    });
-
-    test('a scan that it has due because an environment is back stays due, until it begins (R13)', () => {
-      database(
-        "insert into sync_checkpoints (env_id, stream, unavailable, scan_due) values ('e', 'assets', 0, 'returned')",
-      );
-      const mirror = openForWriting(path);
-      expect(readState(mirror, loadCheckpoint('e', 'assets'))).toEqual({ ...NO_PROGRESS, scanDue: 'returned' });
-      mirror.connection.close();
-    });
-
-    test('it has its own key for the cursors of `serve` from its first opening on', () => {
-      const keyOf = () => {
-        const { connection } = openForWriting(path);
-        const key = connection.prepare('select cursor_key from mirror').pluck().get();
-        connection.close();
-        return key;
-      };
-      const key = keyOf();
-      expect(key).toMatch(/^[0-9a-f]{64}$/);
-      expect(keyOf()).toBe(key);
-    });
-  });
-
-  test('a mirror whose migration fails stays as it was, and one line says why', () => {
-    makeOlderMirror();
-    database('create view live_assets as select 1');
-    const message = expect.stringMatching(/^[^\n]*obsync\.db [^\n]*live_assets\W already exists$/);
-    expect(() => openForWriting(path)).toThrow(expect.objectContaining({ recovery: 'run', message }));
-    expect(() => openForReading(path)).toThrow(clear('was made by an older obsync'));
-    database('drop view live_assets');
-    const { connection } = openForWriting(path);
-    expect(connection.prepare('select count(*) from environments').pluck().get()).toBe(1);
-    connection.close();
-  });
-
-  test('a mirror that had NULL for lists that were left out has empty lists, except where extra has their value', () => {
-    makeOlderMirror(9);
-    const row = "'e', 'x', 'then'";
-    for (const table of ['assets', 'tests'])
-      database(
-        `insert into ${table} (env_id, id, mirrored_at) values (${row})`,
-        `insert into ${table} (env_id, id, mirrored_at, owners, tags) values ('e', 'full', 'then', '["me"]', '[1]')`,
-        `insert into ${table} (env_id, id, mirrored_at, extra) values ('e', 'odd', 'then', '{"owners":1,"tags":"pii"}')`,
-        `insert into ${table} (env_id, id, mirrored_at, extra) values ('e', 'other', 'then', '{"more":null}')`,
-      );
-    const { connection } = openForWriting(path);
-    for (const table of ['assets', 'tests'])
-      expect(connection.prepare(`select id, owners, tags, mirrored_at from ${table} order by id`).raw().all()).toEqual([
-        ['full', '["me"]', '[1]', 'then'],
-        ['odd', null, null, 'then'],
-        ['other', '[]', '[]', 'then'],
-        ['x', '[]', '[]', 'then'],
-      ]);
+  test('a migration drops an index that a killed first sync has not built', () => {
+    makeMirror();
+    dropIndexes();
+    migrateLater('DROP INDEX `assets_live`;');
+    const connection = new Database(path);
+    expect(indexesOf({ connection })).toEqual([]);
     connection.close();
   });
 

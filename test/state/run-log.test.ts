@@ -7,7 +7,7 @@ import { type PrepareStatement, perform, preparing } from '../../src/destination
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { clockOfOneWriter, tick } from '../../state/mirror-clock.ts';
-import { beginRun, claimMirror, endRun, fillCursorKey, joinCycle } from '../../state/run-log.ts';
+import { beginRun, claimMirror, endRun, joinCycle } from '../../state/run-log.ts';
 import type { StateStatements } from '../../state/state-statements.ts';
 
 const T = '2026-11-20T04:10:00.000000Z';
@@ -51,17 +51,10 @@ describe('the key for the cursors of `serve`', () => {
     const made = key();
     expect(made).toMatch(/^[0-9a-f]{64}$/);
     done(claimMirror('https://a.example', 'm.db'));
-    done(fillCursorKey());
     expect(key()).toBe(made);
     connection.exec('delete from mirror');
     done(claimMirror('https://a.example', 'm.db'));
     expect(key()).not.toBe(made);
-  });
-
-  test('is made for a mirror of an older version without a key', () => {
-    connection.exec('update mirror set cursor_key = null');
-    done(fillCursorKey());
-    expect(key()).toMatch(/^[0-9a-f]{64}$/);
   });
 
   test('is not made by a claim, which writes nothing to an existing mirror: one that is open only for reading can be claimed', () => {

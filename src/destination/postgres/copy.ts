@@ -7,11 +7,12 @@ import {
   type CopySource,
   type CopyTarget,
 } from '../sql/copied-tables.ts';
+import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
-import { migrateInside, newestVersion, version } from './migrations.ts';
+import { migrateInside, migrationTimes, version } from './migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
@@ -33,19 +34,14 @@ export async function openCopySource(address: PostgresAddress): Promise<CopySour
 
 /** @throws SyncError `usage` */
 export async function refuseOtherVersion(connection: PostgresConnection, address: PostgresAddress): Promise<void> {
-  const [found, newest] = [await version(connection, address.schema), newestVersion()];
-  if (found === newest) return;
+  const [found, times] = [await version(connection, address.schema), migrationTimes()];
   if (found === 0)
     throw new SyncError(
       'usage',
       `${address.display} holds no mirror: make it with \`obsync sync\`, or name another schema with ?schema=`,
     );
-  throw new SyncError(
-    'usage',
-    found < newest
-      ? `${address.display} was made by an older obsync: run \`obsync sync\` once to bring it up to date`
-      : `${address.display} was made by a newer obsync: update this one`,
-  );
+  refuseNewer(found, times, address.display);
+  refuseOlder(found, times, address.display);
 }
 
 async function* readTable(connection: OpenConnection, table: CopiedTable): AsyncGenerator<readonly CopiedRow[]> {

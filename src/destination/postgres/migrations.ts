@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange } from '../mirror-store.ts';
+import { type MigrationTimes, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
 import { quoted } from './settings.ts';
 import { inTransaction } from './transaction.ts';
@@ -14,7 +15,7 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 /**
  * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one transaction. Another
  * process that does the same waits. A mirror that is up to date costs a look, and needs no right to change anything.
- * @throws SyncError `usage` if the mirror was made by a newer version, if the schema holds something else, or if views of others are in the way;
+ * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds something else, or if views of others are in the way;
  * `run` if another program reads them for too long
  */
 export async function migrate(
@@ -85,9 +86,11 @@ async function isUpToDate(
   all: readonly MigrationMeta[],
 ): Promise<boolean> {
   const found = await version(connection, schema);
-  if (found > latestOf(all))
-    throw new SyncError('usage', `the mirror in schema ${schema} was made by a newer obsync: update this one`);
-  return found === latestOf(all) && (await hasViews(connection, quoted(schema)));
+  const times = timesOf(all);
+  const name = `the mirror in schema ${schema}`;
+  refuseNewer(found, times, name);
+  refuseUnreleased(found, times, name);
+  return found === times.last && (await hasViews(connection, quoted(schema)));
 }
 
 /** A schema may hold other things as well, but none of our names. */
@@ -147,10 +150,11 @@ export async function version(connection: PostgresConnection, schema: string): P
   return Number(latest.rows[0]?.['version']);
 }
 
-export function newestVersion(): number {
-  return latestOf(allMigrations());
+export function migrationTimes(): MigrationTimes {
+  return timesOf(allMigrations());
 }
 
-function latestOf(all: readonly MigrationMeta[]): number {
-  return Math.max(...all.map(({ folderMillis }) => folderMillis));
+function timesOf(all: readonly MigrationMeta[]): MigrationTimes {
+  const times = all.map(({ folderMillis }) => folderMillis);
+  return { first: Math.min(...times), last: Math.max(...times) };
 }

@@ -59,7 +59,7 @@ export function openForDryRun(path: string): MirrorFile {
 
 function emptyMirror(): MirrorFile {
   const mirror = mirrorOn(new Database(':memory:'), ':memory:');
-  bringUpToDate(mirror);
+  bringUpToDate(mirror.connection);
   createRunTables(mirror.connection);
   return mirror;
 }

@@ -4,22 +4,23 @@ import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { fillCursorKey } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
+import { type MigrationTimes, refuseUnreleased } from '../sql/mirror-version.ts';
 import { list, quote } from '../sql/tables.ts';
-import { type StateFile, writeState } from './file-state.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations');
 
 /**
  * Creates the tables of a new file, or migrates those of an older version, in one transaction.
- * @throws SyncError `usage` if a view or trigger of the user's own prevents it
+ * @throws SyncError `usage` if a view or trigger of the user's own prevents it, or if the mirror was made before the first release
  */
-export function bringUpToDate(mirror: Pick<StateFile, 'connection' | 'prepare'>): void {
-  const { connection } = mirror;
+export function bringUpToDate(
+  connection: Database,
+  all: readonly MigrationMeta[] = readMigrationFiles({ migrationsFolder: MIGRATIONS }),
+): void {
   const from = version(connection);
-  const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
+  refuseUnreleased(from, migrationTimes(), connection.name);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
   for (const name of from === 0 ? [] : droppedBy(ahead))
@@ -29,7 +30,6 @@ export function bringUpToDate(mirror: Pick<StateFile, 'connection' | 'prepare'>)
   } catch (error) {
     throw refusedFor(connection, all, error);
   }
-  writeState(mirror, fillCursorKey());
 }
 
 /** Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its rollback fails too. */
@@ -79,11 +79,12 @@ export function version(connection: Database): number {
   return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
 }
 
-export function newestVersion(): number {
-  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
+export function migrationTimes(): MigrationTimes {
+  const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
     entries: { when: number }[];
   };
-  return Math.max(...journal.entries.map((entry) => entry.when));
+  const times = entries.map((entry) => entry.when);
+  return { first: Math.min(...times), last: Math.max(...times) };
 }
 
 /**

@@ -3,12 +3,13 @@ import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { type BetterSQLite3Database, drizzle } from 'drizzle-orm/better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
+import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
 import { closeWritten } from './close.ts';
 import { type PrepareStatement, perform, preparing } from './driver.ts';
 import { fileError, readerError } from './file-error.ts';
-import { bringUpToDate, newestVersion, version } from './migrations.ts';
+import { bringUpToDate, migrationTimes, version } from './migrations.ts';
 import { createRunTables } from './temporary-tables.ts';
 import { type CommitTransactions, transacting } from './transactions.ts';
 
@@ -42,7 +43,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       mirror.connection.pragma('wal_autocheckpoint = 4000');
       // With a permanent reader, such as `serve`, the log would keep the greatest size that it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
-      bringUpToDate(mirror);
+      bringUpToDate(mirror.connection);
       createRunTables(mirror.connection);
       return mirror;
     } catch (error) {
@@ -63,12 +64,7 @@ export function openForReading(path: string): MirrorFile {
     () => {
       const mirror = connect(path, { readonly: true });
       try {
-        if (version(mirror.connection) < newestVersion()) {
-          throw new SyncError(
-            'usage',
-            `${path} was made by an older obsync: run \`obsync sync\` once to bring it up to date`,
-          );
-        }
+        refuseOlder(version(mirror.connection), migrationTimes(), path);
         return mirror;
       } catch (error) {
         mirror.connection.close();
@@ -143,12 +139,7 @@ function refuseForeign(mirror: MirrorFile): void {
       `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
     );
   }
-  if (version(mirror.connection) > newestVersion()) {
-    throw new SyncError(
-      'usage',
-      `${mirror.path} was made by a newer obsync: update obsync, or name another file with --db`,
-    );
-  }
+  refuseNewer(version(mirror.connection), migrationTimes(), mirror.path);
 }
 
 /** The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else. */

@@ -21,7 +21,7 @@ import { createDestination } from './destination.ts';
 import { perform, scopeOf } from './driver.ts';
 import { facingFile, fileError } from './file-error.ts';
 import { fileState, writeState } from './file-state.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes, newestVersion, version } from './migrations.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes, migrationTimes, version } from './migrations.ts';
 import {
   checkMirror,
   type MirrorFile,
@@ -160,7 +160,7 @@ function bringUpToDate(path: string): MirrorChange {
     try {
       const before = mirrorExists(path) ? versionOf(path) : 0;
       closeWritten(openForWriting(path));
-      if (before === newestVersion()) return 'none';
+      if (before === migrationTimes().last) return 'none';
       return before === 0 ? 'made' : 'updated';
     } finally {
       lock.release();

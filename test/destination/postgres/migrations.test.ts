@@ -7,7 +7,7 @@ import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as postgres from '../../../schema/postgres.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
-import { migrate, newestVersion, version } from '../../../src/destination/postgres/migrations.ts';
+import { migrate, migrationTimes, version } from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { aroundViews } from '../../../src/destination/postgres/views.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
@@ -204,13 +204,13 @@ describe('migrating', () => {
     const before = await column('select count(*) from __drizzle_migrations');
     await migrate(server, 'obsync');
     expect(await column('select count(*) from __drizzle_migrations')).toEqual(before);
-    expect(await version(server, 'obsync')).toBe(newestVersion());
+    expect(await version(server, 'obsync')).toBe(migrationTimes().last);
     expect(await version(server, 'elsewhere')).toBe(0);
   });
 
   test('each mirror has a schema of its own, whatever its name is', async () => {
     await migrate(server, 'my "second" mirror');
-    expect(await version(server, 'my "second" mirror')).toBe(newestVersion());
+    expect(await version(server, 'my "second" mirror')).toBe(migrationTimes().last);
     const ids = await column(`insert into "my ""second"" mirror".sync_runs (cycle_id, status, started_at)
       values (0, 'running', now()) returning id`);
     expect(ids).toEqual([1]);
@@ -220,10 +220,19 @@ describe('migrating', () => {
   test('a mirror of a newer version is refused', async () => {
     await migrate(server, 'newer');
     await server.query(`insert into newer.__drizzle_migrations (hash, created_at) values ('', $1)`, [
-      newestVersion() + 1,
+      migrationTimes().last + 1,
     ]);
     await expect(migrate(server, 'newer')).rejects.toThrow('the mirror in schema newer was made by a newer obsync');
     await expect(migrate(server, 'newer')).rejects.toBeInstanceOf(SyncError);
+  });
+
+  test('a mirror of an unreleased build is refused, and says what to do', async () => {
+    await migrate(server, 'unreleased');
+    await server.query('update unreleased.__drizzle_migrations set created_at = 1');
+    await expect(migrate(server, 'unreleased')).rejects.toThrow(
+      'the mirror in schema unreleased was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db',
+    );
+    await expect(migrate(server, 'unreleased')).rejects.toMatchObject({ recovery: 'usage' });
   });
 
   test('a schema that has one of our names for something else is refused, and left as it is', async () => {
@@ -336,7 +345,7 @@ test('processes that make one mirror at the same time wait for each other', asyn
   try {
     await Promise.all(connections.map((connection) => migrate(connection, own.schema)));
     expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
-    expect(await version(connections[0] as OpenConnection, own.schema)).toBe(newestVersion());
+    expect(await version(connections[0] as OpenConnection, own.schema)).toBe(migrationTimes().last);
   } finally {
     for (const connection of connections) await connection.close();
     await own.drop();

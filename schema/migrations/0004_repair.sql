@@ -1,1 +1,0 @@
-ALTER TABLE `sync_runs` ADD `command` text DEFAULT 'sync' NOT NULL;

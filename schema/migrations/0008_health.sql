@@ -1,2 +1,0 @@
-CREATE INDEX `sync_runs_done` ON `sync_runs` (`ended_at`) WHERE status = 'done' and command = 'sync';--> statement-breakpoint
-CREATE INDEX `sync_runs_timed` ON `sync_runs` (`id`) WHERE server_time is not null;

@@ -1,1 +1,0 @@
-ALTER TABLE `marks` ADD `left_by_run` integer;

@@ -1,4 +1,0 @@
--- Members of the rounds under way have new names. Within a text of JSON a quotation mark stands escaped: no value is touched.
-UPDATE `sync_checkpoints` SET
-  `round` = replace(replace(replace(replace(replace(replace(replace(replace(`round`, '"phases":', '"steps":'), '"pass":', '"cycle":'), '"refuted":', '"sweepContradicted":'), '"askedThrough":', '"confirmedUpTo":'), '"misses":', '"consecutiveNotFound":'), '"reading":', '"history":'), '"do":"walk"', '"do":"list"'), '"do":"ask"', '"do":"look-up"'),
-  `waiting_scan` = replace(replace(replace(replace(replace(replace(replace(replace(`waiting_scan`, '"phases":', '"steps":'), '"pass":', '"cycle":'), '"refuted":', '"sweepContradicted":'), '"askedThrough":', '"confirmedUpTo":'), '"misses":', '"consecutiveNotFound":'), '"reading":', '"history":'), '"do":"walk"', '"do":"list"'), '"do":"ask"', '"do":"look-up"');

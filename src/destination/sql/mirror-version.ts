@@ -1,0 +1,29 @@
+import { SyncError } from '../../core/errors.ts';
+
+/** When the first and the last migration of this build were written, in milliseconds since 1970. */
+export interface MigrationTimes {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Refuses a mirror with migrations that this build does not have. `found` is the time of its last one, 0 if it has none. @throws SyncError `usage` */
+export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
+  if (found <= last) return;
+  throw new SyncError('usage', `${name} was made by a newer obsync: update obsync, or name another mirror with --db`);
+}
+
+/** Refuses a mirror that cannot be migrated, because it was made before the first release. @throws SyncError `usage` */
+export function refuseUnreleased(found: number, { first }: MigrationTimes, name: string): void {
+  if (found === 0 || found >= first) return;
+  throw new SyncError(
+    'usage',
+    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db, or delete this one, and run \`obsync sync\``,
+  );
+}
+
+/** Refuses a mirror that has to be migrated before it can be read. @throws SyncError `usage` */
+export function refuseOlder(found: number, times: MigrationTimes, name: string): void {
+  refuseUnreleased(found, times, name);
+  if (found >= times.last) return;
+  throw new SyncError('usage', `${name} was made by an older obsync: run \`obsync sync\` once to bring it up to date`);
+}

@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { refuseNewer, refuseOlder, refuseUnreleased } from '../../src/destination/sql/mirror-version.ts';
+
+const TIMES = { first: 10, last: 20 };
+
+test.each([
+  ['a mirror of this version is accepted', 20, []],
+  ['a mirror of an older release is migrated, and not read before', 10, ['older']],
+  ['a mirror of an unreleased build is neither migrated nor read', 9, ['unreleased', 'older']],
+  ['a mirror of a newer release is refused', 21, ['newer']],
+])('%s', (_, found, refused) => {
+  const checks = { newer: refuseNewer, unreleased: refuseUnreleased, older: refuseOlder };
+  const refusing = Object.entries(checks).filter(([, check]) => {
+    try {
+      check(found, TIMES, 'm.db');
+      return false;
+    } catch (error) {
+      expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('m.db was made by') });
+      return true;
+    }
+  });
+  expect(refusing.map(([name]) => name)).toEqual(refused);
+});
+
+test('an empty place is no mirror of an unreleased build', () => {
+  expect(() => refuseUnreleased(0, TIMES, 'm.db')).not.toThrow();
+});
