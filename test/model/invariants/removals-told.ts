@@ -32,9 +32,9 @@ function tooMany({ commit, before, allowShrink, rows, envId }: Moment, gone: rea
   const dead = new Set(
     rows("select id from assets where env_id = ? and deletion = 'tombstone'", envId).map(({ id }) => id),
   );
-  const counted = (row: Row): boolean => isLive(row) && !dead.has(row['asset_id'] as string);
-  const going = gone.filter(([, row]) => counted(row)).length;
-  const live = [...before.rows.values()].filter(counted).length;
+  const going = gone.filter(([, row]) => !dead.has(row['asset_id'] as string)).length;
+  // Every row that stays counts, whatever its asset.
+  const live = [...before.rows.values()].filter(isLive).length - (gone.length - going);
   return going >= MOST_GONE && 2 * going > live ? [`${going} of ${live} rows were removed at once`] : [];
 }
 
