@@ -1,17 +1,33 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
+
+/** Long by nature: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
+const LONG = '**/*.long.test.ts';
+
+/** Folders whose tests start nothing and keep nothing: their files share a worker. */
+const PURE = ['core', 'page-data', 'state', 'streams'].map((folder) => `${folder}/**/*.test.ts`);
+
+const shared = { extends: true } as const;
 
 export default defineConfig({
   test: {
     dir: 'test',
     globalSetup: ['test/support/compile.ts', 'test/support/postgres/shared-server.ts'],
     setupFiles: 'test/support/state-home.ts',
-    // Only what hangs comes to an end here: a busy machine may be twenty times slower than an idle one.
-    testTimeout: 1_000_000,
-    expect: { poll: { timeout: 1_000_000 } },
-    hookTimeout: 1_000_000,
+    // Only a test that hangs is ended: a busy machine may be many times slower than an idle one.
+    testTimeout: 120_000,
+    expect: { poll: { timeout: 120_000 } },
+    hookTimeout: 120_000,
     maxWorkers: '100%',
-    // Threads that begin and end all the time compile WebAssembly at once, to take off types. With protection keys V8 can lose a page of
-    // its code then, and ends the process by SIGTRAP.
+    // Workers that start and end all the time compile WebAssembly at once, to strip types. With protection keys, V8 can lose a page of
+    // its code then and end the process by SIGTRAP.
     execArgv: ['--no-memory-protection-keys'],
+    projects: [
+      { ...shared, test: { name: 'pure', include: PURE, isolate: false } },
+      {
+        ...shared,
+        test: { name: 'process', include: ['**/*.test.ts'], exclude: [...configDefaults.exclude, ...PURE, LONG] },
+      },
+      { ...shared, test: { name: 'long', include: [LONG], testTimeout: 600_000, hookTimeout: 600_000 } },
+    ],
   },
 });

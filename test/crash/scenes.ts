@@ -1,10 +1,8 @@
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import Database from 'better-sqlite3';
-import { drizzle } from 'drizzle-orm/better-sqlite3';
-import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { afterAll } from 'vitest';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { furnish } from '../model/furnish.ts';
 import {
   execute,
@@ -81,16 +79,14 @@ async function fullScan(): Promise<Scene> {
   return sceneOf(world, path, { full: true });
 }
 
-/** A mirror of the first version with a row in it, and none of its secondary indexes. */
-async function oldVersion(): Promise<Scene> {
-  const path = join(folder, 'older.db');
-  const connection = new Database(path);
-  const migrationsFolder = new URL('../../schema/migrations/', import.meta.url).pathname;
-  const db = drizzle(connection) as unknown as { dialect: { migrate(...given: unknown[]): void }; session: unknown };
-  db.dialect.migrate(readMigrationFiles({ migrationsFolder }).slice(0, 1), db.session, {});
-  connection.exec(`insert into mirror (id, base_url, mirrored_at, last_mark) values (1, 'http://world.test', '', 0)`);
+/** A mirror whose first sync was killed at its start: it has a row, and none of its secondary indexes. */
+async function killedSync(): Promise<Scene> {
+  const path = join(folder, 'killed.db');
+  const { connection } = openForWriting(path);
+  connection.exec(`insert into mirror (id, base_url) values (1, 'http://world.test')`);
   connection.exec(`insert into environments (id, name, mirrored_at) values ('e1', 'as it was', '')`);
   for (const name of connection.prepare(INDEXES).pluck().all()) connection.exec(`drop index ${name}`);
+  connection.exec('vacuum');
   connection.close();
   return sceneOf(createFurnished(), path, {});
 }
@@ -161,5 +157,5 @@ export const MAKERS: Readonly<Record<string, () => Promise<Scene>>> = {
   'a first sync': firstSync,
   'an increment': increment,
   'a full scan': fullScan,
-  'a sync of an older file': oldVersion,
+  'a sync of a file whose first sync was killed': killedSync,
 };

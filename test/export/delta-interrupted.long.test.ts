@@ -1,0 +1,146 @@
+import { cpSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { filesUnder } from '../../src/export/export-files.ts';
+import { readDelta, readTable } from './delta-reader.ts';
+import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
+import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn, mirrorRows } from './setup.ts';
+
+const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
+
+async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  const to = folder();
+  await exportOf(mirror, to, { ...DELTA, tables: [], ...choice });
+  return { mirror, to };
+}
+
+const versionsOf = (to: string, tables: readonly string[] = SOME): Record<string, number | undefined> =>
+  Object.fromEntries(tables.map((table) => [table, readTable(join(to, table))?.version]));
+
+/** The files of a table by its log and by the manifest. */
+function filesOf(to: string, table: string): { log: string[]; manifest: string[] } {
+  const read = readTable(join(to, table));
+  const ofTable = manifestIn(to).files.filter((file) => file.table === table);
+  return {
+    log: [...(read?.files.keys() ?? [])].sort(),
+    manifest: ofTable.map(({ path }) => path.slice(table.length + 1)).sort(),
+  };
+}
+
+describe('an export to Delta tables that does not come to its end', () => {
+  async function countOperations(): Promise<number> {
+    const { mirror, to } = await changedSince(DELTA);
+    let count = 0;
+    await exportOf(
+      mirror,
+      to,
+      DELTA,
+      watched(() => {
+        count += 1;
+      }),
+    );
+    return count;
+  }
+
+  test('leaves each table as it was or as it is to be, at whatever file operation it is killed; the next one makes the commits that lack, each once', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const old = SOME.map((table) => filesOf(to, table).log);
+    const most = await countOperations();
+    const seen = new Set<string>();
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      await expect(exportOf(mirror, copy, DELTA, killedAt(n))).rejects.toThrow('killed');
+      const versions = versionsOf(copy);
+      seen.add(Object.values(versions).join());
+      for (const [i, table] of SOME.entries()) {
+        const { log, manifest } = filesOf(copy, table);
+        expect(log).toEqual(versions[table] === 0 ? old[i] : manifest);
+      }
+      await exportOf(mirror, copy, DELTA);
+      expect(versionsOf(copy)).toEqual({ assets: 1, test_executions: 1, asset_lineage: 1 });
+      for (const table of SOME) expect(filesOf(copy, table).log).toEqual(filesOf(copy, table).manifest);
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+    }
+    expect([...seen]).toEqual(['0,0,0', '1,0,0', '1,0,1', '1,1,1']);
+  });
+
+  test('can be the first: the next one is whole', async () => {
+    const { mirror } = await changedSince(DELTA);
+    const most = await countOperations();
+    for (let n = 1; n <= most; n++) {
+      const to = folder();
+      const ended = await exportOf(mirror, to, DELTA, killedAt(n)).catch(String);
+      expect(ended).toBe('Error: killed');
+      await exportOf(mirror, to, DELTA);
+      expect(versionsOf(to)).toEqual({ assets: 0, test_executions: 0, asset_lineage: 0 });
+      for (const table of SOME) expect(filesOf(to, table).log).toEqual(filesOf(to, table).manifest);
+    }
+  });
+
+  test('because a file operation fails leaves each table whole, whichever it is', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const old = SOME.map((table) => filesOf(to, table).log);
+    const most = await countOperations();
+    const standing = new Set<string>();
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const ended = await exportOf(mirror, copy, DELTA, failingAt(n, 'EIO')).catch(String);
+      standing.add(typeof ended === 'string' ? (/; (.*)$/.exec(ended)?.[1] ?? ended) : 'warned');
+      for (const [i, table] of SOME.entries()) {
+        const { log, manifest } = filesOf(copy, table);
+        expect([old[i], manifest]).toContainEqual(log);
+      }
+      expect((await exportOf(mirror, copy, DELTA)).warnings).toEqual([]);
+      expect(versionsOf(copy)).toEqual({ assets: 1, test_executions: 1, asset_lineage: 1 });
+      for (const table of SOME) expect(filesOf(copy, table).log).toEqual(filesOf(copy, table).manifest);
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+    }
+    expect([...standing]).toEqual([
+      'the last whole export is untouched',
+      'the new export is whole, but not yet in every Delta log',
+      'the new export is whole',
+      'warned',
+    ]);
+  });
+
+  test('says what stands when the disk is full at a log', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    await expect(exportOf(mirror, to, DELTA, failingAt(1, 'ENOSPC', 'link'))).rejects.toThrow(
+      `the disk of ${to} is full: make room and export again; the new export is whole, but not yet in every Delta log`,
+    );
+    await exportOf(mirror, to, DELTA);
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+
+  test('and drops the log of a table is finished by the next one, wherever it was killed', async () => {
+    const { mirror, to } = await exported({ tables: SOME });
+    for (let n = 1; n <= 60; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const narrow = { ...DELTA, tables: ['assets'] };
+      await exportOf(mirror, copy, narrow, killedAt(n)).catch(String);
+      const log = join(copy, 'asset_lineage', '_delta_log');
+      if (existsSync(log)) expect(readTable(join(copy, 'asset_lineage'))?.files.size).toBeGreaterThan(0);
+      await exportOf(mirror, copy, narrow);
+      expect(filesUnder(copy).filter((path) => /^(asset_lineage|test_executions)/.test(path))).toEqual([]);
+    }
+  });
+
+  test('meanwhile shows a reader each table whole, as of the last export or the new one', async () => {
+    const { mirror, to } = await changedSince(DELTA);
+    const old = SOME.map((table) => filesOf(to, table).log);
+    const looking = watched(() => {
+      for (const [i, table] of SOME.entries()) {
+        const { log, manifest } = filesOf(to, table);
+        expect([old[i], manifest]).toContainEqual(log);
+      }
+    });
+    await exportOf(mirror, to, { ...DELTA, keep: 1 }, looking);
+    expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
+  });
+});
