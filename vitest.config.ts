@@ -3,8 +3,8 @@ import { configDefaults, defineConfig } from 'vitest/config';
 /** Long by nature: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
 const LONG = '**/*.long.test.ts';
 
-/** Folders whose tests start nothing and keep nothing: their files share a worker. */
-const PURE = ['core', 'page-data', 'state', 'streams'].map((folder) => `${folder}/**/*.test.ts`);
+/** Tests that replace the HTTP of their process, or change the process itself: each file has a worker of its own. */
+const ISOLATED = ['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*.test.ts`);
 
 const shared = { extends: true } as const;
 
@@ -22,11 +22,16 @@ export default defineConfig({
     // its code then and end the process by SIGTRAP.
     execArgv: ['--no-memory-protection-keys'],
     projects: [
-      { ...shared, test: { name: 'pure', include: PURE, isolate: false } },
       {
         ...shared,
-        test: { name: 'process', include: ['**/*.test.ts'], exclude: [...configDefaults.exclude, ...PURE, LONG] },
+        test: {
+          name: 'shared',
+          include: ['**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...ISOLATED, LONG],
+          isolate: false,
+        },
       },
+      { ...shared, test: { name: 'isolated', include: ISOLATED, exclude: [...configDefaults.exclude, LONG] } },
       { ...shared, test: { name: 'long', include: [LONG], testTimeout: 600_000, hookTimeout: 600_000 } },
     ],
   },

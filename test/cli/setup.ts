@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, inject } from 'vitest';
+import { inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
@@ -81,13 +80,7 @@ export function obsync(args: readonly string[], where?: Where): Promise<Ended> {
   return start(args, where).ended;
 }
 
-const place = mkdtempSync(join(tmpdir(), 'obsync-cli-'));
-afterAll(() => rmSync(place, { recursive: true, force: true }));
-
-/** A new folder that goes with the test file. */
-export function folder(): string {
-  return mkdtempSync(join(place, 'f-'));
-}
+export const folder = testFolder;
 
 /** A real mirror file of `https://api.example.com`, filled and closed. @returns its path */
 export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}): string {

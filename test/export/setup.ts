@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { afterAll } from 'vitest';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
@@ -11,11 +9,9 @@ import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/op
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { testFolder } from '../support/test-folder.ts';
 
-const place = mkdtempSync(join(tmpdir(), 'obsync-export-'));
-afterAll(() => rmSync(place, { recursive: true, force: true }));
-
-export const folder = (): string => mkdtempSync(join(place, 'f-'));
+export const folder = testFolder;
 
 /** The mirror's time before its `n`th commit. */
 export const mirroredAt = (n: number): string => instantOfMs(Date.parse('2026-11-20T04:00:00Z') + n * 1000);
