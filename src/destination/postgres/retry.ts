@@ -92,3 +92,12 @@ async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, tr
 }
 
 const LOOK_AGAIN_MS = 1000;
+
+/** Waits for the work, and throws its error as `errorOf` translates it. */
+export async function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {
+  try {
+    return await work;
+  } catch (error) {
+    throw errorOf(error);
+  }
+}

@@ -6,7 +6,7 @@ import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readOften, writeOnce } from './retry.ts';
+import { type RetryWaiting, readOften, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** What messages call the mirror, and the machine's clock. */
@@ -16,19 +16,28 @@ interface PostgresStateOptions extends RetryWaiting {
   /** The environments that the run writes; without a lease nobody else may. */
   leases(): ReadonlyMap<string, WriterLease | null>;
   readonly randomHex?: () => string;
+  /** What an error of the database means to the caller; by default, errors stay as they are. */
+  readonly errorOf?: (error: unknown) => unknown;
 }
 
 /** What a mirror in PostgreSQL keeps beside its rows. */
 export function postgresState(
   database: PostgresDatabase,
-  { name, clock, leases, randomHex = newRandomHex, ...waiting }: PostgresStateOptions,
+  { name, clock, leases, randomHex = newRandomHex, errorOf = (error) => error, ...waiting }: PostgresStateOptions,
 ): StateStore {
   const last = (envId: string): StateStatements<Instant> => lockEnvironment(envId, leases().get(envId) ?? null);
   const moving: MirrorClock = { now: clock, last, moved: () => [...leases().keys()] };
   const runner: StateRunner = {
-    read: (statementsOf) => readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
+    read: (statementsOf) =>
+      translateErrors(
+        readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
+        errorOf,
+      ),
     write: (statementsOf, envIds = []) =>
-      writeOnce(database, waiting, (connection) => performOn(connection, held(statementsOf, envIds))),
+      translateErrors(
+        writeOnce(database, waiting, (connection) => performOn(connection, held(statementsOf, envIds))),
+        errorOf,
+      ),
   };
   return createStateStore(runner, { name, clock: moving, randomHex });
 

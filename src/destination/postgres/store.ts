@@ -20,7 +20,7 @@ import { openPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
 import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
-import { type RetryWaiting, retried, WAITING } from './retry.ts';
+import { type RetryWaiting, retried, translateErrors, WAITING } from './retry.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
@@ -141,14 +141,8 @@ async function openMirror(
   const owner = randomUUID();
   const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
   const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
-  const facing = async <Done>(work: Promise<Done>): Promise<Done> => {
-    try {
-      return await work;
-    } catch (error) {
-      throw explain(error);
-    }
-  };
   const database = openPool({ ...address, mostConnections: MOST_CONNECTIONS });
+  const statistics = tableStatistics(database, schema);
   const presence = createPresence({
     after,
     onLapsed: () => database.breakOff(),
@@ -156,25 +150,30 @@ async function openMirror(
     owner,
     connect: () => openLastingConnection(address),
   });
-  const statistics = tableStatistics(database, schema);
   const ends = [
     afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
     afterAbort(signal, BREAK_OFF_MS, database.breakOff),
   ];
   const made = retried(waiting, () => database.session((connection) => migrate(connection, schema)));
-  await facing(made).catch(async (error: unknown) => {
+  await made.catch(async (error: unknown) => {
     await database.close();
-    throw error;
+    throw explain(error);
   });
   return {
-    state: postgresState(database, { name: display, clock, leases: () => presence.leases, ...waiting }),
+    state: postgresState(database, {
+      name: display,
+      clock,
+      leases: () => presence.leases,
+      errorOf: explain,
+      ...waiting,
+    }),
     destination: (envId, run) => {
       // Nobody writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
       const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
       return withStatistics(createPostgresDestination(database, options), { envId, statistics });
     },
-    hold: (envIds) => facing(presence.hold(envIds, clock())),
+    hold: (envIds) => translateErrors(presence.hold(envIds, clock()), explain),
     keep: async () => {},
     async close() {
       for (const prevent of ends) prevent();
@@ -195,7 +194,7 @@ function openQuotaKeeper(address: PostgresAddress, { account, nowMs, signal }: Q
   return { change: rowKeeper({ transaction, account, nowMs }).change, close };
 }
 
-/** One connection, whose transactions may be idle for `QUOTA_IDLE_MS`. A stop waits for no answer. */
+/** One connection, whose transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal) {
   const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
   const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
