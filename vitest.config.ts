@@ -1,10 +1,10 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 
-/** Long by nature: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
+/** Slow tests: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
 const LONG = '**/*.long.test.ts';
 
 /** Tests that replace the HTTP of their process, or change the process itself: each file has a worker of its own. */
-const ISOLATED = ['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*.test.ts`);
+const ISOLATED = [...['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*.test.ts`), 'cli/signals.test.ts'];
 
 const shared = { extends: true } as const;
 

@@ -9,7 +9,7 @@ export const mirror = sqliteTable('mirror', {
   base_url: text('base_url').notNull(),
   /**
    * The key that seals the cursors of `serve`: 32 random bytes in lower-case hex. It is made with the mirror, so that a cursor
-   * stays valid after a restart. It is NULL only in a file of an earlier version, until that is next opened for writing.
+   * stays valid after a restart.
    */
   cursor_key: text('cursor_key'),
   /** The requests of one window of the account's quota, as the service last stated them; NULL while it never has. */

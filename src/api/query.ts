@@ -2,7 +2,7 @@ import type { ReadStatement, SqlValue, StatementRows } from '../destination/mirr
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange } from '../settings/option-error.ts';
+import { inRange, OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { storeOf } from './store-of.ts';
 
@@ -13,15 +13,17 @@ export interface QueryOptions extends MirrorOptions, Omit<ReadStatement, 'timeou
   readonly statementTimeout?: number | undefined;
 }
 
-/** The rows of a read-only statement, which are read during the iteration. It is possible only once. */
+/** The rows of a read-only statement. They are read during the iteration, and can be iterated once. */
 export interface QueryResult extends StatementRows, AsyncIterable<Readonly<Record<string, SqlValue>>> {}
 
-/** Runs one read-only SQL statement on a mirror in a file or in PostgreSQL, in the SQL of either. @throws SyncError */
+/** Runs one read-only SQL statement on a mirror in a file or in PostgreSQL, in that database's SQL dialect. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
   const { sql, parameters, bigints, statementTimeout = DEFAULTS.statementTimeout } = options;
   const timeoutSeconds = inRange('statementTimeout', statementTimeout, { min: 0, max: 86_400, whole: false });
   const store = await storeOf(givenAddress(options));
+  if (store.file === null && parameters !== undefined && !Array.isArray(parameters))
+    throw new OptionError('parameters', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
   const rows = await store.query({ sql, parameters, bigints, timeoutSeconds });
   return { ...rows, [Symbol.asyncIterator]: () => objectsFrom(rows) };
 }

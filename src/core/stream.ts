@@ -171,7 +171,7 @@ interface LookupParent extends StreamParent {
   readonly parameter: string;
 }
 
-/** Whether a scan reads the stream first, and its feeds or its marks from then on. */
+/** Whether the stream is first read by a scan, then by feeds or marks. */
 export function isScanned({ method }: Pick<Stream, 'method'>): boolean {
   return method === 'feed' || method === 'marked';
 }

@@ -39,7 +39,7 @@ export interface MirrorStore {
   record(verification: Verification): Promise<void>;
   /**
    * Keeps an account's quota in the database, for all who write to it (R23); null if a file of this machine keeps it.
-   * `account` is its key, `nowMs` a monotonic clock of this process. A stop waits for no answer.
+   * `account` is its key, `nowMs` a monotonic clock of this process. An abort does not wait for the server.
    */
   openQuotaKeeper(account: string, nowMs: () => number, stop: AbortSignal): QuotaKeeper | null;
   /** All rows, as of one instant, to copy the mirror elsewhere. @throws SyncError `usage` if there is no mirror */

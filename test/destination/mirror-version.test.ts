@@ -4,18 +4,26 @@ import { refuseNewer, refuseOlder, refuseUnreleased } from '../../src/destinatio
 const TIMES = { first: 10, last: 20 };
 
 test.each([
-  ['a mirror of this version is accepted', 20, []],
-  ['a mirror of an older release is migrated, and not read before', 10, ['older']],
-  ['a mirror of an unreleased build is neither migrated nor read', 9, ['unreleased', 'older']],
-  ['a mirror of a newer release is refused', 21, ['newer']],
-])('%s', (_, found, refused) => {
+  ['a mirror of this version is accepted', 20, [], ''],
+  ['a mirror of an older release is migrated, and not read before', 10, ['older'], 'run `obsync sync` once'],
+  [
+    'a mirror of an unreleased build is neither migrated nor read',
+    9,
+    ['unreleased', 'older'],
+    'name a new mirror with --db',
+  ],
+  ['a mirror of a newer release is refused', 21, ['newer'], 'update obsync'],
+])('%s', (_, found, refused, advice) => {
   const checks = { newer: refuseNewer, unreleased: refuseUnreleased, older: refuseOlder };
   const refusing = Object.entries(checks).filter(([, check]) => {
     try {
       check(found, TIMES, 'm.db');
       return false;
     } catch (error) {
-      expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('m.db was made by') });
+      expect(error).toMatchObject({
+        recovery: 'usage',
+        message: expect.stringMatching(`^m.db was made by .*${advice}`),
+      });
       return true;
     }
   });

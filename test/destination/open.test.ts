@@ -53,7 +53,7 @@ function makeUnreleasedMirror(): void {
   );
 }
 
-/** Brings the mirror up to date, as a later version would that has one migration more. */
+/** Migrates the mirror like a later version with one more migration. */
 function migrateLater(...sql: string[]): void {
   const connection = new Database(path);
   try {

@@ -21,7 +21,7 @@ export interface Walk {
   readonly askedAt: Instant | null;
   /** The newest server time that the run had met. */
   readonly latest: Instant | null;
-  /** The newest that was met when a feed was first asked for from this bound: a round that is continued keeps it (R3). */
+  /** The newest server time when this bound was first requested: a continued round keeps its bound (R3). */
   readonly decidedBy: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];

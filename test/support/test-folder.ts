@@ -3,5 +3,7 @@ import { join } from 'node:path';
 
 /** A new folder, removed with the state folder when the tests of the file have ended. */
 export function testFolder(): string {
-  return mkdtempSync(join(process.env['XDG_STATE_HOME'] ?? '', 'f-'));
+  const home = process.env['XDG_STATE_HOME'];
+  if (home === undefined) throw new Error('state-home.ts has not run: it is a setup file of every test');
+  return mkdtempSync(join(home, 'f-'));
 }

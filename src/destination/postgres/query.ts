@@ -2,7 +2,7 @@
 import { DatabaseError } from 'pg';
 import Cursor from 'pg-cursor';
 import { SyncError } from '../../core/errors.ts';
-import type { ReadStatement, SqlParameters, SqlValue, StatementRows } from '../mirror-store.ts';
+import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
@@ -43,7 +43,7 @@ async function startQuery(
   if (!hasRows) throw new SyncError('usage', 'query only reads, and this statement returns no rows: use a SELECT');
   const { sql, parameters = [], bigints = false } = query;
   const cursor = connection.client.query(
-    new Cursor<ResultRow>(sql, listed(parameters), { rowMode: 'array', types: exactTypes(bigints) }),
+    new Cursor<ResultRow>(sql, parameters as readonly SqlValue[], { rowMode: 'array', types: exactTypes(bigints) }),
   );
   const read = (count: number) =>
     new Promise<{ rows: ResultRow[]; columns: string[] }>((resolve, reject) => {
@@ -56,11 +56,6 @@ async function startQuery(
   // What the statement set for its session ends with the transaction, which nothing commits.
   const close = (): Promise<void> => connection.close();
   return { columns: first.columns, portions: readOn(first.rows, read, close), close };
-}
-
-function listed(parameters: SqlParameters): readonly SqlValue[] {
-  if (Array.isArray(parameters)) return parameters;
-  throw new SyncError('usage', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
 }
 
 async function* readOn(

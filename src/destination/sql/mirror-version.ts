@@ -17,7 +17,7 @@ export function refuseUnreleased(found: number, { first }: MigrationTimes, name:
   if (found === 0 || found >= first) return;
   throw new SyncError(
     'usage',
-    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db, or delete this one, and run \`obsync sync\``,
+    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer shows)`,
   );
 }
 

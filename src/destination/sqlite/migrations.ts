@@ -20,7 +20,7 @@ export function bringUpToDate(
   all: readonly MigrationMeta[] = readMigrationFiles({ migrationsFolder: MIGRATIONS }),
 ): void {
   const from = version(connection);
-  refuseUnreleased(from, migrationTimes(), connection.name);
+  refuseUnreleased(from, timesOf(all.map(({ folderMillis }) => folderMillis)), connection.name);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
   for (const name of from === 0 ? [] : droppedBy(ahead))
@@ -83,7 +83,10 @@ export function migrationTimes(): MigrationTimes {
   const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
     entries: { when: number }[];
   };
-  const times = entries.map((entry) => entry.when);
+  return timesOf(entries.map((entry) => entry.when));
+}
+
+function timesOf(times: readonly number[]): MigrationTimes {
   return { first: Math.min(...times), last: Math.max(...times) };
 }
 

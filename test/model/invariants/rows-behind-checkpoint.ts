@@ -99,7 +99,7 @@ function isTaken(held: Row, wanted: Row, moment: Moment): boolean {
   const shownAt = timeOf(wanted, 'synced_at');
   if (held['deletion'] === 'absent') return false;
   const [ownAt, diedAt] = [timeOf(held, 'synced_at'), timeOf(held, 'deleted_at')];
-  // A later row or tombstone of the mirror stands, and then the newest of both wins.
+  // If the mirror's row or tombstone is within the overlap, the newer version wins (R10).
   const stands = floor === null || ownAt > floor || diedAt > floor;
   if (!isLive(held) && !(diedAt >= shownAt && stands)) return false;
   return sameBut(held, wanted) || (ownAt > shownAt && stands);
