@@ -33,11 +33,29 @@ const BELIEVED_WITHOUT_DATE: Step[] = [
   { ...PLAIN, pageSize: 1, concurrency: 1, history: false },
 ];
 
+/** Marks of columns whose bound goes out of the feed's reach while lineage cannot be scanned. */
+const MARKED_OUT_OF_REACH: Step[] = [
+  { step: 'happen', happening: { what: 'assetGoes', n: 0, m: 0, how: 0 } },
+  { step: 'advance', seconds: 300 },
+  { ...PLAIN, pageSize: 3 },
+  { step: 'advance', seconds: 300 },
+  { step: 'restore', n: 0 },
+  { ...PLAIN, pageSize: 3 },
+  { step: 'scope', collection: 'column-lineage', as: 'notLive' },
+  { ...PLAIN, full: true },
+  { step: 'advance', seconds: 90 * DAY },
+  { ...PLAIN, full: true },
+];
+
 test.each<[string, Step[]]>([
   ['a bound that goes out of reach while its request is prepared is not sent (R3)', OUT_OF_REACH_MEANWHILE],
   [
     'of two versions on a page the one that was taken stays, whatever time the mirror believed before (R10)',
     BELIEVED_WITHOUT_DATE,
+  ],
+  [
+    'a mark that no feed reaches stays until its edges have been read, though its column is shown (R18)',
+    MARKED_OUT_OF_REACH,
   ],
 ])('%s', async (_, steps) => {
   const life = live(['e1', 'e2']);

@@ -34,6 +34,11 @@ export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): In
   return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
 }
 
+/** The same, moved as far forward as the feeds reach back (R3). */
+export function reachableBoundOf(checkpoint: Checkpoint, context: Context): Instant | null {
+  return withinLookback(feedBoundOf(checkpoint, context), context);
+}
+
 function chooseFeedRound(
   stream: FeedStream,
   checkpoint: Checkpoint,
@@ -42,8 +47,7 @@ function chooseFeedRound(
 ): RoundStart {
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
   const hasFailed = checkpoint.scanTriedInRun === context.run;
-  const bound = feedBoundOf(checkpoint, context);
-  const since = hasFailed ? withinLookback(bound, context) : bound;
+  const since = hasFailed ? reachableBoundOf(checkpoint, context) : feedBoundOf(checkpoint, context);
   // A bound in the future would show nothing.
   const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
   const feeds: ReadStep[] = hasFeeds
@@ -107,7 +111,7 @@ function chooseMarkedRound(
  * left as well. Rows that none of these reads shows are asked for in the parent's list (R18).
  */
 function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
-  const since = feedBoundOf(checkpoint, context);
+  const since = reachableBoundOf(checkpoint, context);
   if (since === null || !marks.isDue) return [];
   return [
     ...(marks.outside > 0 ? [{ ...lookupStep('marked'), before: since }] : []),

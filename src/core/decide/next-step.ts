@@ -5,7 +5,7 @@ import type { PageRequest, Query } from '../ports/source.ts';
 import { LOOKBACK_DAYS } from '../read-api.ts';
 import { idsParameterOf, type Stream } from '../stream.ts';
 import { addDays, addSeconds, type Instant, laterOf } from '../time/instant.ts';
-import { feedBoundOf } from './choose-round.ts';
+import { feedBoundOf, reachableBoundOf } from './choose-round.ts';
 import { firstChunk } from './chunk.ts';
 import {
   beginRead,
@@ -65,7 +65,7 @@ function stepBetweenRounds(checkpoint: IdleCheckpoint, context: Context): NextSt
   const { serverTime: at } = context;
   return {
     do: 'begin',
-    query: { since: feedBoundOf(checkpoint, context), settledBefore: settledBefore({ at }, context) },
+    query: { since: reachableBoundOf(checkpoint, context), settledBefore: settledBefore({ at }, context) },
   };
 }
 
@@ -88,10 +88,12 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
 
 /**
  * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow: then the round
- * goes on without its feeds, and moves no watermark (R9).
+ * goes on without its feeds, and moves no watermark (R9). Without its feed, a marked round would pay marks whose edges nothing has
+ * read (R18): the next one asks for them by id.
  */
 function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
-  if (checkpoint.scanTriedInRun !== run) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
+  if (checkpoint.scanTriedInRun !== run || checkpoint.round.mode === 'marked')
+    return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
   const steps = checkpoint.round.steps.filter((step) => step.do !== 'list');
   return { do: 'continue', checkpoint: withRound(checkpoint, { steps, read: null, incomplete: true }) };
 }

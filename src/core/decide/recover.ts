@@ -1,9 +1,9 @@
 import type { Checkpoint, Read, ReadCheckpoint } from '../checkpoint.ts';
-import { type Context, withinLookback } from '../context.ts';
+import type { Context } from '../context.ts';
 import { isRunRecovery, type ReadRecovery, type StreamRecovery, type SyncError } from '../errors.ts';
 import type { UnreadHistory } from '../ports/destination.ts';
 import { isScanned, type Stream } from '../stream.ts';
-import { feedBoundOf, isBelieved } from './choose-round.ts';
+import { feedBoundOf, isBelieved, reachableBoundOf } from './choose-round.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
 import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withRound } from './round.ts';
 
@@ -100,15 +100,14 @@ function withAdvice({ advice }: RecoveryDecision, meanwhile: string): string {
 
 /** Whether the scan began before the earliest time that the feeds can show: then neither shows the changes between the two (R3). */
 function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
-  const since = withinLookback(feedBoundOf(checkpoint, context), context);
+  const since = reachableBoundOf(checkpoint, context);
   const began = checkpoint.round?.firstPageAt ?? null;
   return !reachesBack(checkpoint, context) && since !== null && began !== null && began < since;
 }
 
 /** Whether the feeds show all changes since the watermark (R3). */
 function reachesBack(checkpoint: Checkpoint, context: Context): boolean {
-  const bound = feedBoundOf(checkpoint, context);
-  return withinLookback(bound, context) === bound;
+  return reachableBoundOf(checkpoint, context) === feedBoundOf(checkpoint, context);
 }
 
 function recoverRead(

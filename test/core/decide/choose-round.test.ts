@@ -247,6 +247,17 @@ describe('a stream that reads what is marked', () => {
     expect(how(roundOf('column_lineage', failed, context(), with_(marks)))).toBe('marked: increment');
   });
 
+  test('after its scan has failed, reads the feed only as far back as it reaches (R3, R9)', () => {
+    const failed = checkpoint({ scanDue: 'returned', scanTriedInRun: 5 });
+    const late = context({ serverTime: addDays(T, 200) });
+    const reached = addDays(T, 200 - 88);
+    expect(roundOf('column_lineage', failed, late, with_({ inside: 1, outside: 1, isDue: true })).steps).toEqual([
+      ask('marked', { before: reached }),
+      walk('upserts', { synced_since: reached, limit: 2000 }),
+      ask('unshown'),
+    ]);
+  });
+
   test.each<[string, Context, string]>([
     ['clamp', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
     ['clock', context({ serverTime: null }), 'scan: clock'],

@@ -64,6 +64,16 @@ test('after a scan that failed in this run, a feed that is out of reach is left 
   expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
 });
 
+test('marks whose feed goes out of reach are not paid without it, even after a scan that failed in this run (R9, R18)', () => {
+  const steps = [walk('upserts', { synced_since: addDays(T, -90) }), ask('unshown')];
+  const marked = checkpoint({ scanTriedInRun: 5, round: round({ mode: 'marked', steps }) });
+  expect(nextStep(streamOf('column_lineage'), marked, context())).toMatchObject({
+    do: 'forget',
+    which: 'all',
+    checkpoint: { round: null },
+  });
+});
+
 describe('the start of a round', () => {
   const due = checkpoint({ scanDue: 'returned' });
 
