@@ -81,7 +81,7 @@ function decode(storedCheckpoint: StoredCheckpoint): Checkpoint {
     scanDue: storedCheckpoint.scan_due as ScanDue | null,
     unavailable: storedCheckpoint.unavailable === 1,
     finishedCycle: storedCheckpoint.finished_cycle,
-    round: storedCheckpoint.round === null ? null : decodeRound(storedCheckpoint.round),
+    round: storedCheckpoint.round === null ? null : JSON.parse(storedCheckpoint.round),
     pageLimit:
       storedCheckpoint.page_limit === null
         ? null
@@ -100,20 +100,6 @@ function encodeWaitingScan({ scanTriedInRun, waitingScan }: WaitingScan): string
 
 function decodeWaitingScan(stored: string | null): WaitingScan {
   if (stored === null) return { scanTriedInRun: null, waitingScan: null };
-  const { run, round } = JSON.parse(stored) as { run: number; round: object | null };
-  return { scanTriedInRun: run, waitingScan: round === null ? null : decodeRound(JSON.stringify(round)) };
-}
-
-/** A round that an older version began lacks newer fields: they get defaults. */
-function decodeRound(stored: string): Round {
-  const round = {
-    firstConfirmation: null,
-    ...(JSON.parse(stored) as Omit<Round, 'firstConfirmation'>),
-  };
-  return {
-    ...round,
-    steps: round.steps.map((readStep) =>
-      readStep.do === 'look-up' ? { ...readStep, unpaid: readStep.unpaid ?? [] } : readStep,
-    ),
-  };
+  const { run, round } = JSON.parse(stored) as { run: number; round: Round | null };
+  return { scanTriedInRun: run, waitingScan: round };
 }

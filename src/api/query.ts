@@ -1,4 +1,5 @@
 import type { ReadStatement, SqlValue, StatementRows } from '../destination/mirror-store.ts';
+import { rowObject } from '../destination/sql/portions.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { DEFAULTS } from '../settings/defaults.ts';
@@ -29,6 +30,5 @@ export async function query(options: QueryOptions): Promise<QueryResult> {
 }
 
 async function* objectsFrom({ columns, portions }: StatementRows): AsyncGenerator<Readonly<Record<string, SqlValue>>> {
-  for await (const portion of portions)
-    for (const row of portion) yield Object.fromEntries(columns.map((name, i) => [name, row[i] ?? null]));
+  for await (const portion of portions) for (const row of portion) yield rowObject(columns, row);
 }

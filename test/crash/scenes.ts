@@ -83,7 +83,7 @@ async function fullScan(): Promise<Scene> {
 async function killedSync(): Promise<Scene> {
   const path = join(folder, 'killed.db');
   const { connection } = openForWriting(path);
-  connection.exec(`insert into mirror (id, base_url) values (1, 'http://world.test')`);
+  connection.exec(`insert into mirror (id, base_url, cursor_key) values (1, 'http://world.test', 'key')`);
   connection.exec(`insert into environments (id, name, mirrored_at) values ('e1', 'as it was', '')`);
   for (const name of connection.prepare(INDEXES).pluck().all()) connection.exec(`drop index ${name}`);
   connection.exec('vacuum');

@@ -1,34 +1,11 @@
 import { cpSync, existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { describe, expect, test } from 'vitest';
 import { filesUnder } from '../../src/export/export-files.ts';
 import { readDelta, readTable } from './delta-reader.ts';
+import { DELTA, exported, filesOf, versionsOf } from './delta-setup.ts';
 import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
-import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn, mirrorRows } from './setup.ts';
-
-const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
-
-async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  await exportOf(mirror, to, { ...DELTA, tables: [], ...choice });
-  return { mirror, to };
-}
-
-const versionsOf = (to: string, tables: readonly string[] = SOME): Record<string, number | undefined> =>
-  Object.fromEntries(tables.map((table) => [table, readTable(join(to, table))?.version]));
-
-/** The files of a table by its log and by the manifest. */
-function filesOf(to: string, table: string): { log: string[]; manifest: string[] } {
-  const read = readTable(join(to, table));
-  const ofTable = manifestIn(to).files.filter((file) => file.table === table);
-  return {
-    log: [...(read?.files.keys() ?? [])].sort(),
-    manifest: ofTable.map(({ path }) => path.slice(table.length + 1)).sort(),
-  };
-}
+import { exportOf, folder, mirrorRows } from './setup.ts';
 
 describe('an export to Delta tables that does not come to its end', () => {
   async function countOperations(): Promise<number> {

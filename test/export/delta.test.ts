@@ -10,54 +10,20 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join, relative } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { tableDictionary } from '../../src/api/describe.ts';
 import type { ExportReport } from '../../src/api/export-mirror.ts';
 import { verifyExport } from '../../src/api/verify-export.ts';
-import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { readCheckpoint, readCommit, readDelta, readTable } from './delta-reader.ts';
+import { DELTA, exported, filesOf, versionsOf } from './delta-setup.ts';
 import { changedSince, killedAt, SOME, watched } from './faults.ts';
-import {
-  ALL_RELATIONS,
-  type ExportChoice,
-  exportOf,
-  fillMirror,
-  folder,
-  makeMirror,
-  manifestIn,
-  mirroredAt,
-  mirrorRows,
-  TABLES,
-} from './setup.ts';
-
-const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
-
-async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  await exportOf(mirror, to, { ...DELTA, tables: [], ...choice });
-  return { mirror, to };
-}
+import { ALL_RELATIONS, exportOf, fillMirror, folder, manifestIn, mirroredAt, mirrorRows, TABLES } from './setup.ts';
 
 const logPath = (to: string, table: string, version: number): string =>
   join(to, table, '_delta_log', `${String(version).padStart(20, '0')}.json`);
-
-const versionsOf = (to: string, tables: readonly string[] = SOME): Record<string, number | undefined> =>
-  Object.fromEntries(tables.map((table) => [table, readTable(join(to, table))?.version]));
-
-/** The files of a table by its log and by the manifest. */
-function filesOf(to: string, table: string): { log: string[]; manifest: string[] } {
-  const read = readTable(join(to, table));
-  const ofTable = manifestIn(to).files.filter((file) => file.table === table);
-  return {
-    log: [...(read?.files.keys() ?? [])].sort(),
-    manifest: ofTable.map(({ path }) => path.slice(table.length + 1)).sort(),
-  };
-}
 
 describe('a Delta table of an export', () => {
   test('has every row of its table or view, with the types of the columns', async () => {

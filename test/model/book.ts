@@ -11,7 +11,7 @@ export interface ServedPage extends Page {
   committed: boolean;
 }
 
-/** What was served of one read, from its first page on; `at`, `latest` and `lastMark` are as of the moment it was asked for. */
+/** What was served of one read, from its first page on; `at` and `lastMark` are as of its first request. */
 export interface Walk {
   readonly path: readonly string[];
   readonly query: Query;
@@ -19,9 +19,7 @@ export interface Walk {
   readonly at: Instant | null;
   /** T of the run that asked for its first page. */
   readonly askedAt: Instant | null;
-  /** The newest server time that the run had met. */
-  readonly latest: Instant | null;
-  /** The newest server time when this bound was first requested: a continued round keeps its bound (R3). */
+  /** The newest server time that the run had seen when this bound was first requested: a continued round keeps it (R3). */
   readonly decidedBy: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];
@@ -31,7 +29,8 @@ export interface Walk {
 export interface Book {
   /** A run begins: what an earlier process was served and did not commit is lost. */
   open(): void;
-  asked(request: Fetch, when: Pick<Walk, 'at' | 'askedAt' | 'latest' | 'lastMark'>): void;
+  /** `latest` is the newest server time that the run has seen. */
+  asked(request: Fetch, when: Pick<Walk, 'at' | 'askedAt' | 'lastMark'>, latest: Instant | null): void;
   served(request: Fetch, page: Page): void;
   /** The walk whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
   pending(envId: string, stream: CollectionName, testId?: string): Walk | null;
@@ -82,11 +81,11 @@ export function openBook(): Book {
         );
       }
     },
-    asked(fetch, when) {
+    asked(fetch, when, latest) {
       const { path, query, cursor } = fetch;
       if (cursor !== null) return;
       const key = `${keyOf(fetch)} ${query['synced_since'] ?? query['deleted_since']}`;
-      if (!decided.has(key)) decided.set(key, when.latest);
+      if (!decided.has(key)) decided.set(key, latest);
       const walk = { path, query, ...when, decidedBy: decided.get(key) ?? null, pages: [] };
       const others = of(keyOf(fetch)).filter((each) => askedBy(each) !== askedBy(walk));
       all.set(keyOf(fetch), [...others, walk]);

@@ -56,7 +56,7 @@ export function guard(mirrored: Mirrored, world: World): { check(): string[] } {
   mirrored.beforeFetch = (request, now, latest) => {
     note('requestBounds', requestBounds(request, now, latest));
     const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
-    book.asked(request, { at: beganAt(mirrored, request) ?? now, askedAt: now, latest, lastMark });
+    book.asked(request, { at: beganAt(mirrored, request) ?? now, askedAt: now, lastMark }, latest);
   };
   mirrored.afterFetch = (request, page) => book.served(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {

@@ -13,7 +13,7 @@ import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readOften, writeOnce } from './retry.ts';
+import { type RetryWaiting, readOften, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The environment that is written, the run, the machine's clock, and how to wait before another try. */
@@ -30,15 +30,13 @@ interface PostgresOptions extends RetryWaiting {
 /** One environment's part of a mirror in PostgreSQL. */
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
   const { run } = options;
-  const facing = <Done>(work: Promise<Done>): Promise<Done> =>
-    work.catch((error: unknown) => {
-      throw error instanceof SyncError ? error : options.errorOf(error);
-    });
+  const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
+    translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
   /** Makes a port's method from the statements that it takes. */
   const asking =
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
-      facing(
+      withErrors(
         readOften(database, options, (connection) =>
           performOn(connection, statementsOf(scopeOf(options.envId), ...given)),
         ),
@@ -56,12 +54,13 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
     standing: asking(standing),
     commit: (stream, commit, marking) =>
-      facing(
+      withErrors(
         writeOnce(database, options, (connection) =>
           performOn(connection, lockedCommit(options, { stream, commit, marking })),
         ),
       ),
-    renewDay: () => facing(writeOnce(database, options, (connection) => performOn(connection, lockedRenewal(options)))),
+    renewDay: () =>
+      withErrors(writeOnce(database, options, (connection) => performOn(connection, lockedRenewal(options)))),
   };
 }
 

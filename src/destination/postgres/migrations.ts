@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange } from '../mirror-store.ts';
-import { type MigrationTimes, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
+import { type MigrationTimes, migrationTimesOf, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
 import { quoted } from './settings.ts';
 import { inTransaction } from './transaction.ts';
@@ -86,7 +86,7 @@ async function isUpToDate(
   all: readonly MigrationMeta[],
 ): Promise<boolean> {
   const found = await version(connection, schema);
-  const times = timesOf(all);
+  const times = migrationTimesOf(all.map(({ folderMillis }) => folderMillis));
   const name = `the mirror in schema ${schema}`;
   refuseNewer(found, times, name);
   refuseUnreleased(found, times, name);
@@ -151,10 +151,5 @@ export async function version(connection: PostgresConnection, schema: string): P
 }
 
 export function migrationTimes(): MigrationTimes {
-  return timesOf(allMigrations());
-}
-
-function timesOf(all: readonly MigrationMeta[]): MigrationTimes {
-  const times = all.map(({ folderMillis }) => folderMillis);
-  return { first: Math.min(...times), last: Math.max(...times) };
+  return migrationTimesOf(allMigrations().map(({ folderMillis }) => folderMillis));
 }

@@ -6,6 +6,10 @@ export interface MigrationTimes {
   readonly last: number;
 }
 
+export function migrationTimesOf(times: readonly number[]): MigrationTimes {
+  return { first: Math.min(...times), last: Math.max(...times) };
+}
+
 /** Refuses a mirror with migrations that this build does not have. `found` is the time of its last one, 0 if it has none. @throws SyncError `usage` */
 export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
   if (found <= last) return;

@@ -5,6 +5,11 @@ type ListedRow = readonly (string | number | bigint | Uint8Array | null)[];
 const PORTION_LENGTH = 1_000_000;
 const MOST_ROWS = 5000;
 
+/** A row as an object by column name. */
+export function rowObject<Value>(columns: readonly string[], row: readonly Value[]): Readonly<Record<string, Value>> {
+  return Object.fromEntries(columns.map((name, i) => [name, row[i] as Value]));
+}
+
 /** How many rows the next portion may have, from what those of the last one hold. */
 export function nextPortion(rows: readonly ListedRow[], mostRows = MOST_ROWS): number {
   const length = rows.reduce((sum, row) => sum + lengthOf(row), 0);

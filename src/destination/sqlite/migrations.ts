@@ -5,7 +5,7 @@ import Sqlite, { type Database } from 'better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { SyncError } from '../../core/errors.ts';
-import { type MigrationTimes, refuseUnreleased } from '../sql/mirror-version.ts';
+import { type MigrationTimes, migrationTimesOf, refuseUnreleased } from '../sql/mirror-version.ts';
 import { list, quote } from '../sql/tables.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
@@ -20,7 +20,7 @@ export function bringUpToDate(
   all: readonly MigrationMeta[] = readMigrationFiles({ migrationsFolder: MIGRATIONS }),
 ): void {
   const from = version(connection);
-  refuseUnreleased(from, timesOf(all.map(({ folderMillis }) => folderMillis)), connection.name);
+  refuseUnreleased(from, migrationTimesOf(all.map(({ folderMillis }) => folderMillis)), connection.name);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
   for (const name of from === 0 ? [] : droppedBy(ahead))
@@ -83,11 +83,7 @@ export function migrationTimes(): MigrationTimes {
   const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
     entries: { when: number }[];
   };
-  return timesOf(entries.map((entry) => entry.when));
-}
-
-function timesOf(times: readonly number[]): MigrationTimes {
-  return { first: Math.min(...times), last: Math.max(...times) };
+  return migrationTimesOf(entries.map((entry) => entry.when));
 }
 
 /**

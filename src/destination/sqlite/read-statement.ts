@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import { SyncError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue } from '../mirror-store.ts';
+import { rowObject } from '../sql/portions.ts';
 import { fileError } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
@@ -61,7 +62,7 @@ function* objectsFrom(
   columns: readonly string[],
   rows: Iterable<readonly SqlValue[]>,
 ): Generator<Readonly<Record<string, SqlValue>>> {
-  for (const row of rows) yield Object.fromEntries(columns.map((name, i) => [name, row[i] ?? null]));
+  for (const row of rows) yield rowObject(columns, row);
 }
 
 function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator<T>): Generator<T> {
