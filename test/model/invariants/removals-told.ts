@@ -9,7 +9,7 @@ const MOST_GONE = 50;
 
 /**
  * No live row removed without a tombstone, or a finished scan or answer that did not show it, or a removal let go that
- * had been held back (R11, R12, R13, R14); no row of a feed stream leaves the table at all (R11).
+ * had been held back (R11, R12, R13, R14); no row of a feed stream leaves the table at all (R11). Nothing is held back that need not be.
  */
 export function removalsTold(moment: Moment): readonly string[] {
   const { stream, before, after } = moment;
@@ -23,7 +23,16 @@ export function removalsTold(moment: Moment): readonly string[] {
       .map((key) => `${key} left`),
     ...edgesAlong(moment),
     ...tooMany(moment, gone),
+    ...heldForNothing(moment, gone.length),
   ];
+}
+
+/** Removals are held back only if they are fifty and more than half of what is live, what is explained or held already aside (R14). */
+function heldForNothing({ before, after }: Moment, explained: number): string[] {
+  const held = [...after.heldBack].filter((key) => !before.heldBack.has(key)).length;
+  const live = [...before.rows].filter(([key, row]) => isLive(row) && !before.heldBack.has(key)).length - explained;
+  const isRight = held === 0 || (held >= MOST_GONE && 2 * held > live);
+  return isRight ? [] : [`${held} of ${live} removals were held back`];
 }
 
 /** More than half of the live rows, and fifty, do not go at once, unless the tombstone of what they belong to explains it (R14). */
