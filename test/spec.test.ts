@@ -35,24 +35,25 @@ function load(path: string): Source {
 
 type Visit = (node: Node & Record<string, unknown>, within: string) => void;
 
-/** Every node of a file, with the name of the function or constant it stands in. */
+/** Every node of a file, with the name of the function or method it stands in. */
 function walk(text: string, visit: Visit): void {
   const go = (value: unknown, within: string): void => {
     if (Array.isArray(value)) for (const each of value) go(each, within);
     else if (typeof value === 'object' && value !== null) {
       const node = value as Node & Record<string, unknown>;
       if (node.type !== undefined) visit(node, within);
-      const name =
-        node.type === 'FunctionDeclaration'
-          ? node['identifier']
-          : node.type === 'VariableDeclarator' && isFunction(node['init'])
-            ? node['id']
-            : null;
-      const inner = (name as { value?: string } | null)?.value ?? within;
+      const inner = (nameOf(node) as { value?: string } | null)?.value ?? within;
       for (const each of Object.values(node)) go(each, inner);
     }
   };
   go(parseSync(text, { syntax: 'typescript' }).body, '');
+}
+
+/** The identifier of a function, a method, or a constant that holds a function. */
+function nameOf(node: Node & Record<string, unknown>): unknown {
+  if (node.type === 'FunctionDeclaration') return node['identifier'];
+  if (node.type === 'ClassMethod' || node.type === 'PrivateMethod') return node['key'];
+  return node.type === 'VariableDeclarator' && isFunction(node['init']) ? node['id'] : null;
 }
 
 function isFunction(node: unknown): boolean {

@@ -7,9 +7,10 @@ import { NO_TIMES, type ServerTimes, withReading } from '../core/time/server-tim
 import type { RequestDescription } from './classify.ts';
 import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
-import { openRateLimiter, type RateLimiter, type RateLimiterOptions } from './limiter-state.ts';
 import { Pool } from './pool.ts';
+import { RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
 import { type HttpConnection, type RequestOutcome, send } from './send.ts';
+import { ServiceHealth } from './service-health.ts';
 
 export interface HttpSourceOptions extends RateLimiterOptions {
   /** The base URL as `parseBaseUrl` returns it. */
@@ -33,12 +34,13 @@ export interface HttpSourceOptions extends RateLimiterOptions {
 /** The state of an open source. */
 export interface SourceConnection {
   readonly options: HttpSourceOptions;
-  readonly line: HttpConnection;
-  readonly gate: RateLimiter;
+  readonly http: HttpConnection;
+  readonly health: ServiceHealth;
+  readonly limiter: RateLimiter;
   /** The path of the base URL, before `/public/beta`. */
   readonly prefix: string;
   /** Aborts the requests in flight. */
-  readonly cut: AbortController;
+  readonly inFlightAbort: AbortController;
   readonly closed: AbortController;
   times: ServerTimes;
   /** When the first answer with a `Date` arrived, by the local monotonic clock; null before. */
@@ -70,18 +72,20 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     throw new SyncError('usage', 'The token is empty or contains characters that a token cannot have, such as spaces.');
   }
   const { origin, pathname } = new URL(options.baseUrl);
+  const health = new ServiceHealth();
   return {
     options,
-    line: {
+    http: {
       pool: openPool(origin, options),
       headers: headersOf(options),
       timeoutMs: options.timeoutMs,
       nowMs: () => options.clock.nowMs(),
       heavyTurns: openHeavyTurns(),
     },
-    gate: openRateLimiter(options),
+    health,
+    limiter: new RateLimiter(options, health),
     prefix: pathname.replace(/\/+$/, ''),
-    cut: new AbortController(),
+    inFlightAbort: new AbortController(),
     closed: new AbortController(),
     times: NO_TIMES,
     firstReadingMs: null,
@@ -113,38 +117,35 @@ function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, stri
 }
 
 export async function sendOnce<T>(
-  sourceConnection: SourceConnection,
+  connection: SourceConnection,
   { target, asked, onRequest }: FetchRequest<T>,
 ): Promise<RequestOutcome> {
-  const { line, options, prefix } = sourceConnection;
-  const startedMs = line.nowMs();
+  const { http, options, prefix, inFlightAbort } = connection;
+  const startedMs = http.nowMs();
   onRequest?.();
-  const outcome = await send(line, prefix + target, sourceConnection.cut.signal);
-  noteQuota(sourceConnection, outcome.answer?.headers ?? {});
+  const outcome = await send(http, prefix + target, inFlightAbort.signal);
+  noteQuota(connection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
   const query = target.slice(asked.path.length);
-  options.onEvent?.({ type: 'request', path: asked.path, query, status, durationMs: line.nowMs() - startedMs });
+  options.onEvent?.({ type: 'request', path: asked.path, query, status, durationMs: http.nowMs() - startedMs });
   return outcome;
 }
 
 /** Call it for accepted answers only: a gateway in front of the service may have a clock of its own (R1). */
-export function noteTime(sourceConnection: SourceConnection, headerValues: HeaderValues): void {
-  const dateMs = httpDateMs(headerValues.date);
+export function noteTime(connection: SourceConnection, headers: HeaderValues): void {
+  const dateMs = httpDateMs(headers.date);
   if (dateMs === null) return;
-  const nowMs = sourceConnection.line.nowMs();
-  sourceConnection.firstReadingMs ??= nowMs;
+  const nowMs = connection.http.nowMs();
+  connection.firstReadingMs ??= nowMs;
   // A cache sends the `Date` of the answer that it stored, and its `Age`.
-  const ageMs = 1000 * (countHeader(headerValues.age) ?? 0);
-  sourceConnection.times = withReading(sourceConnection.times, {
+  const ageMs = 1000 * (countHeader(headers.age) ?? 0);
+  connection.times = withReading(connection.times, {
     at: instantOfMs(dateMs + ageMs),
-    elapsedSeconds: (nowMs - sourceConnection.firstReadingMs) / 1000,
+    elapsedSeconds: (nowMs - connection.firstReadingMs) / 1000,
   });
 }
 
-function noteQuota(sourceConnection: SourceConnection, headerValues: HeaderValues): void {
-  sourceConnection.limit = countHeader(headerValues['ratelimit-limit']) ?? sourceConnection.limit;
-  sourceConnection.windowSeconds = Math.max(
-    sourceConnection.windowSeconds,
-    countHeader(headerValues['ratelimit-reset']) ?? 0,
-  );
+function noteQuota(connection: SourceConnection, headers: HeaderValues): void {
+  connection.limit = countHeader(headers['ratelimit-limit']) ?? connection.limit;
+  connection.windowSeconds = Math.max(connection.windowSeconds, countHeader(headers['ratelimit-reset']) ?? 0);
 }

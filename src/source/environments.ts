@@ -11,10 +11,10 @@ const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
 
 /** Fetches all environments, which come as an array or in pages (R8). @throws SyncError that ends the run */
-export async function fetchEnvironments(sourceConnection: SourceConnection): Promise<readonly unknown[]> {
+export async function fetchEnvironments(connection: SourceConnection): Promise<readonly unknown[]> {
   try {
-    const items = await readPages(sourceConnection);
-    sourceConnection.environments = items.flatMap(idOf);
+    const items = await readPages(connection);
+    connection.environments = items.flatMap(idOf);
     return items;
   } catch (error) {
     throw error instanceof SyncError && !endsRun(error) ? endsRunHere(error) : error;
@@ -22,12 +22,12 @@ export async function fetchEnvironments(sourceConnection: SourceConnection): Pro
 }
 
 /** The loop ends: no cursor is used twice (R8), the list has an end, and it starts again three times at most (R7). */
-async function readPages(sourceConnection: SourceConnection): Promise<readonly unknown[]> {
+async function readPages(connection: SourceConnection): Promise<readonly unknown[]> {
   const items: unknown[] = [];
   const visited = new Set<string>();
   let restarts = 0;
   for (let cursor: string | null = null; ; ) {
-    const page: Page | null = await fetchPage(sourceConnection, cursor, restarts < MAX_RESTARTS);
+    const page: Page | null = await fetchPage(connection, cursor, restarts < MAX_RESTARTS);
     if (page === null) {
       restarts += 1;
       items.length = 0;
@@ -45,14 +45,14 @@ async function readPages(sourceConnection: SourceConnection): Promise<readonly u
 
 /** @returns null when the service no longer knows the cursor and the list may start again (R7) */
 async function fetchPage(
-  sourceConnection: SourceConnection,
+  connection: SourceConnection,
   cursor: string | null,
   mayRestart: boolean,
 ): Promise<Page | null> {
-  const asked = { path: endpointPath(PATH), ...secretOf(sourceConnection.options), advice: ADVICE };
+  const asked = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
-    return await fetchWhole(sourceConnection, {
+    return await fetchWhole(connection, {
       path: PATH,
       target,
       asked,

@@ -1,5 +1,4 @@
 import { SyncError } from '../core/errors.ts';
-import { isAway } from '../core/quota/outage.ts';
 import { isFailedTry, NO_REFUSALS, needsProbe, type RefusalState, refusedAgain } from '../core/quota/refusals.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import {
@@ -12,7 +11,7 @@ import {
 } from './classify.ts';
 import { type FetchRequest, noteTime, type SourceConnection, sendOnce } from './connection.ts';
 import { failureOfProbe, sendProbe, waitForService } from './probe.ts';
-import { acquire, backOff, noteAnswer, noteFailure, PRIORITY } from './rate-limiter.ts';
+import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 
 /** The tries of one request so far. */
@@ -28,24 +27,24 @@ interface TryState {
  * most `retries` + 1 of these (R24). Two turns add none: a refusal (429) while everything is refused, which lasts at most
  * `maxWaitMs` (R23), and a probe that is answered, after which the next refusal is a failed try (R9).
  */
-export async function fetchWhole<T>(sourceConnection: SourceConnection, fetchRequest: FetchRequest<T>): Promise<T> {
-  const tryState: TryState = { before: fetchRequest.failedTries ?? 0, troubles: [], refusals: NO_REFUSALS };
+export async function fetchWhole<T>(connection: SourceConnection, request: FetchRequest<T>): Promise<T> {
+  const state: TryState = { before: request.failedTries ?? 0, troubles: [], refusals: NO_REFUSALS };
   try {
     for (;;) {
-      const verdict = await tryOnce(sourceConnection, fetchRequest, tryState);
+      const verdict = await tryOnce(connection, request, state);
       if (verdict?.kind === 'done') return verdict.value;
       if (verdict?.kind === 'failed') throw verdict.error;
-      if (verdict?.kind === 'again') await afterFailure(sourceConnection, fetchRequest, tryState, verdict.trouble);
-      if (verdict?.kind === 'refused') afterRefusal(sourceConnection, fetchRequest.asked, tryState, verdict.atMs);
+      if (verdict?.kind === 'again') await afterFailure(connection, request, state, verdict.trouble);
+      if (verdict?.kind === 'refused') afterRefusal(connection, request.asked, state, verdict.atMs);
     }
   } catch (error) {
-    throw withTries(error, sourceConnection, tryState);
+    throw withTries(error, connection, state);
   }
 }
 
 /** The requests of a run may be spent between two tries of a page. The error then tells the next run how many tries failed. */
-function withTries(error: unknown, { gate }: SourceConnection, { before, troubles }: TryState): unknown {
-  if (!isSpent(error) || troubles.length === 0 || isAway(gate.outage)) return error;
+function withTries(error: unknown, { health }: SourceConnection, { before, troubles }: TryState): unknown {
+  if (!isSpent(error) || troubles.length === 0 || health.isDown) return error;
   const failedTries = troubles.every(({ kind }) => kind === 'slow') ? before + troubles.length : 0;
   return new SyncError(error.recovery, error.message, { cause: error, failedTries });
 }
@@ -56,38 +55,38 @@ function isSpent(error: unknown): error is SyncError {
 
 /** Sends one request: its own, or a probe that tells who is refused. Null when the probe was answered or refused. */
 async function tryOnce<T>(
-  sourceConnection: SourceConnection,
-  fetchRequest: FetchRequest<T>,
+  connection: SourceConnection,
+  request: FetchRequest<T>,
   { troubles, refusals }: TryState,
 ): Promise<Classification<T> | null> {
-  const { gate } = sourceConnection;
-  const { refused, again, fresh } = PRIORITY;
+  const { limiter } = connection;
+  const { refused, retry, fresh } = PRIORITY;
   let isProbe = false;
   const sending = {
     send() {
-      isProbe = needsProbe(refusals, gate.lastPassMs);
-      return isProbe ? sendProbe(sourceConnection, fetchRequest.path) : sendOnce(sourceConnection, fetchRequest);
+      isProbe = needsProbe(refusals, limiter.lastPassMs);
+      return isProbe ? sendProbe(connection, request.path) : sendOnce(connection, request);
     },
-    judge: (requestOutcome: RequestOutcome) =>
-      isProbe ? judgeProbe(sourceConnection, requestOutcome) : judge(sourceConnection, fetchRequest, requestOutcome),
+    judge: (outcome: RequestOutcome) =>
+      isProbe ? judgeProbe(connection, outcome) : judge(connection, request, outcome),
   };
-  return acquire(gate, sending, refusals.lastMs !== null ? refused : troubles.length > 0 ? again : fresh);
+  return limiter.send(sending, refusals.lastMs !== null ? refused : troubles.length > 0 ? retry : fresh);
 }
 
 function judge<T>(
-  sourceConnection: SourceConnection,
+  connection: SourceConnection,
   { path, asked, decode }: FetchRequest<T>,
-  requestOutcome: RequestOutcome,
+  outcome: RequestOutcome,
 ): Classification<T> {
-  const verdict = classify(requestOutcome, asked, decode);
-  if (verdict.kind === 'done') noteTime(sourceConnection, requestOutcome.answer?.headers ?? {});
-  if (verdict.kind === 'again') noteFailure(sourceConnection.gate, path);
-  else if (verdict.kind !== 'refused') noteAnswer(sourceConnection.gate);
+  const verdict = classify(outcome, asked, decode);
+  if (verdict.kind === 'done') noteTime(connection, outcome.answer?.headers ?? {});
+  if (verdict.kind === 'again') connection.health.noteFailure(path);
+  else if (verdict.kind !== 'refused') connection.health.noteAnswer();
   return verdict;
 }
 
-function judgeProbe(sourceConnection: SourceConnection, requestOutcome: RequestOutcome): Classification<never> | null {
-  const trouble = failureOfProbe(sourceConnection, requestOutcome);
+function judgeProbe(connection: SourceConnection, outcome: RequestOutcome): Classification<never> | null {
+  const trouble = failureOfProbe(connection, outcome);
   if (trouble === null) return null;
   // Not `slow`: the failed probe tells nothing about the page itself, so half the limit would not help.
   return { kind: 'again', trouble: { ...trouble, kind: 'broken', text: `a probe of another list: ${trouble.text}` } };
@@ -99,34 +98,34 @@ function isUsedUp({ before, troubles }: TryState, { retries }: SourceConnection[
 
 /** Counts a refusal that is a failed try. The wait before the next try is that of the whole account. */
 function afterRefusal(
-  { gate, options }: SourceConnection,
-  requestDescription: RequestDescription,
-  tryState: TryState,
+  { limiter, options }: SourceConnection,
+  description: RequestDescription,
+  state: TryState,
   atMs: number,
 ): void {
-  if (isFailedTry(tryState.refusals, gate.lastPassMs)) tryState.troubles.push(refusedAlone());
-  tryState.refusals = refusedAgain(tryState.refusals, atMs, gate.lastPassMs);
-  if (isUsedUp(tryState, options)) throw exhausted(tryState.troubles, requestDescription, tryState.before);
+  if (isFailedTry(state.refusals, limiter.lastPassMs)) state.troubles.push(refusedAlone());
+  state.refusals = refusedAgain(state.refusals, atMs, limiter.lastPassMs);
+  if (isUsedUp(state, options)) throw exhausted(state.troubles, description, state.before);
 }
 
 async function afterFailure<T>(
-  sourceConnection: SourceConnection,
+  connection: SourceConnection,
   { path, asked }: FetchRequest<T>,
-  tryState: TryState,
-  retriableFailure: RetriableFailure,
+  state: TryState,
+  failure: RetriableFailure,
 ): Promise<void> {
-  const { gate, options } = sourceConnection;
-  const { troubles, before } = tryState;
-  troubles.push(retriableFailure);
-  if (gate.stopped !== null && !(isSpent(gate.stopped) && isUsedUp(tryState, options))) throw gate.stopped;
-  const wasAway = gate.stopped === null && (await waitForService(sourceConnection, path));
-  if (isUsedUp(tryState, options)) throw exhausted(troubles, asked, before);
+  const { limiter, options } = connection;
+  const { troubles, before } = state;
+  troubles.push(failure);
+  if (limiter.stopped !== null && !(isSpent(limiter.stopped) && isUsedUp(state, options))) throw limiter.stopped;
+  const wasAway = limiter.stopped === null && (await waitForService(connection, path));
+  if (isUsedUp(state, options)) throw exhausted(troubles, asked, before);
   if (wasAway) return;
   const delayMs = retryDelayMs({
     failures: troubles.length,
     random: options.random(),
-    retryAfterMs: retriableFailure.retryAfterMs,
+    retryAfterMs: failure.retryAfterMs,
     maxWaitMs: options.maxWaitMs,
   });
-  await backOff(gate, delayMs, `GET ${asked.path}: ${retriableFailure.text}`);
+  await limiter.backOff(delayMs, `GET ${asked.path}: ${failure.text}`);
 }

@@ -1,95 +1,294 @@
-import { isAway, listFailed, NO_OUTAGE } from '../core/quota/outage.ts';
-import { dispatch, fitQueue, report } from './dispatch.ts';
-import { pause, type RateLimiter, releaseAll, stopIfSpent } from './limiter-state.ts';
-import { settleRequest } from './quota-client.ts';
+import PQueue from 'p-queue';
+import { SyncError } from '../core/errors.ts';
+import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
+import type { SourceEvent } from '../core/ports/source.ts';
+import type { NotedRequest, QuotaPermit } from '../core/quota/quota-state.ts';
+import { type Pause, waitsTooLong } from '../core/quota/rate-window.ts';
+import { memoryKeeper } from './memory-keeper.ts';
+import {
+  askPermit,
+  openQuotaClient,
+  type QuotaClient,
+  quotaNowMs,
+  returnPermit,
+  settleRequest,
+  windowOf,
+} from './quota-client.ts';
 import type { RequestOutcome } from './send.ts';
+import type { ServiceHealth } from './service-health.ts';
+
+/** The clock of the source. It is passed in, so that tests need not wait. */
+interface SourceClock {
+  /** Monotonic time in milliseconds. */
+  nowMs(): number;
+  /** Milliseconds since 1970; only shown to people. */
+  utcMs(): number;
+}
+
+export interface RateLimiterOptions {
+  readonly concurrency: number;
+  readonly maxWaitMs: number;
+  /** The most requests that may be sent; null for no limit. */
+  readonly maxRequests: number | null;
+  readonly clock: SourceClock;
+  /** The time that one request may take, including its body. */
+  readonly timeoutMs: number;
+  /** A random number from 0 up to, but not including, 1. */
+  readonly random: () => number;
+  /** Where the state of the account's quota is kept; the source closes it. By default, in the memory of this source alone. */
+  readonly quotaKeeper?: QuotaKeeper | undefined;
+  /** Resolves after the delay; rejects only when the signal aborts. */
+  readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
+  readonly onEvent?: ((event: SourceEvent) => void) | undefined;
+}
 
 /**
  * Which request goes first. A refused request goes last: the answers to the others tell whether the whole account is refused or
  * only this list (R9). During an outage only the probe goes (R24).
  */
-export const PRIORITY = { probe: 2, again: 1, fresh: 0, refused: -1 } as const;
+export const PRIORITY = { probe: 2, retry: 1, fresh: 0, refused: -1 } as const;
 
 type RequestPriority = (typeof PRIORITY)[keyof typeof PRIORITY];
 
 /** A request, and the function that judges its outcome before the next request has its turn. */
-export interface GatedRequest<V> {
+export interface LimitedRequest<V> {
   send(): Promise<RequestOutcome>;
-  judge(requestOutcome: RequestOutcome): V;
+  judge(outcome: RequestOutcome): V;
 }
 
-/**
- * Sends when it is this request's turn. A stopped gate makes it throw; a request in flight still gives its outcome. The loop
- * ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the gate (R24).
- * @throws the SyncError that stopped the gate
- */
-export async function acquire<V>(
-  rateLimiter: RateLimiter,
-  gatedRequest: GatedRequest<V>,
-  requestPriority: RequestPriority,
-): Promise<V> {
-  for (;;) {
-    if (rateLimiter.stopped !== null) throw rateLimiter.stopped;
-    const isHeldUp = () => isAway(rateLimiter.outage) && requestPriority !== PRIORITY.probe;
-    const turn = rateLimiter.queue.add(async () => (isHeldUp() ? HELD_UP : sendCounted(rateLimiter, gatedRequest)), {
-      priority: requestPriority,
+/** Every request to the account passes here. It enforces the quota (R23), `maxRequests` and the stop. */
+export class RateLimiter {
+  readonly quota: QuotaClient;
+  readonly #options: RateLimiterOptions;
+  readonly #health: ServiceHealth;
+  readonly #queue = new PQueue({ concurrency: 1, autoStart: false });
+  /** Ends every sleep when the limiter stops. */
+  readonly #halt = new AbortController();
+  /** The permits that no request uses yet. */
+  readonly #permits: NotedRequest[] = [];
+  readonly #inFlight = new Set<Promise<RequestOutcome>>();
+  /** Reports to the quota keeper that have not arrived. */
+  readonly #reports = new Set<Promise<void>>();
+  /** How often there was a reason to ask for permits. */
+  #demand = 0;
+  /** Resolves when no permit is being asked for; null if none is. */
+  #dispatching: Promise<void> | null = null;
+  /** Since when requests of other processes leave no room, and how often it was checked; null if there is room. */
+  #crowded: { readonly sinceMs: number; checks: number } | null = null;
+  /** Ends the wait for other processes' requests. */
+  #wake = new AbortController();
+  #requests = 0;
+  #stopped: SyncError | null = null;
+  #lastPassMs: number | null = null;
+
+  constructor(options: RateLimiterOptions, health: ServiceHealth) {
+    const { clock, maxWaitMs, timeoutMs } = options;
+    const nowMs = () => clock.nowMs();
+    this.#options = options;
+    this.#health = health;
+    this.quota = openQuotaClient(options.quotaKeeper ?? memoryKeeper(nowMs), { nowMs, maxWaitMs, timeoutMs });
+    this.#stopIfSpent();
+  }
+
+  /** The number of requests sent so far. */
+  get requests(): number {
+    return this.#requests;
+  }
+
+  /** The reason why no request starts any more; null while requests may start. */
+  get stopped(): SyncError | null {
+    return this.#stopped;
+  }
+
+  /** When the last request was sent that was not refused (429); null while there is none. */
+  get lastPassMs(): number | null {
+    return this.#lastPassMs;
+  }
+
+  /**
+   * Sends when it is this request's turn. After a stop it throws; a request in flight still gives its outcome. The loop ends:
+   * each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
+   * @throws the SyncError that stopped the limiter
+   */
+  async send<V>(request: LimitedRequest<V>, priority: RequestPriority): Promise<V> {
+    for (;;) {
+      if (this.#stopped !== null) throw this.#stopped;
+      const isBlocked = () => this.#health.isDown && priority !== PRIORITY.probe;
+      const turn = this.#queue.add(async () => (isBlocked() ? BLOCKED : this.#sendCounted(request)), { priority });
+      this.#dispatch();
+      const verdict = await turn.catch((error: unknown) => {
+        throw this.#stopped ?? error;
+      });
+      if (verdict !== BLOCKED) return verdict;
+      this.#dispatch();
+      await this.#health.recovery;
+    }
+  }
+
+  /** Waits before a retry, outside the queue, so that other requests can go meanwhile. Throws like `send`. */
+  async backOff(delayMs: number, about: string): Promise<void> {
+    if (this.#stopped !== null) throw this.#stopped;
+    await this.#pause(delayMs, 'retry', about).catch((error: unknown) => {
+      throw this.#stopped ?? error;
     });
-    dispatch(rateLimiter);
-    const verdict = await turn.catch((error: unknown) => {
-      throw rateLimiter.stopped ?? error;
-    });
-    if (verdict !== HELD_UP) return verdict;
-    dispatch(rateLimiter);
-    await rateLimiter.back?.promise;
+  }
+
+  /** Lets no further request start: waiting calls fail with `reason`. A later stop replaces the reason. */
+  stop(reason: SyncError): void {
+    this.#stopped = reason;
+    this.#queue.clear();
+    this.#halt.abort();
+    this.#health.release();
+  }
+
+  /** Waits until the keeper knows how every request ended, and closes it. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#inFlight);
+    await this.#dispatching;
+    await Promise.all(this.#reports);
+    await this.quota.keeper.close();
+  }
+
+  async #sendCounted<V>({ send, judge }: LimitedRequest<V>): Promise<V> {
+    const permit = this.#permits.pop();
+    if (permit === undefined) throw new Error('A request was started without a permit');
+    const sentMs = this.#options.clock.nowMs();
+    this.#requests++;
+    this.#stopIfSpent();
+    const sending = send();
+    this.#inFlight.add(sending);
+    const outcome = await sending;
+    this.#inFlight.delete(sending);
+    this.#report(settleRequest(this.quota, permit, outcome));
+    if (hasPassed(outcome)) this.#lastPassMs = Math.max(sentMs, this.#lastPassMs ?? sentMs);
+    this.#resizeQueue();
+    return judge(outcome);
+  }
+
+  /** Lets as many queued requests start as there are permits. */
+  #resizeQueue(): void {
+    const slots = this.#permits.length + this.#inFlight.size;
+    if (slots === 0) return void this.#queue.pause();
+    this.#queue.concurrency = slots;
+    this.#queue.start();
+  }
+
+  /** Asks for permits while requests are queued and may be in flight. */
+  #dispatch(): void {
+    this.#demand += 1;
+    this.#dispatching ??= this.#startAll();
+  }
+
+  async #startAll(): Promise<void> {
+    for (let met = -1; met !== this.#demand; ) {
+      met = this.#demand;
+      try {
+        while (await this.#startNext());
+      } catch (error) {
+        this.stop(keeperFailed(error));
+      }
+    }
+    this.#dispatching = null;
+  }
+
+  /** @returns whether there may be more to start */
+  async #startNext(): Promise<boolean> {
+    if (this.#stopped !== null || this.#queue.size === 0) return this.#returnUnused();
+    if (this.#permits.length > 0 || this.#inFlight.size >= this.#options.concurrency) return false;
+    this.#wake = new AbortController();
+    const permit = await askPermit(this.quota);
+    if (permit.kind === 'full') return this.#waitForOthers(permit);
+    this.#crowded = null;
+    if (permit.kind === 'wait') return this.#waitForQuota(permit);
+    this.#permits.push(permit.request);
+    this.#resizeQueue();
+    return true;
+  }
+
+  #returnUnused(): false {
+    for (const request of this.#permits.splice(0)) this.#report(returnPermit(this.quota, request));
+    this.#resizeQueue();
+    return false;
+  }
+
+  async #waitForQuota({ delayMs, reason }: { delayMs: number; reason: Pause['reason'] }): Promise<boolean> {
+    const { clock, maxWaitMs } = this.#options;
+    if (this.#stopped !== null) return true;
+    if (waitsTooLong(windowOf(this.quota), quotaNowMs(this.quota), maxWaitMs)) {
+      this.stop(quotaUsedUp(delayMs, clock.utcMs()));
+      return true;
+    }
+    await this.#pause(delayMs, reason).catch(() => {});
+    return true;
+  }
+
+  /**
+   * Waits for a moment while requests of other processes are in flight. They do not tell when they end, and nobody may wait for them
+   * longer than `maxWaitMs`. A request of our own that ends asks again by itself.
+   */
+  async #waitForOthers({ others, untilMs }: Extract<QuotaPermit, { kind: 'full' }>): Promise<boolean> {
+    if (others === 0 || this.#stopped !== null) return false;
+    const { clock, maxWaitMs, random, sleep, onEvent } = this.#options;
+    this.#crowded ??= { sinceMs: clock.nowMs(), checks: 0 };
+    const leftMs = Math.max(0, untilMs - quotaNowMs(this.quota));
+    if (clock.nowMs() - this.#crowded.sinceMs > maxWaitMs) {
+      this.stop(quotaUsedUp(leftMs, clock.utcMs()));
+      return false;
+    }
+    if (this.#crowded.checks === SILENT_CHECKS)
+      onEvent?.({ type: 'wait', reason: 'quota', delayMs: Math.ceil(leftMs) });
+    const delayMs = Math.min(LONGEST_CHECK_MS, FIRST_CHECK_MS * 2 ** this.#crowded.checks++) * (0.5 + random());
+    await sleep(delayMs, AbortSignal.any([this.#halt.signal, this.#wake.signal])).catch(() => {});
+    return true;
+  }
+
+  /** The keeper is told while the answer is used: only the next requests wait for it. */
+  #report(reporting: Promise<void>): void {
+    const ended = reporting
+      .catch((error: unknown) => this.stop(keeperFailed(error)))
+      .then(() => {
+        this.#reports.delete(ended);
+        this.#wake.abort();
+        this.#dispatch();
+      });
+    this.#reports.add(ended);
+  }
+
+  /** Sleeps, and tells why. Rejects only after a stop. */
+  #pause(delayMs: number, reason: Pause['reason'] | 'retry', about?: string): Promise<void> {
+    const { sleep, onEvent } = this.#options;
+    const wholeMs = Math.ceil(delayMs);
+    onEvent?.({ type: 'wait', reason, delayMs: wholeMs, ...(about === undefined ? {} : { about }) });
+    return sleep(wholeMs, this.#halt.signal);
+  }
+
+  #stopIfSpent(): void {
+    const { maxRequests } = this.#options;
+    if (maxRequests === null || this.#requests < maxRequests) return;
+    this.stop(new SyncError('budget', `Stopped at ${maxRequests} requests (--max-requests): the next run carries on.`));
   }
 }
 
-const HELD_UP = Symbol('held up');
+const BLOCKED = Symbol('blocked by an outage');
 
-/** Notes that the list at this path failed. When several lists fail, there is an outage (R24). */
-export function noteFailure(rateLimiter: RateLimiter, path: readonly string[]): void {
-  rateLimiter.outage = listFailed(rateLimiter.outage, path);
-}
-
-/** Notes that the service has answered, which ends an outage (R24). */
-export function noteAnswer(rateLimiter: RateLimiter): void {
-  rateLimiter.outage = NO_OUTAGE;
-  releaseAll(rateLimiter);
-}
-
-/** Waits before a further try, outside the queue, so that other requests can go meanwhile. Throws like `pass`. */
-export async function backOff(rateLimiter: RateLimiter, delayMs: number, about: string): Promise<void> {
-  if (rateLimiter.stopped !== null) throw rateLimiter.stopped;
-  await pause(rateLimiter, delayMs, 'retry', about).catch((error: unknown) => {
-    throw rateLimiter.stopped ?? error;
-  });
-}
-
-async function sendCounted<V>(rateLimiter: RateLimiter, gatedRequest: GatedRequest<V>): Promise<V> {
-  const request = rateLimiter.permits.pop();
-  if (request === undefined) throw new Error('A request was started without a permit');
-  const sentMs = rateLimiter.options.clock.nowMs();
-  rateLimiter.requests++;
-  stopIfSpent(rateLimiter);
-  const sending = gatedRequest.send();
-  rateLimiter.sending.add(sending);
-  const outcome = await sending;
-  rateLimiter.sending.delete(sending);
-  report(rateLimiter, settleRequest(rateLimiter.quota, request, outcome));
-  if (hasPassed(outcome)) rateLimiter.lastPassMs = Math.max(sentMs, rateLimiter.lastPassMs ?? sentMs);
-  fitQueue(rateLimiter);
-  return gatedRequest.judge(outcome);
-}
+const FIRST_CHECK_MS = 20;
+const LONGEST_CHECK_MS = 320;
+/** A wait for others is shown only when it takes longer than requests usually do. */
+const SILENT_CHECKS = 8;
 
 /** The request was not refused (429), and the service itself answered. */
 function hasPassed({ answer }: RequestOutcome): boolean {
   return answer !== null && answer.status !== 429 && answer.status < 500;
 }
 
-/** Waits until the keeper knows how every request ended, and closes it. */
-export async function closeQuota(rateLimiter: RateLimiter): Promise<void> {
-  await Promise.allSettled(rateLimiter.sending);
-  await rateLimiter.dispatched;
-  await Promise.all(rateLimiter.reports);
-  await rateLimiter.quota.keeper.close();
+function keeperFailed(error: unknown): SyncError {
+  if (error instanceof SyncError) return error;
+  return new SyncError('run', "The state of the account's quota cannot be kept.", { cause: error });
+}
+
+function quotaUsedUp(delayMs: number, utcMs: number): SyncError {
+  const at = new Date(utcMs + delayMs).toISOString().replace(/\.\d+/, '');
+  const minutes = Math.max(1, Math.ceil(delayMs / 60_000));
+  const when = `${at}, in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}`;
+  return new SyncError('quota', `The account's quota is used up: run again at ${when}, or raise --max-wait.`);
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { QuotaKeeper } from '../../src/core/ports/quota-keeper.ts';
 import { UNKNOWN_QUOTA } from '../../src/core/quota/quota-state.ts';
-import { openRateLimiter } from '../../src/source/limiter-state.ts';
-import { acquire, closeQuota, PRIORITY } from '../../src/source/rate-limiter.ts';
+import { PRIORITY, RateLimiter } from '../../src/source/rate-limiter.ts';
 import type { RequestOutcome } from '../../src/source/send.ts';
+import { ServiceHealth } from '../../src/source/service-health.ts';
 
 /** Time that passes only when everybody waits. */
 function simulatedTime() {
@@ -105,15 +105,18 @@ async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; r
     return { answer: answered, fault: null, heardMs: time.nowMs() };
   };
   const sync = async (): Promise<void> => {
-    const limiter = openRateLimiter({
-      ...{ concurrency: 4, maxWaitMs: 900_000, maxRequests: null, timeoutMs: 60_000, random, quotaKeeper },
-      clock: { nowMs: time.nowMs, utcMs: time.nowMs },
-      sleep: time.sleep,
-    });
+    const limiter = new RateLimiter(
+      {
+        ...{ concurrency: 4, maxWaitMs: 900_000, maxRequests: null, timeoutMs: 60_000, random, quotaKeeper },
+        clock: { nowMs: time.nowMs, utcMs: time.nowMs },
+        sleep: time.sleep,
+      },
+      new ServiceHealth(),
+    );
     const own = (WINDOWS * quota.limit) / PROCESSES;
     const request = { send, judge: () => null };
-    await Promise.all(Array.from({ length: own }, () => acquire(limiter, request, PRIORITY.fresh)));
-    await closeQuota(limiter);
+    await Promise.all(Array.from({ length: own }, () => limiter.send(request, PRIORITY.fresh)));
+    await limiter.close();
   };
   await time.runUntil(Promise.all(Array.from({ length: PROCESSES }, sync)));
   const [first = 0] = openedMs;

@@ -24,7 +24,7 @@ export function probeFailed(outageState: OutageState): OutageState {
   return { ...outageState, probes: outageState.probes + 1 };
 }
 
-export function isAway({ lists }: OutageState): boolean {
+export function isServiceDown({ lists }: OutageState): boolean {
   return lists.length >= LISTS_OF_AN_OUTAGE;
 }
 

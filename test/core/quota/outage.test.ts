@@ -1,20 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { isAway, isOver, listAt, listFailed, NO_OUTAGE, probeFailed } from '../../../src/core/quota/outage.ts';
+import { isOver, isServiceDown, listAt, listFailed, NO_OUTAGE, probeFailed } from '../../../src/core/quota/outage.ts';
 
 const failing = (...paths: string[]) => paths.reduce((outage, path) => listFailed(outage, path.split('/')), NO_OUTAGE);
 
 describe('the service is down (R24)', () => {
   test('after three lists failed one after the other', () => {
-    expect(isAway(failing('e1/assets', 'e1/columns'))).toBe(false);
-    expect(isAway(failing('e1/assets', 'e1/columns', 'e2/assets'))).toBe(true);
+    expect(isServiceDown(failing('e1/assets', 'e1/columns'))).toBe(false);
+    expect(isServiceDown(failing('e1/assets', 'e1/columns', 'e2/assets'))).toBe(true);
   });
 
   test('not after the failures of one list, however many', () => {
-    expect(isAway(failing('e1/assets', 'e1/assets', 'e1/assets', 'e1/assets'))).toBe(false);
+    expect(isServiceDown(failing('e1/assets', 'e1/assets', 'e1/assets', 'e1/assets'))).toBe(false);
   });
 
   test('not after failures of the histories of one environment, which are one list', () => {
-    expect(isAway(failing('e1/tests/a/executions', 'e1/tests/b/executions', 'e1/tests/c/executions'))).toBe(false);
+    expect(isServiceDown(failing('e1/tests/a/executions', 'e1/tests/b/executions', 'e1/tests/c/executions'))).toBe(
+      false,
+    );
     expect(listAt(['e1', 'tests', 'a', 'executions'])).not.toBe(listAt(['e2', 'tests', 'a', 'executions']));
   });
 
