@@ -3,7 +3,7 @@ import { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import { withReturns } from '../src/core/decide/round.ts';
 import type { StreamName } from '../src/core/stream.ts';
-import { all, asking, type StateStatements } from './state-statements.ts';
+import { all, queryBuilder, type StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
@@ -44,7 +44,7 @@ export function* loadUnfinished(cycle: number): StateStatements<Map<string, Stre
   const unfinished = new Map<string, StreamName[]>();
   const { env_id, stream, round } = table;
   const stored = yield* all(
-    asking.select({ env_id, stream, round }).from(table).where(isNotNull(round)).orderBy(env_id, stream),
+    queryBuilder.select({ env_id, stream, round }).from(table).where(isNotNull(round)).orderBy(env_id, stream),
   );
   for (const row of stored) {
     const unended: Pick<Round, 'cycle'> = JSON.parse(row.round as string);

@@ -6,11 +6,11 @@ import type { EnvironmentChanges } from '../src/core/schedule/environments.ts';
 import type { Row } from '../src/core/stream.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
-import { all, asking, first, insertInto, type StateStatements, upsertInto } from './state-statements.ts';
+import { all, first, insertStatement, queryBuilder, type StateStatements, upsertInto } from './state-statements.ts';
 
 /** The environments of the mirror, without the mirror's own time. */
 export function* loadEnvironments(): StateStatements<Row[]> {
-  const found = yield* all(asking.select().from(environments).orderBy(environments.id));
+  const found = yield* all(queryBuilder.select().from(environments).orderBy(environments.id));
   return found.map(({ mirrored_at: _, ...row }) => row);
 }
 
@@ -31,7 +31,7 @@ export function* saveEnvironments(
   const { env_id, stream } = rejectedRows;
   yield sql`delete from ${rejectedRows} where ${and(eq(env_id, NONE), eq(stream, 'environments'))}`;
   for (const row of environmentChanges.rejected)
-    yield sql`${insertInto(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
+    yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
 }
 
 /** The environment of rows that tell of environments. */
@@ -42,7 +42,7 @@ const NONE = '';
  * environments has locked their clocks.
  */
 function* countReturn(id: string): StateStatements<void> {
-  const missing = asking.select({ id: environments.id }).from(environments);
+  const missing = queryBuilder.select({ id: environments.id }).from(environments);
   const held = yield* first(missing.where(and(eq(environments.id, id), isNotNull(environments.missing_since))));
   if (held !== undefined)
     yield sql`update ${mirrorEnvironments} set returned_count = returned_count + 1 where env_id = ${id}`;

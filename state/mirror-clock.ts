@@ -1,6 +1,6 @@
 import { mirrorEnvironments as table } from '../schema/sync.ts';
 import { after, type Instant } from '../src/core/time/instant.ts';
-import { all, asking, insertInto, type StateStatements, update } from './state-statements.ts';
+import { all, insertStatement, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
 /** How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several, each by its own row. */
 export interface MirrorClock {
@@ -67,10 +67,10 @@ function* tickAll(clock: MirrorClock, envIds: readonly string[]): StateStatement
   const mirroredAt = nextTick(clock.now(), yield* clock.last(''));
   // One statement, however many environments there are.
   yield update(table, { mirrored_at: mirroredAt });
-  const known = yield* all(asking.select({ env_id: table.env_id }).from(table));
+  const known = yield* all(queryBuilder.select({ env_id: table.env_id }).from(table));
   const withClock = new Set(known.map(({ env_id }) => env_id));
   for (const env_id of new Set(envIds.filter((id) => !withClock.has(id))))
-    yield insertInto(table, { env_id, mirrored_at: mirroredAt });
+    yield insertStatement(table, { env_id, mirrored_at: mirroredAt });
   return () => mirroredAt;
 }
 

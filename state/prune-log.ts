@@ -1,7 +1,7 @@
 import { and, desc, eq, inArray, sql } from 'drizzle-orm';
 import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { addDays, type Instant } from '../src/core/time/instant.ts';
-import { all, asking, first, type StateStatements } from './state-statements.ts';
+import { all, first, queryBuilder, type StateStatements } from './state-statements.ts';
 
 /** For how many days runs are kept in the log. */
 const KEPT_DAYS = 90;
@@ -14,9 +14,9 @@ const PRUNED_AT_ONCE = 10;
  * clock of the machine deletes nothing (R1).
  */
 export function* pruneLog(now: Instant): StateStatements<void> {
-  const oldest = yield* all(asking.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
+  const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
   const lastDone = yield* first(
-    asking
+    queryBuilder
       .select({ id: syncRuns.id })
       .from(syncRuns)
       .where(and(eq(syncRuns.command, 'sync'), eq(syncRuns.status, 'done')))

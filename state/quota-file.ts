@@ -5,7 +5,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import type { QuotaChange, QuotaKeeper } from '../src/core/ports/quota-keeper.ts';
 import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
-import { moved, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
+import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
 
 /** The file of this user's state folder that keeps the quota of every account (XDG base directories). @throws without a home */
@@ -118,7 +118,7 @@ function changeRow<Result>(
     const time = now();
     const before = row === undefined ? UNKNOWN_QUOTA : quotaOfText(row.state);
     const jumpMs = row === undefined ? 0 : clockJumpMs({ wallMs: row.wall_ms, uptimeMs: row.uptime_ms }, time);
-    const { state, result } = quotaChange(jumpMs === 0 ? before : moved(before, jumpMs), time.wallMs);
+    const { state, result } = quotaChange(jumpMs === 0 ? before : shiftTimes(before, jumpMs), time.wallMs);
     connection.prepare(WRITE).run({ account, state: textOfQuota(state), ...time });
     return result;
   });

@@ -1,11 +1,11 @@
 import { mirror } from '../schema/sync.ts';
 import type { AccountQuota, KeptQuota } from '../src/core/quota/quota.ts';
 import type { Instant } from '../src/core/time/instant.ts';
-import { asking, first, type StateStatements, update } from './state-statements.ts';
+import { first, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
 /** What is known of the account's quota from earlier runs; null if nothing is. */
 export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null> {
-  const held = yield* first(asking.select().from(mirror));
+  const held = yield* first(queryBuilder.select().from(mirror));
   if (held === undefined || held.quota_limit === null) return null;
   return { limit: held.quota_limit, windowSeconds: held.quota_window_seconds ?? 0 };
 }
@@ -15,7 +15,7 @@ export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'wind
  * is refused before (R26).
  */
 export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
-  const held = yield* first(asking.select().from(mirror));
+  const held = yield* first(queryBuilder.select().from(mirror));
   const { quota_remaining: remaining, quota_reset_seconds: resetSeconds, quota_noted_at: notedAt } = held ?? {};
   return remaining == null || resetSeconds == null || notedAt == null ? null : { remaining, resetSeconds, notedAt };
 }

@@ -11,17 +11,25 @@ import type {
   RunReach,
   StreamRun,
 } from '../src/core/ports/state-store.ts';
-import { continuesCycle, type LastRun, type LastTry } from '../src/core/schedule/cycle.ts';
+import { continuesCycle, type LastAttempt, type LastRun } from '../src/core/schedule/cycle.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
-import { asking, first, insertInto, type StateStatements, textTable, update, upsertInto } from './state-statements.ts';
+import {
+  first,
+  insertStatement,
+  queryBuilder,
+  type StateStatements,
+  textTable,
+  update,
+  upsertInto,
+} from './state-statements.ts';
 
 /**
  * Whether a mirror is bound to this base URL; false while it is bound to none. `name` is the mirror's, for the message.
  * @throws SyncError `usage` if it belongs to another one (R26)
  */
 export function* belongsTo(baseUrl: string, name: string): StateStatements<boolean> {
-  const held = yield* first(asking.select().from(mirror));
+  const held = yield* first(queryBuilder.select().from(mirror));
   if (held !== undefined && held.base_url !== baseUrl)
     throw new SyncError(
       'usage',
@@ -36,7 +44,7 @@ export function* belongsTo(baseUrl: string, name: string): StateStatements<boole
  */
 export function* claimMirror(baseUrl: string, name: string, key = randomHex()): StateStatements<void> {
   if (yield* belongsTo(baseUrl, name)) return;
-  yield sql`${insertInto(mirror, { id: 1, base_url: baseUrl, cursor_key: key })} on conflict do nothing`;
+  yield sql`${insertStatement(mirror, { id: 1, base_url: baseUrl, cursor_key: key })} on conflict do nothing`;
   // Where there are several writers, another may have been first.
   yield* belongsTo(baseUrl, name);
 }
@@ -52,7 +60,7 @@ export function* beginRun(
   command: RunCommand = 'sync',
   nonce = randomHex(),
 ): StateStatements<number> {
-  const begun = insertInto(syncRuns, { cycle_id: 0, command, status: 'running', started_at: startedAt, nonce });
+  const begun = insertStatement(syncRuns, { cycle_id: 0, command, status: 'running', started_at: startedAt, nonce });
   const { rows } = yield sql`${begun} returning id`;
   const id = Number(rows[0]?.['id']);
   yield update(syncRuns, { cycle_id: id }, eq(syncRuns.id, id));
@@ -91,8 +99,8 @@ function eachStream({ envIds, streams }: Omit<RunReach, 'id'>): SQL {
 }
 
 /** How each stream ended before this run, if it did not end well; by environment. */
-export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatements<Map<string, LastTry[]>> {
-  const byEnvironment = new Map<string, LastTry[]>();
+export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatements<Map<string, LastAttempt[]>> {
+  const byEnvironment = new Map<string, LastAttempt[]>();
   if (envIds.length === 0 || streams.length === 0) return byEnvironment;
   const { rows } = yield sql`${eachStream({ envIds, streams })}
     select s.env_id, s.stream, s.status, s.requests, s.pages from e cross join n cross join ${syncStreamRuns} s
@@ -100,7 +108,7 @@ export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatemen
       select max(t.run_id) from ${syncStreamRuns} t
       where t.env_id = e.value and t.stream = n.value and t.run_id < ${id}
     ) order by s.env_id, s.stream`;
-  for (const { env_id: envId, ...last } of rows as unknown as readonly (LastTry & { env_id: string })[])
+  for (const { env_id: envId, ...last } of rows as unknown as readonly (LastAttempt & { env_id: string })[])
     byEnvironment.set(envId, [...(byEnvironment.get(envId) ?? []), last]);
   return byEnvironment;
 }
@@ -136,7 +144,7 @@ function didAnything({ requests, rows_written, rows_deleted, rows_rejected, erro
 
 function* lastStatus({ env_id, stream }: StreamRun): StateStatements<StreamRun['status'] | null> {
   const last = yield* first(
-    asking
+    queryBuilder
       .select({ status: syncStreamRuns.status })
       .from(syncStreamRuns)
       .where(and(eq(syncStreamRuns.env_id, env_id), eq(syncStreamRuns.stream, stream)))

@@ -34,7 +34,7 @@ export interface StateRunner {
 }
 
 /** Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns. */
-export const asking = new QueryBuilder();
+export const queryBuilder = new QueryBuilder();
 
 interface TypedSelect<Found> extends SQLWrapper {
   readonly _: { readonly result: readonly Found[] };
@@ -55,7 +55,7 @@ export function* first<Found>(select: TypedSelect<Found>): StateStatements<Found
 type GivenColumns<Table extends SQLiteTable> = Partial<Table['$inferInsert']>;
 
 /** Names the given columns alone: the builder of drizzle writes NULL into the others, which not every database takes for an id. */
-export function insertInto<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
+export function insertStatement<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
   const given = givenColumns(table, row);
   const values = given.map(({ value }) => sql`${value}`);
   return sql`insert into ${table} (${listed(given.map(({ column }) => bare(column)))}) values (${listed(values)})`;
@@ -69,7 +69,7 @@ export function upsertInto<Table extends SQLiteTable>(
 ): SQL {
   const others = givenColumns(table, row).filter(({ column }) => !key.includes(column));
   const set = others.map(({ column }) => sql`${bare(column)} = excluded.${bare(column)}`);
-  return sql`${insertInto(table, row)} on conflict (${listed(key.map(bare))}) do update set ${listed(set)}`;
+  return sql`${insertStatement(table, row)} on conflict (${listed(key.map(bare))}) do update set ${listed(set)}`;
 }
 
 /** Sets the given columns, of all rows if there is no condition. */

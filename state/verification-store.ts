@@ -1,16 +1,16 @@
 import { desc, lt, sql } from 'drizzle-orm';
 import { verifications } from '../schema/page.ts';
-import { asking, first, insertInto, type StateStatements } from './state-statements.ts';
+import { first, insertStatement, queryBuilder, type StateStatements } from './state-statements.ts';
 
 /** How many verifications are kept. */
 const KEPT = 100;
 
 /** Records how a verification ended, and forgets the oldest. */
 export function* saveVerification(verification: Omit<typeof verifications.$inferInsert, 'id'>): StateStatements<void> {
-  yield insertInto(verifications, verification);
+  yield insertStatement(verifications, verification);
   const { id } = verifications;
   const oldest = yield* first(
-    asking
+    queryBuilder
       .select({ id })
       .from(verifications)
       .orderBy(desc(id))

@@ -1,5 +1,5 @@
 import { openConnection } from '../destination/postgres/open-connection.ts';
-import { retried, WAITING } from '../destination/postgres/retry.ts';
+import { WAITING, withRetry } from '../destination/postgres/retry.ts';
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
@@ -13,7 +13,7 @@ export async function openWorkPlace(
 ): Promise<WorkDatabase> {
   const database = await connectTo(mirrorOptions, workConnections);
   try {
-    await retried(WAITING, () => migrateAccounts(database));
+    await withRetry(WAITING, () => migrateAccounts(database));
     return database;
   } catch (error) {
     await database.close();

@@ -2,15 +2,15 @@ import { existsSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
-import { version } from '../destination/sqlite/migrations.ts';
+import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
 import type { ExportManifest } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
-import { type ExportDifference, verifyExport } from '../export/verify-export.ts';
+import { compareExport, type ExportDifference } from '../export/verify-export.ts';
 import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
@@ -34,7 +34,7 @@ export async function verifyExportOnce(
   { db, against }: VerifyExportSettings,
   signal: AbortSignal,
 ): Promise<VerifyExportReport> {
-  const store = await storeOf(db);
+  const store = await openStore(db);
   try {
     return await withMirrorFile(
       store,
@@ -56,10 +56,10 @@ async function compareFile(
     const manifest = manifestOf(against);
     const { connection } = mirror;
     connection.exec('begin');
-    if (manifest.schema_version !== version(connection))
+    if (manifest.schema_version !== sqliteVersion(connection))
       throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
     const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
-    const differences = await verifyExport({ connection, folder: against, manifest, envIds, signal });
+    const differences = await compareExport({ connection, folder: against, manifest, envIds, signal });
     const { instant, files } = manifest;
     const rows = sumOf(files, 'rows');
     return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };

@@ -2,7 +2,7 @@ import { SyncError } from '../core/errors.ts';
 import type { Row } from '../core/stream.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
 import { mirrorTables } from '../destination/postgres/migrations.ts';
-import { quoted } from '../destination/postgres/settings.ts';
+import { quoteIdentifier } from '../destination/postgres/settings.ts';
 import { postgresViews } from '../destination/postgres/views.ts';
 import type { WorkTransaction } from '../workers/database.ts';
 
@@ -14,7 +14,7 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
   const { rows } = await query(
     `select relname as name from pg_class where relnamespace = to_regnamespace($1) and relkind in ('r', 'p', 'v', 'm', 'f')
       order by relname`,
-    [quoted(schema)],
+    [quoteIdentifier(schema)],
   );
   const found = rows.map(({ name }) => String(name));
   const ours = new Set([...mirrorTables(), ...postgresViews().map(({ name }) => name), ...JOURNALS]);
@@ -25,13 +25,13 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
       `the schema ${schema} holds ${others.slice(0, 3).join(', ')}, which is not obsync’s: drop that first, or leave out --drop`,
     );
   if (found.includes('lease_owners')) await refuseHeld(query, schema);
-  await query(`drop schema if exists ${quoted(schema)} cascade`);
+  await query(`drop schema if exists ${quoteIdentifier(schema)} cascade`);
 }
 
 const JOURNALS = ['__drizzle_migrations', '__obsync_views'];
 
 async function refuseHeld(query: WorkTransaction['query'], schema: string): Promise<void> {
-  await query(`set local search_path to ${quoted(schema)}`);
+  await query(`set local search_path to ${quoteIdentifier(schema)}`);
   // Who takes a lease from now on waits for this transaction, and then finds no mirror.
   await query('lock table mirror_environments in exclusive mode');
   const held = await heldEnvironments({

@@ -5,7 +5,7 @@ import type { MirrorLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
-import { version } from '../destination/sqlite/migrations.ts';
+import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
@@ -13,10 +13,10 @@ import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParen
 import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
-import { environmentsOf, instantOf, newestRun, relationsOf } from '../export/mirror-scope.ts';
+import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import { tableDictionary } from './describe.ts';
 import { lockFolder } from './lock-export-folder.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 export interface ExportSettings {
   readonly db: string;
@@ -79,7 +79,7 @@ export async function exportOnce(
   watch: ExportWatch,
   files: FileOperations = NODE_FILES,
 ): Promise<ExportReport> {
-  const store = await storeOf(settings.db);
+  const store = await openStore(settings.db);
   try {
     return await withMirrorFile(
       store,
@@ -106,8 +106,8 @@ async function exportFile(
     const environments = environmentsOf(connection, settings.environments);
     const { lock, path, previous } = openTarget(settings.to, files);
     try {
-      const instant = instantOf(environments);
-      const schemaVersion = version(connection);
+      const instant = exportInstant(environments);
+      const schemaVersion = sqliteVersion(connection);
       const content = { format: settings.format, instant, schemaVersion, dictionary: tableDictionary(), files };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });

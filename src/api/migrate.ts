@@ -3,7 +3,7 @@ import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 export interface MigrateOptions extends MirrorOptions {
   /** Also distributes the tables of a mirror in PostgreSQL over the nodes of Citus, by environment. */
@@ -23,7 +23,7 @@ export interface MigrateReport {
  */
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {
   checkOptions(options);
-  const store = await storeOf(givenAddress(options));
+  const store = await openStore(givenAddress(options));
   const distribution = options.citus === true ? distributionOf(store) : null;
   await distribution?.check();
   const change = await store.bringUpToDate();

@@ -1,6 +1,6 @@
 import { loadQuota } from '../../state/quota-store.ts';
 import { belongsTo } from '../../state/run-log.ts';
-import { type AccountQuota, learned, secondsOfWaiting } from '../core/quota/quota.ts';
+import { type AccountQuota, mergeQuota, secondsOfWaiting } from '../core/quota/quota.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
@@ -9,8 +9,8 @@ import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
+import { openStore } from './open-store.ts';
 import { resumeSource } from './session.ts';
-import { storeOf } from './store-of.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
@@ -37,7 +37,7 @@ export async function reportForecast(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<ForecastReport> {
-  const store = await storeOf(settings.db);
+  const store = await openStore(settings.db);
   try {
     await refuseForeign(store, settings);
     const listed = await listEnvironments(settings, watch);
@@ -123,7 +123,7 @@ function quotaOf(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   reported: AccountQuota | null,
 ): AccountQuota | null {
-  if (reported !== null) return learned(known, reported);
+  if (reported !== null) return mergeQuota(known, reported);
   if (known === null || known.limit === null) return null;
   return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
 }

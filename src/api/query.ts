@@ -5,7 +5,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import { DEFAULTS } from '../settings/defaults.ts';
 import { inRange, OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 export interface QueryOptions extends MirrorOptions, Omit<ReadStatement, 'timeoutSeconds'> {
   /** One read-only statement. */
@@ -22,7 +22,7 @@ export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
   const { sql, parameters, bigints, statementTimeout = DEFAULTS.statementTimeout } = options;
   const timeoutSeconds = inRange('statementTimeout', statementTimeout, { min: 0, max: 86_400, whole: false });
-  const store = await storeOf(givenAddress(options));
+  const store = await openStore(givenAddress(options));
   if (store.file === null && parameters !== undefined && !Array.isArray(parameters))
     throw new OptionError('parameters', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
   const rows = await store.query({ sql, parameters, bigints, timeoutSeconds });

@@ -2,7 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { accountKey } from '../../state/account-key.ts';
 import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
-import { apart, joined, type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
+import { detach, mergeQuotaStates, type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
 
 export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {
@@ -46,7 +46,7 @@ function sharedIfPossible(
     const isReturning = retryAtMs !== null;
     let changed = known;
     const result = await shared.change((state, atMs) => {
-      const change = quotaChange(isReturning ? joined(state, known.state) : state, atMs);
+      const change = quotaChange(isReturning ? mergeQuotaStates(state, known.state) : state, atMs);
       changed = { state: change.state, aheadMs: atMs - nowMs() };
       return change;
     });
@@ -62,7 +62,7 @@ function sharedIfPossible(
       } catch (error) {
         if (retryAtMs === null) {
           onUnshared(error instanceof Error ? error.message : String(error));
-          known = { ...known, state: apart(known.state, nowMs() + known.aheadMs) };
+          known = { ...known, state: detach(known.state, nowMs() + known.aheadMs) };
         }
         retryAtMs = nowMs() + RETRY_MS;
         return changeAlone(quotaChange);

@@ -18,7 +18,7 @@ import { inRange, OptionError, readOption } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 export interface ReportOptions extends MirrorOptions {
   /** The file to write, such as `report.html`. */
@@ -53,7 +53,7 @@ const MOST_BYTES = 5_000_000;
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
   const { to, env = [] } = options;
-  const store = await storeOf(givenAddress(options));
+  const store = await openStore(givenAddress(options));
   const place = placeOf(to);
   const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
   const { now, environments, failing_count, answers } = await record(store, env);

@@ -5,13 +5,13 @@ import type { StateStatements } from '../../state/state-statements.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { MirroredEnvironments } from '../sync/run-schedule.ts';
-import { storeOf } from './store-of.ts';
+import { openStore } from './open-store.ts';
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 
 /** The environments of a mirror and their last runs; nothing without a mirror. @throws SyncError `usage` when it cannot be used */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
-  const store = await storeOf(db);
+  const store = await openStore(db);
   if (!(await store.exists())) return { environments: [], lastStarts: new Map() };
   await store.bringUpToDate();
   return store.read(() => mirrored(baseUrl, store.display));
@@ -19,7 +19,7 @@ export async function readMirrored(db: string, baseUrl: string): Promise<Mirrore
 
 /** The environments that the last run found listed. */
 export async function readEnvironments(db: string): Promise<readonly ListedEnvironment[]> {
-  return (await storeOf(db)).read(listedEnvironments);
+  return (await openStore(db)).read(listedEnvironments);
 }
 
 /** @throws SyncError `usage` if the mirror belongs to another base URL (R26) */

@@ -3,7 +3,7 @@ import { setTimeout as sleepFor } from 'node:timers/promises';
 import { loadKeptQuota } from '../../state/quota-store.ts';
 import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import type { Source } from '../core/ports/source.ts';
-import { type KeptQuota, stillLeft } from '../core/quota/quota.ts';
+import { type KeptQuota, remainingWindow } from '../core/quota/quota.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
@@ -11,12 +11,12 @@ import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { openStore } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
-import { storeOf } from './store-of.ts';
 
 /** One run over HTTP into the mirror. */
 export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
-  const store = await storeOf(settings.db);
+  const store = await openStore(settings.db);
   const source = openSource(store, settings, runWatcher);
   try {
     const ports = {
@@ -42,9 +42,9 @@ export async function resumeSource(
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
 ): Promise<Source> {
-  const store = await storeOf(settings.db);
+  const store = await openStore(settings.db);
   const source = openSource(store, settings, watch);
-  const left = stillLeft([await readKeptQuota(store), settings.keptQuota ?? null], clock());
+  const left = remainingWindow([await readKeptQuota(store), settings.keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
   return source;
 }

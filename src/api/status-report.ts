@@ -2,12 +2,12 @@ import { desc, eq } from 'drizzle-orm';
 import { environments as environmentsTable } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
-import { all, asking, first, type StateStatements } from '../../state/state-statements.ts';
+import { all, first, queryBuilder, type StateStatements } from '../../state/state-statements.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
 import type { RunEnd, StreamRun } from '../core/ports/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
 import { type Instant, secondsBetween } from '../core/time/instant.ts';
-import { countMarks as countMarked, countRows, standing } from '../destination/sql/lookups.ts';
+import { countMarks as countMarked, countTable, outstandingCounts } from '../destination/sql/lookups.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../destination/sql/statements.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
@@ -81,14 +81,14 @@ interface StatusSubject {
 /** Everything is read from one state of the mirror if the statements run in one transaction. */
 export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): SqlStatements<StatusReport> {
   const found = yield* all(
-    asking.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
+    queryBuilder.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
   );
   const environments: EnvironmentStatus[] = [];
   for (const { id, name: environment, cron, missing_since } of found)
     environments.push({ env_id: id, environment, cron, missing_since, streams: yield* readStreams(scopeOf(id), now) });
   return {
     db: name,
-    base_url: (yield* first(asking.select().from(mirrorTable)))?.base_url ?? null,
+    base_url: (yield* first(queryBuilder.select().from(mirrorTable)))?.base_url ?? null,
     checked_at: now,
     last_run: yield* readLastRun(),
     environments_rejected: yield* countRejectedEnvironments(scopeOf('')),
@@ -98,7 +98,12 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
 
 /** The last sync as it is recorded. Whether one that is `running` still is, the record cannot tell (see `withVerdict`). */
 export function* readLastRun(): StateStatements<RunStatusReport | null> {
-  const last = asking.select().from(syncRuns).where(eq(syncRuns.command, 'sync')).orderBy(desc(syncRuns.id)).limit(1);
+  const last = queryBuilder
+    .select()
+    .from(syncRuns)
+    .where(eq(syncRuns.command, 'sync'))
+    .orderBy(desc(syncRuns.id))
+    .limit(1);
   const stored = yield* first(last);
   if (stored === undefined) return null;
   const { id, cycle_id, command: _, nonce: __, ...rest } = stored;
@@ -133,10 +138,10 @@ function* readStream(
   now: Instant,
 ): SqlStatements<StreamReportStatus> {
   const { watermark, round } = checkpoint;
-  const { heldRemovals, rejected } = yield* standing(mirrorScope, stream);
+  const { heldRemovals, rejected } = yield* outstandingCounts(mirrorScope, stream);
   return {
     stream: stream.name,
-    rows: yield* countRows(mirrorScope, stream),
+    rows: yield* countTable(mirrorScope, stream),
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
@@ -151,7 +156,7 @@ function* readStream(
 }
 
 function* underWay({ mode, reason, pages, cycle, firstPageAt, read }: Round): StateStatements<UnderWay> {
-  const begun = yield* first(asking.select().from(syncRuns).where(eq(syncRuns.id, cycle)));
+  const begun = yield* first(queryBuilder.select().from(syncRuns).where(eq(syncRuns.id, cycle)));
   return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
 }
 

@@ -1,4 +1,4 @@
-import { perform, scopeOf } from '../destination/sqlite/driver.ts';
+import { perform, sqliteScope } from '../destination/sqlite/driver.ts';
 import { fileError } from '../destination/sqlite/file-error.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
@@ -7,13 +7,13 @@ import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
+import { openStore } from './open-store.ts';
 import { readLastRun, readStatus, type StatusReport, withVerdict } from './status-report.ts';
-import { storeOf } from './store-of.ts';
 
 /** What is mirrored, how fresh it is, and the last problems. Reads only the mirror. @throws SyncError */
 export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
   checkOptions(options);
-  const store = await storeOf(givenAddress(options));
+  const store = await openStore(givenAddress(options));
   const report = await store.read((scopeOf) => readStatus({ name: store.display, scopeOf }, clock()));
   if (report.last_run?.status !== 'running' || (await store.isWritten())) return report;
   return withVerdict(report, await store.read(readLastRun));
@@ -22,7 +22,7 @@ export async function status(options: MirrorOptions = {}): Promise<StatusReport>
 /** The status of an open mirror. @throws SyncError */
 export function statusOf(mirror: MirrorFile): StatusReport {
   try {
-    const subject = { name: mirror.path, scopeOf: (envId: string) => scopeOf(mirror, envId) };
+    const subject = { name: mirror.path, scopeOf: (envId: string) => sqliteScope(mirror, envId) };
     const report = mirror.connection.transaction(() => perform(mirror.prepare, readStatus(subject, clock())))();
     if (report.last_run?.status !== 'running' || isLocked(mirror.path)) return report;
     return withVerdict(report, readState(mirror, readLastRun()));

@@ -7,7 +7,7 @@ import type { Source } from '../core/ports/source.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { fileState, readState } from '../destination/sqlite/file-state.ts';
-import { createMirrorReader, noteApart } from '../destination/sqlite/mirror-reader.ts';
+import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { streamsAskedFor } from '../settings/selected-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
@@ -15,10 +15,10 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import { repair } from '../verify/repair.ts';
 import { repairable } from '../verify/repair-environment.ts';
 import { reportOf } from '../verify/report.ts';
-import { type VerifyProgress, type VerifyResult, verify } from '../verify/verify.ts';
+import { type VerifyProgress, type VerifyResult, verifyMirror } from '../verify/verify.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
+import { openStore } from './open-store.ts';
 import { resumeSource } from './session.ts';
-import { storeOf } from './store-of.ts';
 
 export interface VerifySettings extends SyncSettings {
   readonly depth: CompareDepth;
@@ -35,7 +35,7 @@ export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
 
 /** One verification over HTTP of the mirror, recorded in it where that is possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
-  const store = await storeOf(settings.db);
+  const store = await openStore(settings.db);
   try {
     const report = await verifyStore(store, settings, watch);
     await record(store, settings, report);
@@ -106,7 +106,7 @@ async function verifyAndRepair(
   const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = fileState(mirror, clock);
-  const verification = await verify({ source, state, reader, clock, signal, onProgress }, options);
+  const verification = await verifyMirror({ source, state, reader, clock, signal, onProgress }, options);
   for (const error of failuresOf(verification)) onFailure(error);
   const facts = () => ({ server_time: source.times().serverTime, requests: source.requests() });
   const report = reportOf(verification, facts());
@@ -130,7 +130,7 @@ function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: 
   try {
     if (!readState(mirror, belongsTo(baseUrl, name)))
       throw new SyncError('usage', `${name} mirrors nothing yet: run \`obsync sync\` first`);
-    noteApart(mirror);
+    createScratchTables(mirror);
     return mirror;
   } catch (error) {
     mirror.connection.close();

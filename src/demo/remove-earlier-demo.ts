@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
-import { checkMirror, mirrorExists, openEarlier, refuseNoFolder } from '../destination/sqlite/open.ts';
+import { mirrorExists, openEarlier, refuseInvalidMirror, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
 /** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo or a reader has it open */
@@ -10,7 +10,7 @@ export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
   // No lock file is made beside a file that is not a mirror.
-  checkMirror(db);
+  refuseInvalidMirror(db);
   const lock = takeLock(db);
   try {
     refuseOther(db);

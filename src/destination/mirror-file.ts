@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { copyMirror } from './copy-mirror.ts';
 import type { MirrorStore } from './mirror-store.ts';
-import { openCopyTarget } from './sqlite/copy.ts';
+import { openSqliteTarget } from './sqlite/copy.ts';
 import { fileError } from './sqlite/file-error.ts';
 
 const NEVER = new AbortController().signal;
@@ -20,7 +20,7 @@ export async function withMirrorFile<Result>(
   try {
     await copyMirror(
       store,
-      { display: path, openCopyTarget: async () => openCopyTarget(path) },
+      { display: path, openCopyTarget: async () => openSqliteTarget(path) },
       { signal, onProgress: () => {} },
     );
     return await use(path);

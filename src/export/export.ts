@@ -18,11 +18,11 @@ import type { ExportFormat } from './formats.ts';
 import { isIntact } from './is-intact.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { continuesFrom } from './mirror-scope.ts';
-import { passOn } from './pass-on.ts';
 import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
 import type { SegmentReader, SurveyedSegment } from './segment.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
+import { yieldToSignal } from './yield-to-signal.ts';
 
 export interface ExportResult {
   readonly manifest: ExportManifest;
@@ -139,7 +139,7 @@ async function exportEnvironment(
 ): Promise<ExportedFile[]> {
   const reader = readerOf(work.connection, exportRelation, envId);
   const surveyed = reader.survey(known);
-  await passOn(work.signal);
+  await yieldToSignal(work.signal);
   const changed: SurveyedSegment[] = [];
   for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.push(each);
   const kept = surveyed.filter((each) => !changed.includes(each)).flatMap(({ segment }) => segment.file ?? []);
@@ -179,7 +179,7 @@ async function writeSegments(
         file = createDataFile(folder, { exportRelation, segment: surveyed.segment, from: newFileFrom });
       }
       file?.add(rows);
-      await passOn(signal);
+      await yieldToSignal(signal);
     }
     if (file !== null) written.push(file.finish());
   } catch (error) {

@@ -5,7 +5,7 @@ import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorRun } from './manifest.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
-import { quoted } from './sql-names.ts';
+import { quoteName } from './sql-names.ts';
 
 /** An environment of the mirror, with the mirror's own time in it (R21). */
 export interface EnvironmentClock {
@@ -30,7 +30,7 @@ export function environmentsOf(connection: Database, asked: readonly string[]): 
 function mirroredEnvironments(connection: Database): ListedEnvironment[] {
   const tables = EXPORT_RELATIONS.filter(({ kind }) => kind === 'table');
   const ids = tables.map(({ name, envColumn }) => {
-    const [table, id] = [quoted(name), quoted(envColumn)];
+    const [table, id] = [quoteName(name), quoteName(envColumn)];
     // One look into the index for each environment, however many rows it has.
     return `select * from (with recursive e(id) as (select min(${id}) from ${table}
       union all select (select min(${id}) from ${table} where ${id} > e.id) from e where e.id is not null)
@@ -42,7 +42,7 @@ function mirroredEnvironments(connection: Database): ListedEnvironment[] {
 }
 
 /** The mirror's own time as of which it is exported: the newest of its environments. */
-export function instantOf(environments: readonly EnvironmentClock[]): Instant {
+export function exportInstant(environments: readonly EnvironmentClock[]): Instant {
   return environments.reduce((newest, { instant }) => (instant !== null && instant > newest ? instant : newest), EPOCH);
 }
 

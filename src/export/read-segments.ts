@@ -12,7 +12,7 @@ import {
   type SurveyedSegment,
   segmentsOf,
 } from './segment.ts';
-import { listed, quoted } from './sql-names.ts';
+import { quotedNames, quoteName } from './sql-names.ts';
 
 export function readerOf(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
   if (exportRelation.kind === 'view') return viewReader(connection, exportRelation, envId);
@@ -28,18 +28,18 @@ function listReader(connection: Database, exportRelation: ExportRelation, envId:
   const range = ({ from, to }: ExportSegment) => {
     const bounds = [...(from === null ? [] : [['>=', from]]), ...(to === null ? [] : [['<', to]])];
     return {
-      where: [`${quoted(envColumn)} = ?`, ...bounds.map(([sign]) => `${quoted(first)} ${sign} ?`)].join(' and '),
+      where: [`${quoteName(envColumn)} = ?`, ...bounds.map(([sign]) => `${quoteName(first)} ${sign} ?`)].join(' and '),
       values: [envId, ...bounds.map(([, bound]) => bound)],
     };
   };
   const select = (names: readonly string[], segment: ExportSegment, end: string): Iterable<CellRow> => {
     const { where, values } = range(segment);
-    const statement = connection.prepare(`select ${listed(names)} from ${quoted(name)} where ${where}${end}`);
+    const statement = connection.prepare(`select ${quotedNames(names)} from ${quoteName(name)} where ${where}${end}`);
     return statement.raw().iterate(...values) as Iterable<CellRow>;
   };
   const names = columns.map((column) => column.name);
   const at = names.indexOf(first);
-  const inOrder = ` order by ${listed([envColumn, ...order.filter((column) => column !== envColumn)])}`;
+  const inOrder = ` order by ${quotedNames([envColumn, ...order.filter((column) => column !== envColumn)])}`;
   return {
     survey: (files) =>
       (files.length === 0 ? [newPartition(envId, null)] : segmentsOf(files))
@@ -70,7 +70,7 @@ function historyReader(
 ): SegmentReader {
   const names = columns.map((column) => column.name);
   const at = names.indexOf(timeColumn);
-  const day = `substr(${quoted(timeColumn)}, 1, 10)`;
+  const day = `substr(${quoteName(timeColumn)}, 1, 10)`;
   const owners = new Map<string, SurveyedSegment>();
   return {
     survey(files) {
@@ -78,7 +78,7 @@ function historyReader(
       const segmentOf = daySegments(files, envId);
       const days = new Map<string, ExportSegment>();
       const statement = connection.prepare(
-        `select ${day}, ${listed(changeColumns)} from ${quoted(name)} where env_id = ?`,
+        `select ${day}, ${quotedNames(changeColumns)} from ${quoteName(name)} where env_id = ?`,
       );
       for (const [today, ...values] of statement.raw().iterate(envId) as Iterable<[string, ...CellRow]>) {
         const segment = days.get(today) ?? segmentOf(today);
@@ -96,10 +96,10 @@ function historyReader(
     *rows(segments) {
       const days = [...owners].filter(([, owner]) => segments.includes(owner)).map(([today]) => today);
       // Only days, keys and row numbers are sorted; the rows are looked up after that. The limit keeps the order of the inner query.
-      const statement = connection.prepare(`select ${names.map((column) => `t.${quoted(column)}`).join(', ')}
-        from (select rowid as number from ${quoted(name)}
-          where env_id = ? and ${day} in (select value from json_each(?)) order by ${day}, ${listed(order)} limit -1) s
-        cross join ${quoted(name)} t on t.rowid = s.number`);
+      const statement = connection.prepare(`select ${names.map((column) => `t.${quoteName(column)}`).join(', ')}
+        from (select rowid as number from ${quoteName(name)}
+          where env_id = ? and ${day} in (select value from json_each(?)) order by ${day}, ${quotedNames(order)} limit -1) s
+        cross join ${quoteName(name)} t on t.rowid = s.number`);
       for (const row of statement.raw().iterate(envId, JSON.stringify(days)) as Iterable<CellRow>)
         yield [owners.get(dayOf(row[at])) as SurveyedSegment, row];
     },

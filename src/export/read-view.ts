@@ -10,7 +10,7 @@ import {
   type SurveyedSegment,
   segmentsOf,
 } from './segment.ts';
-import { listed, quoted } from './sql-names.ts';
+import { quotedNames, quoteName } from './sql-names.ts';
 
 /** SQLite computes all of a view for a range of it, so that one pass serves all segments. They are ranges of its first own column. */
 export function viewReader(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
@@ -19,10 +19,10 @@ export function viewReader(connection: Database, exportRelation: ExportRelation,
   const cutValue = (row: CellRow): string => String(row[at] ?? '');
   const read = (selection: string, end = ''): Iterable<CellRow> =>
     connection
-      .prepare(`select ${selection} from ${quoted(name)} where ${quoted(envColumn)} = ?${end}`)
+      .prepare(`select ${selection} from ${quoteName(name)} where ${quoteName(envColumn)} = ?${end}`)
       .raw()
       .iterate(envId) as Iterable<CellRow>;
-  const all = listed(columns.map((column) => column.name));
+  const all = quotedNames(columns.map((column) => column.name));
   let segmentOf: (value: string) => ExportSegment = () => newPartition(envId, null);
   return {
     survey(files) {
@@ -42,7 +42,7 @@ export function viewReader(connection: Database, exportRelation: ExportRelation,
     },
     *rows(segments) {
       const wanted = new Map<ExportSegment, SurveyedSegment>(segments.map((each) => [each.segment, each]));
-      for (const row of read(all, ` order by ${listed(order)}`)) {
+      for (const row of read(all, ` order by ${quotedNames(order)}`)) {
         const surveyed = wanted.get(segmentOf(cutValue(row)));
         if (surveyed !== undefined) yield [surveyed, row];
       }

@@ -1,6 +1,6 @@
-export function quoted(name: string): string {
+export function quoteName(name: string): string {
   return `"${name}"`;
 }
 
 /** For a list of columns. */
-export const listed = (names: readonly string[]): string => names.map(quoted).join(', ');
+export const quotedNames = (names: readonly string[]): string => names.map(quoteName).join(', ');

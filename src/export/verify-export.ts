@@ -6,10 +6,10 @@ import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
 import { isIntact } from './is-intact.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
-import { passOn } from './pass-on.ts';
 import { readerOf } from './read-segments.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
 import type { SurveyedSegment } from './segment.ts';
+import { yieldToSignal } from './yield-to-signal.ts';
 
 /**
  * Where an export does not equal the mirror:
@@ -41,7 +41,7 @@ export interface ExportComparison {
 }
 
 /** Compares all rows of the mirror, and all bytes of the files, with what the manifest says of them. @throws SyncError */
-export async function verifyExport(comparison: ExportComparison): Promise<ExportDifference[]> {
+export async function compareExport(comparison: ExportComparison): Promise<ExportDifference[]> {
   const { manifest, envIds, folder, signal } = comparison;
   const differences: ExportDifference[] = [];
   const files = Map.groupBy(manifest.files, ({ table, env_id }) => `${table}/${env_id}`);
@@ -53,7 +53,7 @@ export async function verifyExport(comparison: ExportComparison): Promise<Export
     }
   }
   for (const file of manifest.files) {
-    await passOn(signal);
+    await yieldToSignal(signal);
     if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
   }
   for (const { table, reason } of await unequalLogs(folder, manifest))
@@ -80,7 +80,7 @@ async function compareRows(
   const measures = new Map(held.map((each) => [each, createMeasure(exportRelation)]));
   for (const batch of batchesOf(reader.rows(held), reader.cutValue, Number.POSITIVE_INFINITY)) {
     measures.get(batch.surveyed)?.add(batch.rows);
-    await passOn(signal);
+    await yieldToSignal(signal);
   }
   const equal = new Set(
     held

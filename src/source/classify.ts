@@ -56,10 +56,10 @@ export function classify<T>(
   const status = answer?.status ?? 0;
   if (status === 429) return { kind: 'refused', atMs: heardMs };
   if (answer !== null && status === 401) return failed(tokenRefused(answer, requestDescription));
-  if (answer !== null && status >= 500) return again(serverFailure(answer, requestDescription));
+  if (answer !== null && status >= 500) return retriable(serverFailure(answer, requestDescription));
   if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(requestDescription, fault));
-  if (fault !== null && fault.kind !== 'too-large') return again(transportFailure(fault));
-  if (answer === null) return again(broken('no answer', undefined));
+  if (fault !== null && fault.kind !== 'too-large') return retriable(transportFailure(fault));
+  if (answer === null) return retriable(broken('no answer', undefined));
   if (status < 300) return decoded(answer, requestDescription, bodyDecoder);
   return failed(status < 400 ? redirected(answer, requestDescription) : rejected(answer, requestDescription));
 }
@@ -115,7 +115,7 @@ function decoded<T>(
   if (value !== null) return { kind: 'done', value };
   const type = quote(httpAnswer.headers['content-type'] ?? 'no content type', requestDescription);
   const what = json === undefined ? `a body that is not JSON (${type})` : 'a body that is not the expected list';
-  return again(broken(`answered ${httpAnswer.status} with ${what}`, undefined));
+  return retriable(broken(`answered ${httpAnswer.status} with ${what}`, undefined));
 }
 
 /** Parses a heavy body in slices. It is parsed whole only when it does not have the form of a list (R27). */
@@ -219,7 +219,7 @@ function quote(text: string, { secret }: RequestDescription): string {
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
 }
 
-function again(retriableFailure: RetriableFailure): { readonly kind: 'again'; readonly trouble: RetriableFailure } {
+function retriable(retriableFailure: RetriableFailure): { readonly kind: 'again'; readonly trouble: RetriableFailure } {
   return { kind: 'again', trouble: retriableFailure };
 }
 

@@ -8,7 +8,7 @@ export type BodyDecoder<T> = (body: unknown) => T | null;
  * The envelope of a list: `items` is an array, a missing `has_more` means false, `next_cursor` may be null. A body with a value
  * of another type is not an envelope: if it counted as the last page, the read would end too early (R8).
  */
-export function decodePage(body: unknown): Page | null {
+export function decodeEnvelope(body: unknown): Page | null {
   if (!isJsonObject(body) || !isItems(body.items)) return null;
   const { items, has_more: hasMore = false, next_cursor: nextCursor = null } = body;
   if (typeof hasMore !== 'boolean') return null;
@@ -29,7 +29,7 @@ export function decodeMatchedCount(body: unknown): number | null {
 
 /** The environments come as a bare array or as an envelope, which may be one page of several. */
 export function decodeEnvironments(body: unknown): Page | null {
-  return Array.isArray(body) ? { items: body, hasMore: false, nextCursor: null } : decodePage(body);
+  return Array.isArray(body) ? { items: body, hasMore: false, nextCursor: null } : decodeEnvelope(body);
 }
 
 /** The envelope of an error; null for another body. Decisions depend on `code`; `message` is only shown. */

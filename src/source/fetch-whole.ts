@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import { isFailedTry, NO_REFUSALS, needsProbe, type RefusalState, refusedAgain } from '../core/quota/refusals.ts';
+import { addRefusal, isFailedTry, NO_REFUSALS, needsProbe, type RefusalState } from '../core/quota/refusals.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import {
   type Classification,
@@ -104,7 +104,7 @@ function afterRefusal(
   atMs: number,
 ): void {
   if (isFailedTry(state.refusals, limiter.lastPassMs)) state.troubles.push(refusedAlone());
-  state.refusals = refusedAgain(state.refusals, atMs, limiter.lastPassMs);
+  state.refusals = addRefusal(state.refusals, atMs, limiter.lastPassMs);
   if (isUsedUp(state, options)) throw exhausted(state.troubles, description, state.before);
 }
 

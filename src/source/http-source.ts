@@ -3,7 +3,7 @@ import type { PageRequest, Source } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
 import { secretOf } from './classify.ts';
 import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
-import { type BodyDecoder, decodeMatchedCount, decodePage } from './envelope.ts';
+import { type BodyDecoder, decodeEnvelope, decodeMatchedCount } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
 import { fetchWhole } from './fetch-whole.ts';
 import { quotaNowMs } from './quota-client.ts';
@@ -23,7 +23,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
   if (options.signal.aborted) onSignal();
   return {
     environments: () => fetchEnvironments(connection),
-    page: (request, onRequest) => fetchRequested(connection, request, decodePage, onRequest),
+    page: (request, onRequest) => fetchRequested(connection, request, decodeEnvelope, onRequest),
     matchedCount: (request, onRequest) =>
       fetchRequested(connection, { ...request, cursor: null }, decodeMatchedCount, onRequest),
     times: () => connection.times,

@@ -3,7 +3,7 @@ import { probeRequest } from '../core/quota/probe-request.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
 import { classify, type RetriableFailure, secretOf, serviceAway } from './classify.ts';
 import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
-import { decodePage } from './envelope.ts';
+import { decodeEnvelope } from './envelope.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
@@ -18,7 +18,7 @@ export function failureOfProbe(
   { health, options }: SourceConnection,
   outcome: RequestOutcome,
 ): RetriableFailure | null {
-  const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodePage);
+  const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodeEnvelope);
   if (verdict.kind === 'done' || verdict.kind === 'failed') health.noteAnswer();
   return verdict.kind === 'again' ? verdict.trouble : null;
 }
@@ -68,5 +68,5 @@ function askElsewhere(connection: SourceConnection, own: readonly string[]): Fet
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
   const asked = { path: endpointPath(request.path), ...secretOf(options), advice: null };
-  return { path: request.path, target: pageTarget(request), asked, decode: decodePage, onRequest: undefined };
+  return { path: request.path, target: pageTarget(request), asked, decode: decodeEnvelope, onRequest: undefined };
 }

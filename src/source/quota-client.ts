@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import {
-  begin,
-  giveBack,
+  beginWithQuota,
   type NotedRequest,
   type QuotaPermit,
   type QuotaUser,
-  settle,
+  releasePermit,
+  settleNoted,
   takePermit,
 } from '../core/quota/quota-state.ts';
 import { type RateWindow, resumedWindow, UNKNOWN_WINDOW } from '../core/quota/rate-window.ts';
@@ -69,7 +69,7 @@ export async function askPermit(quotaClient: QuotaClient): Promise<QuotaPermit> 
   awaited.add(id);
   const askedMs = nowMs();
   const { permit, atMs } = await keeper.change((state, atMs) => {
-    const known = quotaClient.begunMs === null ? begin(state, beginning(quotaClient, atMs), atMs) : state;
+    const known = quotaClient.begunMs === null ? beginWithQuota(state, beginning(quotaClient, atMs), atMs) : state;
     const taken = takePermit(known, { id, user }, atMs);
     see(quotaClient, taken.state.window, atMs);
     return { state: taken.state, result: { permit: taken.permit, atMs } };
@@ -97,7 +97,7 @@ export async function settleRequest(
   // The keeper's clock is read after this and before its answer is here, so the headers came no later than this says.
   const agoMs = nowMs() - heardMs;
   await keeper.change((state, atMs) => {
-    const settled = settle(state, request, answer, atMs - agoMs);
+    const settled = settleNoted(state, request, answer, atMs - agoMs);
     see(quotaClient, settled.window, atMs);
     return { state: settled, result: undefined };
   });
@@ -106,7 +106,7 @@ export async function settleRequest(
 
 /** Gives a permit back that is not used. */
 export async function returnPermit({ keeper, awaited }: QuotaClient, request: NotedRequest): Promise<void> {
-  await keeper.change((state) => ({ state: giveBack(state, request), result: undefined }));
+  await keeper.change((state) => ({ state: releasePermit(state, request), result: undefined }));
   awaited.delete(request.id);
 }
 

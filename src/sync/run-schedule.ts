@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import {
-  believable,
+  capAtNow,
   type LastStarts,
   LIST_EVERY_SECONDS,
   type NextTick,
@@ -93,7 +93,7 @@ function retime(
   scheduleState: ScheduleState,
   now: Instant,
 ): void {
-  scheduleState.lastStarts = believable(scheduleState.lastStarts, now);
+  scheduleState.lastStarts = capAtNow(scheduleState.lastStarts, now);
   const after = timetable(scheduleState.environments, scheduleRules, scheduleState.lastStarts, { now, next });
   for (const change of timetableChanges(scheduleState.timetable, after)) {
     if (change.what === 'scheduled') log.info(sentence(change, now));

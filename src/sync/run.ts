@@ -2,8 +2,8 @@ import type { Context, DecisionOptions } from '../core/context.ts';
 import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/ports/state-store.ts';
-import { learned, stillLeft } from '../core/quota/quota.ts';
-import { failedLast } from '../core/schedule/cycle.ts';
+import { mergeQuota, remainingWindow } from '../core/quota/quota.ts';
+import { lastAttemptFailed } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
@@ -12,7 +12,7 @@ import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
 import { renewDays } from './renew-days.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
-import { keyOf, type RunProgress, syncEnvironments } from './sync-environments.ts';
+import { type RunProgress, streamKey, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends DecisionOptions {
   /** Every stream of the catalogue, in the order in which a run prefers them. */
@@ -153,7 +153,7 @@ async function join(
   const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
   const late = tries.map(([envId, each]): [string, Set<StreamName>] => [
     envId,
-    new Set(each.filter(failedLast).map(({ stream }) => stream)),
+    new Set(each.filter(lastAttemptFailed).map(({ stream }) => stream)),
   ]);
   return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
 }
@@ -231,7 +231,7 @@ async function record(
 function streamsOf({ environments, reached, catalogue }: RunState): StreamSummary[] {
   const { summaries, heldElsewhere } = reached;
   const ended = environments.flatMap((environment) =>
-    catalogue.flatMap((stream) => summaries.get(keyOf(environment, stream)) ?? []),
+    catalogue.flatMap((stream) => summaries.get(streamKey(environment, stream)) ?? []),
   );
   return [...ended, ...heldElsewhere];
 }
@@ -239,7 +239,7 @@ function streamsOf({ environments, reached, catalogue }: RunState): StreamSummar
 /** Continues with what earlier runs left of the quota (R23). */
 async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): Promise<void> {
   const kept = mirror === null ? null : await mirror.state.keptQuota();
-  const left = stillLeft([kept, keptQuota ?? null], clock());
+  const left = remainingWindow([kept, keptQuota ?? null], clock());
   if (left !== null) source.resumeQuota?.(left);
 }
 
@@ -251,7 +251,7 @@ async function keepMeasures(
 ): Promise<void> {
   await state.saveListLengths(lists);
   const quota = source.quota?.() ?? null;
-  if (quota !== null) await state.saveQuota(learned(await state.quota(), quota), clock());
+  if (quota !== null) await state.saveQuota(mergeQuota(await state.quota(), quota), clock());
 }
 
 const STATUS_OF: Readonly<Record<RunRecovery, RunStatus>> = {

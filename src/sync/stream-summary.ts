@@ -1,5 +1,5 @@
 import { endsRun, isRunRecovery, SyncError } from '../core/errors.ts';
-import type { StandingCounts } from '../core/ports/destination.ts';
+import type { OutstandingCounts } from '../core/ports/destination.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream } from '../core/stream.ts';
 import { secondsBetween } from '../core/time/instant.ts';
@@ -26,7 +26,7 @@ interface SummaryInput {
   readonly ending: StreamResult;
   readonly counters: StreamCounters;
   readonly times: { readonly startedAt: string; readonly endedAt: string };
-  readonly standing: StandingCounts;
+  readonly standing: OutstandingCounts;
 }
 
 export function summaryOf(

@@ -2,7 +2,7 @@ import PQueue from 'p-queue';
 import { type Context, inEnvironment } from '../core/context.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
-import { type LeftOver, withFollowers } from '../core/schedule/cycle.ts';
+import { type UnfinishedWork, withDependents } from '../core/schedule/cycle.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
 import type { RunPorts } from './ports.ts';
@@ -30,12 +30,12 @@ export interface RunProgress {
   /** The streams with held-back removals that the run has not reached (R14). */
   heldElsewhere: readonly StreamSummary[];
   /** What the run leaves undone if it is stopped now (R6). */
-  leftOver: LeftOver;
+  leftOver: UnfinishedWork;
   /** How many streams the run has not reached when it ends. */
   notReached: number;
 }
 
-export function keyOf(listedEnvironment: ListedEnvironment, stream: Pick<Stream, 'name'>): string {
+export function streamKey(listedEnvironment: ListedEnvironment, stream: Pick<Stream, 'name'>): string {
   return `${listedEnvironment.id} ${stream.name}`;
 }
 
@@ -60,7 +60,7 @@ export async function syncEnvironments(
   const unfinished = await syncSession.mirror.state.unfinishedStreams(syncSession.context().cycle);
   const lateOf = ({ id }: ListedEnvironment) => syncSession.late.get(id) ?? NONE;
   const failed = (listedEnvironment: ListedEnvironment, stream: Stream): boolean =>
-    FAILED.has(runProgress.summaries.get(keyOf(listedEnvironment, stream))?.status ?? 'done');
+    FAILED.has(runProgress.summaries.get(streamKey(listedEnvironment, stream))?.status ?? 'done');
   await inTurn(environmentsWork, environments, (environment) => {
     const first = unfinished.get(environment.id) ?? [];
     const streams = syncSession.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
@@ -75,7 +75,7 @@ export async function syncEnvironments(
   });
   if (environmentsWork.stopped === null) runProgress.leftOver = 'failed';
   await inTurn(environmentsWork, environments, (environment) => {
-    const streams = withFollowers(syncSession.streams, lateOf(environment)).filter(
+    const streams = withDependents(syncSession.streams, lateOf(environment)).filter(
       (each) => !failed(environment, each),
     );
     return syncStreams(environmentsWork, environment, streams);
@@ -118,14 +118,14 @@ interface StreamTask {
 async function inTurn(
   environmentsWork: EnvironmentsWork,
   environments: readonly ListedEnvironment[],
-  go: (listedEnvironment: ListedEnvironment) => Promise<void>,
+  runTask: (listedEnvironment: ListedEnvironment) => Promise<void>,
 ): Promise<void> {
   const remaining = environments.values();
   let broken = false;
   const worker = async (): Promise<void> => {
     for (const environment of remaining) {
       if (broken || environmentsWork.stopped !== null) return;
-      await go(environment).catch((error: unknown) => {
+      await runTask(environment).catch((error: unknown) => {
         broken = true;
         throw error;
       });
@@ -162,7 +162,7 @@ async function go(
   only?: 'unfinished',
 ): Promise<void> {
   const { ports, mirror, context } = environmentsWork.session;
-  const key = keyOf(listedEnvironment, stream);
+  const key = streamKey(listedEnvironment, stream);
   const { counter, streamSync, startedAt } = taskOf(environmentsWork, listedEnvironment, stream);
   const before = workOf(counter.total());
   const wasEnded = !environmentsWork.unended.delete(key);
@@ -174,7 +174,7 @@ async function go(
   // The run has not reached the stream, or not again.
   if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
-  const standing = await streamSync.destination.standing(stream);
+  const standing = await streamSync.destination.outstanding(stream);
   const summary = summaryOf(listedEnvironment, stream, { ending, counters, times, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
@@ -234,13 +234,13 @@ async function heldElsewhere(
   const counters = createStreamCounter(() => {}).total();
   const others = (listedEnvironment: ListedEnvironment): readonly Stream[] =>
     catalogue.filter(
-      (each) => holding.has(keyOf(listedEnvironment, each)) && !summaries.has(keyOf(listedEnvironment, each)),
+      (each) => holding.has(streamKey(listedEnvironment, each)) && !summaries.has(streamKey(listedEnvironment, each)),
     );
   if (holding.size === 0) return [];
   const found: StreamSummary[] = [];
   for (const environment of environments)
     for (const stream of others(environment)) {
-      const { heldRemovals } = await mirror.destination(environment.id, context().run).standing(stream);
+      const { heldRemovals } = await mirror.destination(environment.id, context().run).outstanding(stream);
       if (heldRemovals > 0)
         found.push(
           summaryOf(environment, stream, { ending, counters, times, standing: { heldRemovals, rejected: 0 } }),

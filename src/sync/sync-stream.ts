@@ -1,7 +1,7 @@
 import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { chooseRound } from '../core/decide/choose-round.ts';
-import { finishRound } from '../core/decide/finish-round.ts';
+import { checkpointAfterRound } from '../core/decide/finish-round.ts';
 import { isOverdue, type LocalStep, lookUp, nextStep } from '../core/decide/next-step.ts';
 import type { PageInput } from '../core/decide/page-input.ts';
 import { pageOutcome } from '../core/decide/page-outcome.ts';
@@ -76,7 +76,7 @@ async function takeSteps(
 ): Promise<StreamOutcome> {
   const { stream, destination } = streamSync;
   let checkpoint = await destination.load(stream.name);
-  if (streamSync.context().options.allowShrink && (await destination.standing(stream)).heldRemovals > 0) {
+  if (streamSync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
     // The stream reads again, even if it has finished in this cycle: nothing is removed on what an earlier run saw (R14).
     checkpoint = { ...checkpoint, finishedCycle: null };
     if (stream.method === 'marked')
@@ -87,17 +87,21 @@ async function takeSteps(
     const context = streamSync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
     if (only === 'unfinished' && !isDue && pagingState.skipped.first === null) return 'done';
-    const step = await next(streamSync, checkpoint, context, pagingState.histories);
+    const step = await decideStep(streamSync, checkpoint, context, pagingState.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
       streamSync.continueOrStop();
       if (isOverdue(step.request.query, streamSync.context())) continue;
       const fetched = await syncPage(streamSync, step, pagingState);
-      if (fetched === 'unavailable') return complete(stream, fetched, pagingState);
+      if (fetched === 'unavailable') return throwIfSkipped(stream, fetched, pagingState);
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = complete(stream, await applyRoundEnd(streamSync, step, pagingState.markableStreams), pagingState);
+      checkpoint = throwIfSkipped(
+        stream,
+        await applyRoundEnd(streamSync, step, pagingState.markableStreams),
+        pagingState,
+      );
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
       streamSync.counter.count((await destination.commit(stream, discard, pagingState.markableStreams)).counts);
@@ -113,7 +117,7 @@ const UNDATED =
   'No answer had a Date, so histories were read only as far back as the service shows them by default. Let the proxy pass the Date header.';
 
 /** @throws SyncError if the stream has skipped something (R9, R22) */
-function complete<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
+function throwIfSkipped<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
   const { first, count } = skipped;
   if (first === null) return ended;
   if (stream.method !== 'window' || count === 0) throw first;
@@ -123,7 +127,7 @@ function complete<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState)
 }
 
 /** Decides the next step, and looks up in the mirror what the decision needs. */
-async function next(
+async function decideStep(
   { stream, destination, counter }: StreamSync,
   checkpoint: Checkpoint,
   context: Context,
@@ -231,7 +235,7 @@ async function applyRoundEnd(
   markableStreams: ReadonlySet<StreamName>,
 ): Promise<Checkpoint> {
   const now = context();
-  const ended = finishRound(stream, checkpoint, roundEnd, now);
+  const ended = checkpointAfterRound(stream, checkpoint, roundEnd, now);
   const commit: Commit = {
     kind: 'round-end',
     checkpoint: ended,

@@ -29,7 +29,7 @@ export async function compareStream(verification: StreamVerification): Promise<v
       },
       async onPage({ items }) {
         for (const decoded of decodeSlices(stream, items, context())) await compareSlice(verification, decoded);
-        if (verification.fresh.length >= BATCH) await classify(verification);
+        if (verification.fresh.length >= BATCH) await classifyDifference(verification);
       },
     });
   }
@@ -92,13 +92,13 @@ export async function addExtras(
       if (mismatch !== null) verification.fresh.push(mismatch);
     }
     if (keys.length < BATCH) return;
-    await classify(verification);
+    await classifyDifference(verification);
     after = keys.at(-1) as RowKey;
   }
 }
 
 /** Separates the mismatches that the next sync brings from those that nothing explains. */
-export async function classify(verification: StreamVerification): Promise<void> {
+export async function classifyDifference(verification: StreamVerification): Promise<void> {
   const { streamContext, fresh, pending, unexplained } = verification;
   const { stream, reader } = streamContext;
   if (fresh.some(({ verdict, why }) => verdict === 'possible' && why === null)) await readChanges(streamContext);

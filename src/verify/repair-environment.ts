@@ -172,7 +172,7 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
     context: () => inEnvironment(contextOf(work, stream), environment.id),
     continueOrStop,
   });
-  const { heldRemovals: held } = await work.destination.standing(stream);
+  const { heldRemovals: held } = await work.destination.outstanding(stream);
   const advice = 'apply them with `obsync sync --allow-shrink`';
   if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
 }

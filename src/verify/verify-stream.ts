@@ -1,7 +1,7 @@
 import { isUnsynced } from '../core/decide/pending.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import { compareCounts } from './compare-counts.ts';
-import { classify, compareStream } from './compare-stream.ts';
+import { classifyDifference, compareStream } from './compare-stream.ts';
 import { type StreamContext, streamNamed } from './contexts.ts';
 import { addMismatch, isPending, type Mismatch } from './mismatch.ts';
 import { recheck } from './recheck.ts';
@@ -46,7 +46,7 @@ async function judge(
 ): Promise<StreamVerification> {
   try {
     await compare(verification);
-    await classify(verification);
+    await classifyDifference(verification);
     await recheck(verification);
     return verification;
   } catch (error) {

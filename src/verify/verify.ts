@@ -55,7 +55,7 @@ export interface VerifyResult {
 }
 
 /** Compares the mirror with the source now; writes nothing. Never throws a `SyncError`. */
-export async function verify(ports: VerifyPorts, options: VerifyRunOptions): Promise<VerifyResult> {
+export async function verifyMirror(ports: VerifyPorts, options: VerifyRunOptions): Promise<VerifyResult> {
   const { depth } = options;
   const mirroredEnvironments = await ports.state.environments();
   const nothing = { depth, environments: [], reconciled: null, mirroredEnvironments, verifications: [], error: null };

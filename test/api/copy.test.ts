@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import * as postgresTables from '../../schema/postgres.ts';
 import { copy } from '../../src/api/copy.ts';
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { type CopyEvent, type CopyWatch, copyMirror } from '../../src/destination/copy-mirror.ts';
 import { COPIED_TABLES } from '../../src/destination/sql/copied-tables.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -39,7 +39,7 @@ function rowsIn(path: string): Record<string, unknown[]> {
 /** A copy in this thread, so that what is watched happens in the middle of it. */
 async function copyWatched(db: string, to: string, watch: Partial<CopyWatch>) {
   const all = { signal: new AbortController().signal, onProgress: () => {}, ...watch };
-  return copyMirror(await storeOf(db), await storeOf(to), all);
+  return copyMirror(await openStore(db), await openStore(to), all);
 }
 
 async function schema(): Promise<TestSchema> {

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrate } from '../../src/api/migrate.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { work } from '../../src/api/run-worker.ts';
 import { status } from '../../src/api/status.ts';
-import { storeOf } from '../../src/api/store-of.ts';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { freshPath } from '../crash/scenes.ts';
 import { testDatabase } from '../support/postgres/database.ts';
@@ -40,13 +40,13 @@ async function startWorker(db: string): Promise<void> {
 }
 
 test.each<[string, (db: string) => Promise<unknown>]>([
-  ['a sync that looks for its mirror', async (db) => expect(await (await storeOf(db)).exists()).toBe(true)],
+  ['a sync that looks for its mirror', async (db) => expect(await (await openStore(db)).exists()).toBe(true)],
   ['status', async (db) => expect(await status({ db })).toMatchObject({ last_run: null })],
   [
     'copy',
     async (db) => {
       const to = freshPath();
-      await copyMirror(await storeOf(db), await storeOf(to), WATCH);
+      await copyMirror(await openStore(db), await openStore(to), WATCH);
       expect(existsSync(to)).toBe(true);
     },
   ],

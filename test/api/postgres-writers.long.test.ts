@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { LEASE_MS } from '../../src/core/schedule/lease.ts';
 import type { Stream } from '../../src/core/stream.ts';
@@ -42,7 +42,7 @@ async function setUp(host?: string) {
 const neverStop = new AbortController().signal;
 
 async function openMirror(db: string) {
-  return (await storeOf(db)).open(neverStop);
+  return (await openStore(db)).open(neverStop);
 }
 
 /** Syncs the environments of a process that lives, as if it had given no sign for long: it may give one just in between. */

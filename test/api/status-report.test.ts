@@ -13,11 +13,11 @@ import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { POSTGRES } from '../../src/destination/postgres/dialect.ts';
 import { performOn } from '../../src/destination/postgres/driver.ts';
-import { migrate } from '../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
-import { perform, scopeOf } from '../../src/destination/sqlite/driver.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
+import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -46,16 +46,16 @@ function inFile(): Subject {
   const read = async <Result>(statements: SqlStatements<Result>) => perform(mirror.prepare, statements);
   return {
     state: fileState(mirror, clock),
-    destination: (run) => createDestination(mirror, { envId: 'e', run, clock }),
+    destination: (run) => createSqliteDestination(mirror, { envId: 'e', run, clock }),
     read,
-    status: () => read(readStatus({ name: 'm', scopeOf: (envId) => scopeOf(mirror, envId) }, NOW)),
+    status: () => read(readStatus({ name: 'm', scopeOf: (envId) => sqliteScope(mirror, envId) }, NOW)),
   };
 }
 
 async function inPostgres(): Promise<Subject> {
   const server = await pgliteConnection();
   onTestFinished(() => server.close());
-  await migrate(server, 'mirror');
+  await migratePostgres(server, 'mirror');
   const database = pgliteDatabase(server, 'mirror');
   const waiting = { sleep: async () => undefined, random: () => 0 };
   const options = { ...waiting, envId: 'e', clock, lease: null, errorOf: (cause: unknown) => cause };

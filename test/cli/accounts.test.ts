@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { inSchema } from '../../src/api/accounts-database.ts';
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
 import { testDatabase } from '../support/postgres/database.ts';
@@ -210,7 +210,7 @@ describe('accounts', () => {
   test('remove --drop leaves a mirror that a process syncs just now, exit 4 (R26)', async () => {
     const { accounts, ask, url } = await setUp();
     await accounts('add', ...SHOP);
-    const mirror = await (await storeOf(inSchema(url, 'obsync_shop'))).open(new AbortController().signal);
+    const mirror = await (await openStore(inSchema(url, 'obsync_shop'))).open(new AbortController().signal);
     await mirror.hold(['e1']);
     expect(await accounts('remove', 'shop', '--drop')).toMatchObject({
       code: 4,

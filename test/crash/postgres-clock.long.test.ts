@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { LEASE_MS } from '../../src/core/schedule/lease.ts';
 import { putAsset, removeAsset } from '../model/place.ts';
 import { HOUR } from '../model/world.ts';
@@ -141,7 +141,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
   test('a day back: a process that lives keeps it, and gives its signs by the new time', async () => {
     const { proxy, schema, sync } = await setUp(DAY);
     expect(await sync()).toMatchObject(DONE);
-    const mirror = await (await storeOf(schema.url)).open(new AbortController().signal);
+    const mirror = await (await openStore(schema.url)).open(new AbortController().signal);
     onTestFinished(() => mirror.close());
     await mirror.hold(['e1']);
     proxy.shift(0);

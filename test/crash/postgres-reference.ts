@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
@@ -34,7 +34,7 @@ export async function quiet(world: World) {
 export async function expectMirrored(db: string, contents: unknown): Promise<void> {
   const path = freshPath();
   const watch = { signal: new AbortController().signal, onProgress: () => {} };
-  await copyMirror(await storeOf(db), await storeOf(path), watch);
+  await copyMirror(await openStore(db), await openStore(path), watch);
   expect(rowsOf(path)).toEqual(contents);
 }
 

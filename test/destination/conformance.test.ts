@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Row } from '../../src/core/stream.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -21,7 +21,7 @@ describeDestination('an SQLite file', async (clock) => {
       if (found === undefined) throw new Error(`no stream ${name}`);
       return found;
     },
-    destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
+    destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock }),
     rows: async (table, envId) =>
       mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
     runs: async () => mirror.connection.prepare('select * from sync_runs order by id').all() as Row[],

@@ -10,7 +10,7 @@ import type { Stream } from '../../src/core/stream.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
-import { perform, scopeOf } from '../../src/destination/sqlite/driver.ts';
+import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { clockOfOneWriter } from '../../state/mirror-clock.ts';
 import { streamOf } from '../core/setup.ts';
@@ -92,7 +92,7 @@ async function played(play: Play): Promise<unknown> {
     const marking = new Set(['column_lineage']);
     const options = { run: 1, clock: clockOfOneWriter(() => START), commit, marking };
     mirror.connection.exec('begin immediate');
-    results.push(await play(mirror, commitStatements(scopeOf(mirror, 'e'), stream, options)));
+    results.push(await play(mirror, commitStatements(sqliteScope(mirror, 'e'), stream, options)));
     mirror.connection.exec('commit');
   }
   const tables = ['assets', 'columns', 'column_lineage', 'asset_lineage', 'marks', 'held_removals', 'rejected_rows'];

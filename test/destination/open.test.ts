@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { readMigrationFiles } from 'drizzle-orm/migrator';
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { bringUpToDate, migrationTimes } from '../../src/destination/sqlite/migrations.ts';
-import { noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
+import { migrateFile, sqliteMigrationTimes } from '../../src/destination/sqlite/migrations.ts';
+import { createScratchTables } from '../../src/destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, mirrorExists, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';
 
@@ -58,7 +58,7 @@ function migrateLater(...sql: string[]): void {
   const connection = new Database(path);
   try {
     const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
-    bringUpToDate(connection, [...all, { sql, hash: '', bps: true, folderMillis: migrationTimes().last + 1 }]);
+    migrateFile(connection, [...all, { sql, hash: '', bps: true, folderMillis: sqliteMigrationTimes().last + 1 }]);
   } finally {
     connection.close();
   }
@@ -262,7 +262,7 @@ describe('openForWriting', () => {
     const cacheOf = ({ connection }: MirrorFile) => connection.pragma('temp.cache_size', { simple: true });
     const writing = openForWriting(path);
     const comparing = openForReading(path);
-    noteApart(comparing);
+    createScratchTables(comparing);
     expect([cacheOf(writing), cacheOf(comparing)]).toEqual([-2000, -2000]);
     for (const { connection } of [writing, comparing]) connection.close();
   });

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { BacklogQuery, Destination, RemovalCount, RoundEnd } from '../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -29,7 +29,7 @@ beforeEach(() => {
       return mirror.prepare(name, text);
     },
   };
-  on = createDestination(counting, { envId: 'e', run: 1, clock: () => T });
+  on = createSqliteDestination(counting, { envId: 'e', run: 1, clock: () => T });
 });
 afterEach(() => {
   mirror.connection.close();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Stream } from '../../src/core/stream.ts';
 import { writeNoted } from '../../src/destination/sql/seen-keys.ts';
 import { list, quote } from '../../src/destination/sql/tables.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { perform } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -48,7 +48,7 @@ async function statementsOf(stream: Stream, act: CommitKind['act']): Promise<str
   furnish(stream);
   const unkept: MirrorFile = { ...mirror, prepare: (name, text = () => name) => connection.prepare(text()) };
   prepared = [];
-  await act(createDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);
+  await act(createSqliteDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);
   // Every transaction of the mirror ends with this.
   perform(unkept.prepare, writeNoted(mirror.noted));
   const statements = [...new Set(prepared)];

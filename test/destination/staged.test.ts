@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -23,7 +23,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
+const on = (): Destination => createSqliteDestination(mirror, { envId: 'e', run: 1, clock: () => T });
 
 test('an unchanged row of a snapshot is noted as seen and not staged, unless another version was staged (R16)', async () => {
   const stream = streamOf('asset_lineage');

@@ -7,7 +7,7 @@ import { decodePage } from '../../src/core/decode/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
 import type { Stream, StreamName } from '../../src/core/stream.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
@@ -48,7 +48,7 @@ const UNSWEPT = {
 } as const;
 
 const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
-const on = (envId = 'e'): Destination => createDestination(mirror, { envId, run: 1, clock: () => START });
+const on = (envId = 'e'): Destination => createSqliteDestination(mirror, { envId, run: 1, clock: () => START });
 const commit = (name: StreamName, given: CommitParts, envId = 'e') =>
   on(envId).commit(stream(name), commitOf(NO_PROGRESS, given), new Set());
 
@@ -196,7 +196,7 @@ describe('statements are prepared once', () => {
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
       const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
       await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);
-      await on(envId).standing(stream('column_lineage'));
+      await on(envId).outstanding(stream('column_lineage'));
     };
     await sync('e');
     expect(own().length).toBeGreaterThan(10);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { type Checkpoint, NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -33,7 +33,7 @@ afterEach(() => {
 });
 
 const stream = streamOf('asset_lineage');
-const on = (): Destination => createDestination(mirror, { envId: 'e', run: 1, clock: () => T });
+const on = (): Destination => createSqliteDestination(mirror, { envId: 'e', run: 1, clock: () => T });
 const commit = (parts: CommitParts, checkpoint: Checkpoint = NO_PROGRESS) =>
   on().commit(stream, commitOf(checkpoint, parts), new Set());
 
@@ -125,7 +125,7 @@ test('if pages that waited cannot be written in time, the next commit fails with
 test('a commit writes the clock and the counter of its own environment only (R18, R21)', async () => {
   const marks = [{ stream: 'column_lineage', id: 'c' }] as const;
   const markIn = (envId: string) =>
-    createDestination(mirror, { envId, run: 1, clock: () => T }).commit(
+    createSqliteDestination(mirror, { envId, run: 1, clock: () => T }).commit(
       streamOf('columns'),
       { kind: 'page', checkpoint: NO_PROGRESS, marks },
       new Set(),

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
-  begin,
-  moved,
+  beginWithQuota,
   type NotedRequest,
   type QuotaState,
   type QuotaUser,
-  settle,
+  settleNoted,
+  shiftTimes,
   takePermit,
   UNKNOWN_QUOTA,
 } from '../../src/core/quota/quota-state.ts';
@@ -113,7 +113,7 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
     let delayMs: number | null = null;
     change((state, atMs) => {
       const beginning = { user: process.user, resumed: UNKNOWN_WINDOW, maxWaitMs: 900_000 };
-      const known = process.begun ? state : begin(state, beginning, atMs);
+      const known = process.begun ? state : beginWithQuota(state, beginning, atMs);
       process.begun = true;
       const { state: after, permit } = takePermit(known, { id: `r${ids++}`, user: process.user }, atMs);
       if (permit.kind === 'go') process.journeys.push({ request: permit.request, answer: null });
@@ -131,7 +131,7 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
       return;
     }
     process.journeys.splice(process.journeys.indexOf(journey), 1);
-    change((state, atMs) => settle(state, journey.request, journey.answer, atMs));
+    change((state, atMs) => settleNoted(state, journey.request, journey.answer, atMs));
   };
   const kill = (which: number, seen: boolean): void => {
     // When the answer to a lone request is lost, nobody can know whether the request was counted.
@@ -151,7 +151,7 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
     if (turn.event === 'killed' || turn.event === 'vanished') kill(which, turn.event === 'killed');
     if (turn.event === 'clock') {
       aheadMs += jumpMs;
-      kept = textOfQuota(moved(quotaOfText(kept), jumpMs));
+      kept = textOfQuota(shiftTimes(quotaOfText(kept), jumpMs));
     }
     const process = processes[which] as Process;
     const delayMs = process.journeys.length < CONCURRENCY ? ask(process) : null;

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import {
+  decodeEnvelope,
   decodeEnvironments,
   decodeError,
   decodeMatchedCount,
-  decodePage,
   parseJson,
 } from '../../src/source/envelope.ts';
 import { ASSETS, openSource, TOKEN, virtualTime } from '../source/setup.ts';
@@ -60,7 +60,7 @@ test('every body decodes to an envelope or to null (R8)', LONG, () => {
   fc.assert(
     fc.property(bytes, (body) => {
       const json = parseJson(body);
-      const page = decodePage(json);
+      const page = decodeEnvelope(json);
       if (page !== null) {
         expect(Object.keys(page)).toEqual(['items', 'hasMore', 'nextCursor']);
         expect([Array.isArray(page.items), typeof page.hasMore]).toEqual([true, 'boolean']);

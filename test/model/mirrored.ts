@@ -7,7 +7,7 @@ import type { Commit, Destination } from '../../src/core/ports/destination.ts';
 import type { Page, PageRequest, Source } from '../../src/core/ports/source.ts';
 import type { StateStore } from '../../src/core/ports/state-store.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState, readState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
@@ -132,7 +132,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
           exists = true;
           const destination = (envId: string, run: number): Destination =>
             watched(
-              twin.destination(createDestination(file, { envId, run, clock }), { envId, run }),
+              twin.destination(createSqliteDestination(file, { envId, run, clock }), { envId, run }),
               mirrored,
               () => ({
                 envId,

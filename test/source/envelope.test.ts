@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { decodeEnvironments, decodeError, decodePage, parseJson } from '../../src/source/envelope.ts';
+import { decodeEnvelope, decodeEnvironments, decodeError, parseJson } from '../../src/source/envelope.ts';
 
 describe('the envelope of a page', () => {
   test('only items is required', () => {
-    expect(decodePage({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
-    expect(decodePage({ items: [], has_more: true, next_cursor: 'c', more: 1 })).toEqual({
+    expect(decodeEnvelope({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
+    expect(decodeEnvelope({ items: [], has_more: true, next_cursor: 'c', more: 1 })).toEqual({
       items: [],
       hasMore: true,
       nextCursor: 'c',
@@ -12,7 +12,7 @@ describe('the envelope of a page', () => {
   });
 
   test('an empty cursor counts as no cursor', () => {
-    expect(decodePage({ items: [], has_more: true, next_cursor: '' })?.nextCursor).toBeNull();
+    expect(decodeEnvelope({ items: [], has_more: true, next_cursor: '' })?.nextCursor).toBeNull();
   });
 
   test.each([
@@ -27,7 +27,7 @@ describe('the envelope of a page', () => {
     [{ items: [], has_more: 1 }],
     [{ items: [], next_cursor: 7 }],
   ])('%j is not an envelope (R8)', (body) => {
-    expect(decodePage(body)).toBeNull();
+    expect(decodeEnvelope(body)).toBeNull();
   });
 });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { decodePage, parseJson } from '../../src/source/envelope.ts';
+import { decodeEnvelope, parseJson } from '../../src/source/envelope.ts';
 import { parseHeavyPage } from '../../src/source/heavy-page.ts';
 import { HEAVY_BYTES } from '../../src/source/heavy-turns.ts';
 import { ASSETS, setUp } from './setup.ts';
@@ -8,7 +8,7 @@ import { ASSETS, setUp } from './setup.ts';
 const sliced = (text: string, sliceBytes = 1) => parseHeavyPage(Buffer.from(text), sliceBytes);
 
 function itemsOf(page: object | null | undefined): unknown[] {
-  return [...(decodePage(page)?.items ?? [])];
+  return [...(decodeEnvelope(page)?.items ?? [])];
 }
 
 test('a heavy list that is parsed in slices gives the same page as one that is parsed whole (R8, R27)', () => {
@@ -31,13 +31,13 @@ test('a heavy list that is parsed in slices gives the same page as one that is p
       }
       const whole = parseJson(Buffer.from(text)) as { items: unknown[] };
       expect({ ...page, items: itemsOf(page) }).toEqual(whole);
-      expect(decodePage(page)?.items.length).toBe(whole.items.length);
+      expect(decodeEnvelope(page)?.items.length).toBe(whole.items.length);
     }),
   );
 });
 
 test('a heavy list has a slice for every so many bytes, and can be read twice (R27)', () => {
-  const page = decodePage(sliced(JSON.stringify({ items: ['a,]', { b: [1, 2] }, 'c"\\', 4] })));
+  const page = decodeEnvelope(sliced(JSON.stringify({ items: ['a,]', { b: [1, 2] }, 'c"\\', 4] })));
   const slices = page !== null && 'slices' in page.items ? page.items.slices : [];
   const parts = [['a,]'], [{ b: [1, 2] }], ['c"\\'], [4]];
   expect(slices.map((parse) => parse())).toEqual(parts);

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import { type PrepareStatement, preparing } from '../../src/destination/sqlite/driver.ts';
+import { createStatementCache, type PrepareStatement } from '../../src/destination/sqlite/driver.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { pruneLog } from '../../state/prune-log.ts';
 
@@ -11,7 +11,7 @@ let prepare: PrepareStatement;
 beforeEach(() => {
   connection = new Database(':memory:');
   onTestFinished(() => void connection.close());
-  prepare = preparing(connection);
+  prepare = createStatementCache(connection);
   migrate(drizzle(connection), { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
 });
 

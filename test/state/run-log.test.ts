@@ -3,7 +3,7 @@ import { drizzle } from 'drizzle-orm/better-sqlite3';
 import { migrate } from 'drizzle-orm/better-sqlite3/migrator';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { reconcile } from '../../src/core/schedule/environments.ts';
-import { type PrepareStatement, perform, preparing } from '../../src/destination/sqlite/driver.ts';
+import { createStatementCache, type PrepareStatement, perform } from '../../src/destination/sqlite/driver.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { loadEnvironments, saveEnvironments } from '../../state/environment-store.ts';
 import { clockOfOneWriter, tick } from '../../state/mirror-clock.ts';
@@ -17,7 +17,7 @@ let prepare: PrepareStatement;
 beforeEach(() => {
   connection = new Database(':memory:');
   onTestFinished(() => void connection.close());
-  prepare = preparing(connection);
+  prepare = createStatementCache(connection);
   migrate(drizzle(connection), { migrationsFolder: new URL('../../schema/migrations', import.meta.url).pathname });
   done(claimMirror('https://a.example', 'm.db'));
 });

@@ -1,7 +1,7 @@
-import { storeOf } from '../../src/api/store-of.ts';
+import { openStore } from '../../src/api/open-store.ts';
 
 // Run as a program of its own: it holds environments of a mirror until it is killed.
 const [db = '', ...envIds] = process.argv.slice(2);
-const mirror = await (await storeOf(db)).open(new AbortController().signal);
+const mirror = await (await openStore(db)).open(new AbortController().signal);
 await mirror.hold(envIds);
 process.stdout.write('held\n');

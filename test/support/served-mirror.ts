@@ -8,13 +8,13 @@ import type { Source } from '../../src/core/ports/source.ts';
 import { httpDateMs } from '../../src/core/quota/retry-delay.ts';
 import { addDays, type Instant, instantOfMs } from '../../src/core/time/instant.ts';
 import { NO_TIMES, withReading } from '../../src/core/time/server-times.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import { classify } from '../../src/source/classify.ts';
-import { type BodyDecoder, decodeEnvironments, decodeMatchedCount, decodePage } from '../../src/source/envelope.ts';
+import { type BodyDecoder, decodeEnvelope, decodeEnvironments, decodeMatchedCount } from '../../src/source/envelope.ts';
 import { endpointPath, pageTarget } from '../../src/source/target.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
@@ -111,7 +111,7 @@ export function createFollower(): Follower {
   return {
     async sync(from, { overlapSeconds = 0, pageSize = 3, full = false, allowShrink = false, ...asking } = {}) {
       const source = 'server' in from ? sourceOver(from.server, asking) : from;
-      const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
+      const destination = (envId: string, run: number) => createSqliteDestination(file, { envId, run, clock });
       const state = fileState(file, clock);
       const ports = {
         source,
@@ -166,7 +166,7 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
     environments: async () => [...(await ask(endpointPath(['environments']), decodeEnvironments)).items],
     async page(request, onRequest) {
       onRequest?.();
-      return ask(pageTarget(request), decodePage);
+      return ask(pageTarget(request), decodeEnvelope);
     },
     async matchedCount(request, onRequest) {
       onRequest?.();

@@ -6,7 +6,7 @@ import type { Row } from '../../src/core/stream.ts';
 import { after, type Instant } from '../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../src/destination/postgres/destination.ts';
 import { POSTGRES_LIMITS } from '../../src/destination/postgres/limits.ts';
-import { migrate } from '../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
@@ -30,7 +30,7 @@ const SCHEMA = 'twin';
 
 export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchema> {
   const server = await pgliteConnection();
-  await migrate(server, SCHEMA);
+  await migratePostgres(server, SCHEMA);
   // Outside of transactions only the comparison reads, so it may keep its settings in the session.
   await server.query(`set search_path to ${SCHEMA}`);
   await server.query("set timezone to 'UTC'");

@@ -2,14 +2,14 @@ import { onTestFinished } from 'vitest';
 import type { Source } from '../../src/core/ports/source.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
-import { createDestination } from '../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../src/destination/sqlite/file-state.ts';
-import { createMirrorReader, noteApart } from '../../src/destination/sqlite/mirror-reader.ts';
+import { createMirrorReader, createScratchTables } from '../../src/destination/sqlite/mirror-reader.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RepairResult, repair } from '../../src/verify/repair.ts';
 import { reportOf } from '../../src/verify/report.ts';
-import { type VerifyResult, type VerifyRunOptions, verify } from '../../src/verify/verify.ts';
+import { type VerifyResult, type VerifyRunOptions, verifyMirror } from '../../src/verify/verify.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { furnish } from '../model/furnish.ts';
 import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
@@ -54,7 +54,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   const { maxRequests, only, repairs, ...options } = wish;
   const source = world.source(maxRequests);
   const file = openForReading(pathOf(mirrored));
-  noteApart(file);
+  createScratchTables(file);
   const clock = (): string => instantOfMs(world.nowMs);
   const ports = {
     source,
@@ -67,7 +67,7 @@ export async function verified(world: World, mirrored: Mirrored, wish: VerifyWis
   try {
     const streams = CATALOGUE.filter(({ name, optional }) => (only ? only.includes(name) : !optional));
     const wished = { ...OPTIONS, streams, ...options };
-    const verification = await verify(ports, wished);
+    const verification = await verifyMirror(ports, wished);
     const repaired = repairs ? await repairFile(pathOf(mirrored), { source, clock }, { wished, verification }) : null;
     return reportOf(verification, { server_time: source.times().serverTime, requests: source.requests() }, repaired);
   } finally {
@@ -82,7 +82,7 @@ async function repairFile(
   { wished, verification }: { wished: VerifyRunOptions; verification: VerifyResult },
 ): Promise<RepairResult> {
   const file = openForWriting(path);
-  const destination = (envId: string, run: number) => createDestination(file, { envId, run, clock });
+  const destination = (envId: string, run: number) => createSqliteDestination(file, { envId, run, clock });
   try {
     const mirror = { state: fileState(file, clock), destination };
     return await repair(

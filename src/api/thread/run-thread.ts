@@ -4,12 +4,12 @@ import type { SourceEvent } from '../../core/ports/source.ts';
 import { type CopyEvent, type CopyReport, type CopyWatch, copyMirror } from '../../destination/copy-mirror.ts';
 import type { CollectionsEvent } from '../../settings/collection-events.ts';
 import type { SyncSettings } from '../../settings/sync-settings.ts';
-import { keyOf } from '../../sync/sync-environments.ts';
+import { streamKey } from '../../sync/sync-environments.ts';
 import type { VerifyProgress } from '../../verify/verify.ts';
 import type { VerifyExportSettings } from '../compare-export.ts';
 import type { ExportEvent, ExportSettings } from '../export-mirror.ts';
+import { openStore } from '../open-store.ts';
 import { runOnce } from '../session.ts';
-import { storeOf } from '../store-of.ts';
 import { type VerifySettings, verifyOnce } from '../verify-mirror.ts';
 
 export type ThreadJob =
@@ -77,9 +77,9 @@ function relayTo(port: MessagePort) {
   };
   const onSync = (event: CollectionsEvent): void => {
     if (event.type === 'stream') {
-      send({ of: 'sync', event, error: null }, keyOf(event.environment, { name: event.stream }));
+      send({ of: 'sync', event, error: null }, streamKey(event.environment, { name: event.stream }));
     } else if (event.type === 'ended') {
-      waiting.delete(keyOf(event.environment, { name: event.summary.stream }));
+      waiting.delete(streamKey(event.environment, { name: event.summary.stream }));
       send({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
     } else {
       send({ of: 'sync', event, error: null });
@@ -121,7 +121,7 @@ async function execute(
 }
 
 async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
-  return copyMirror(await storeOf(db), await storeOf(to), watch);
+  return copyMirror(await openStore(db), await openStore(to), watch);
 }
 
 function listen(port: MessagePort): void {

@@ -8,7 +8,7 @@ import { isScannedAgain } from './round.ts';
 import { roundReadAt } from './trusted-until.ts';
 
 /** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
-export function finishRound(
+export function checkpointAfterRound(
   stream: Stream,
   checkpoint: RoundCheckpoint,
   roundEnd: RoundEnd,

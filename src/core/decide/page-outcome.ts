@@ -11,7 +11,7 @@ import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.
 import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault } from './paging.ts';
 import { readEnd } from './read-end.ts';
-import { lookupStep, stepsAfter, unpaidOf, untried, withRound } from './round.ts';
+import { lookupStep, stepsAfter, unclearedIds, withoutFailures, withRound } from './round.ts';
 import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
 
 /** What a page changes, and how many of its rows the feeds missed because the overlap is too small (R2). */
@@ -30,7 +30,7 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
   const effect = PAGE_EFFECTS[effectKindOf(stream)](pageInput, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(pageInput, effect.changes ?? []);
-  const unpaid = read.as === 'owned' ? [...new Set([...unpaidOf(round), ...dead])] : [];
+  const unpaid = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
   const next = withTies(nextCheckpoint(pageInput, unpaid, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
@@ -59,7 +59,7 @@ function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundC
 function confirmed(pageInput: PageInput, context: Context): PageOutcome {
   const { checkpoint, decoded } = pageInput;
   const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
-  const unpaid = unpaidOf(checkpoint.round).filter((id) => !shown.has(id));
+  const unpaid = unclearedIds(checkpoint.round).filter((id) => !shown.has(id));
   const next = nextCheckpoint(pageInput, unpaid, context);
   const end = readEnd(pageInput, unpaid, context);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
@@ -216,7 +216,12 @@ function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serve
   if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
   const pages = round.pages + 1;
   if (page.hasMore)
-    return withRound(checkpoint, { ...shown, steps, pages, read: { ...untried(round.read), cursor: page.nextCursor } });
+    return withRound(checkpoint, {
+      ...shown,
+      steps,
+      pages,
+      read: { ...withoutFailures(round.read), cursor: page.nextCursor },
+    });
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
 }
 

@@ -5,7 +5,7 @@ import type { UnreadHistory } from '../ports/destination.ts';
 import { isScanned, type Stream } from '../stream.ts';
 import { feedBoundOf, isBelieved, reachableBoundOf } from './choose-round.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
-import { isInRead, restarted, stepsAfter, untried, withoutRound, withRead, withRound } from './round.ts';
+import { isInRead, restarted, stepsAfter, withoutFailures, withoutRound, withRead, withRound } from './round.ts';
 
 /**
  * How a stream goes on after a failed fetch:
@@ -223,7 +223,7 @@ function shrunkHistory(stream: Stream, checkpoint: ReadCheckpoint, context: Cont
 
 /** The stream fails. The next run continues the read, with all tries. */
 function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
-  return { outcome: 'fail', checkpoint: withRead(checkpoint, untried(checkpoint.round.read)), forget: null };
+  return { outcome: 'fail', checkpoint: withRead(checkpoint, withoutFailures(checkpoint.round.read)), forget: null };
 }
 
 /** Goes on with the next test. The round stays complete only if the history does not exist. */

@@ -68,11 +68,11 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
 
 /** The same read from its first page, begun now, with all its tries. */
 export function restarted(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
-  return { ...untried(read), cursor: null, at: serverTime };
+  return { ...withoutFailures(read), cursor: null, at: serverTime };
 }
 
 /** The read without failed tries of its next page (R24). */
-export function untried({ failedTries: _, ...read }: Read): Read {
+export function withoutFailures({ failedTries: _, ...read }: Read): Read {
   return read;
 }
 
@@ -141,7 +141,7 @@ export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRe
 }
 
 /** The ids of the current chunk whose marks its pages have not cleared; none outside a lookup. */
-export function unpaidOf({ steps: [step] }: Pick<Round, 'steps'>): readonly string[] {
+export function unclearedIds({ steps: [step] }: Pick<Round, 'steps'>): readonly string[] {
   return step?.do === 'look-up' ? step.unpaid : [];
 }
 

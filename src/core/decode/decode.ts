@@ -2,8 +2,8 @@ import { isFuture } from '../context.ts';
 import { isJsonObject } from '../json.ts';
 import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
-import { faultOf, instantOf, isText, nearest, toValue } from './field-value.ts';
-import { cutShort, isDeeper, MOST_LEVELS } from './nesting.ts';
+import { fallbackValue, faultOf, instantOf, isText, toValue } from './field-value.ts';
+import { isDeeper, MOST_LEVELS, truncateNesting } from './nesting.ts';
 import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
 
 /** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
@@ -176,7 +176,7 @@ function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<
     if (field === undefined) continue;
     const sent = field.from === undefined ? listItem[name] : dig(listItem, field.from);
     const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
-    row[name] = value ?? (field.required ? nearest(field, sent) : null);
+    row[name] = value ?? (field.required ? fallbackValue(field, sent) : null);
     if (value === undefined) misfits.push([field.from ?? [name], sent]);
     if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
   }
@@ -217,7 +217,7 @@ function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | nul
 }
 
 function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
-  const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? cutShort(item) : item) ?? 'null';
+  const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? truncateNesting(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
 

@@ -31,7 +31,7 @@ export function instantOf(sent: unknown): Instant | undefined {
 }
 
 /** The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19). */
-export function nearest({ type }: Field, sent: unknown): ColumnValue {
+export function fallbackValue({ type }: Field, sent: unknown): ColumnValue {
   const value = type === 'integer' ? numberOf(sent) : undefined;
   return value !== undefined && Number.isInteger(value) ? value : null;
 }

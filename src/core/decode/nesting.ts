@@ -19,7 +19,7 @@ export function isDeeper(value: unknown, levels: number): boolean {
 }
 
 /** What is kept of an item that is nested too deeply: its values, without arrays and objects. */
-export function cutShort(item: unknown): unknown {
+export function truncateNesting(item: unknown): unknown {
   if (!isJsonObject(item)) return CUT;
   return Object.fromEntries(
     Object.entries(item).map(([name, value]) => [name, typeof value === 'object' && value !== null ? CUT : value]),

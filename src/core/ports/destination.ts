@@ -218,7 +218,7 @@ export interface CommitResult {
 }
 
 /** What stands from one run to the next. */
-export interface StandingCounts {
+export interface OutstandingCounts {
   /** How many removals are held back (R14). */
   readonly heldRemovals: number;
   /** How many rows are rejected (R20). */
@@ -242,7 +242,7 @@ export interface Destination {
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
   /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
-  standing(stream: Stream): Promise<StandingCounts>;
+  outstanding(stream: Stream): Promise<OutstandingCounts>;
   /**
    * Computes the mean scores of one stale day, the newest, in one transaction.
    * @returns how many scores it looked up; null if no day is stale

@@ -1,5 +1,5 @@
 import type { AccountQuota, KeptQuota } from '../quota/quota.ts';
-import type { LastTry, LeftOver } from '../schedule/cycle.ts';
+import type { LastAttempt, UnfinishedWork } from '../schedule/cycle.ts';
 import type { EnvironmentChanges } from '../schedule/environments.ts';
 import type { Row, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
@@ -73,7 +73,7 @@ export interface RunEnd {
   readonly rows_deleted: number;
   readonly rows_rejected: number;
   readonly error: string | null;
-  readonly left_over?: LeftOver | null;
+  readonly left_over?: UnfinishedWork | null;
 }
 
 /** The length of a list that was read from its first page to its last. */
@@ -100,7 +100,7 @@ export interface StateStore {
   /** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
   joinCycle(query: CycleQuery): Promise<JoinedRun>;
   /** How each stream ended before this run, if it did not end well; by environment. */
-  lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastTry[]>>;
+  lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastAttempt[]>>;
   /** Records what a run did to one stream, after the stream has ended; again if the run came back to it. */
   recordStreamRun(row: StreamRun): Promise<void>;
   /** Records how a run ended. If it left nothing to be carried on, its cycle ends for all environments (R6). */

@@ -1,5 +1,5 @@
 /** What is known of an account's time at the moment of a look. */
-export interface TimeLook {
+export interface AccountTimeReading {
   /** The clock that all processes share. It may be set at any time. */
   readonly clockMs: number;
   /** By how much that clock is ahead of the account's time, because it was set. */
@@ -19,7 +19,7 @@ const TOLERANCE_MS = 1500;
  * The account's time: that of a shared clock, as if nobody ever set it. In doubt less time has passed, so that a wait becomes longer and
  * never too short (R1, R23).
  */
-export function accountTime(look: TimeLook): { readonly atMs: number; readonly offsetMs: number } {
+export function accountTime(look: AccountTimeReading): { readonly atMs: number; readonly offsetMs: number } {
   const { clockMs, offsetMs, writtenMs, ownMs, seen } = look;
   const statedMs = clockMs - offsetMs;
   const passedMs = seen === null ? statedMs : seen.atMs + ownMs - seen.ownMs;

@@ -55,7 +55,7 @@ export function takePermit(
   { id, user }: { readonly id: string; readonly user: QuotaUser },
   nowMs: number,
 ): { readonly state: QuotaState; readonly permit: QuotaPermit } {
-  const freed = withoutDead(state, user, nowMs);
+  const freed = withoutAbandoned(state, user, nowMs);
   // The same change may be made again, when nobody knows whether it was made.
   const noted = freed.inFlight.find((request) => request.id === id);
   if (noted !== undefined) return { state: freed, permit: { kind: 'go', request: noted } };
@@ -76,7 +76,7 @@ function full(inFlight: readonly NotedRequest[], { owner }: QuotaUser): QuotaPer
  * The service may have counted the requests of the dead. A user knows its own: one that it does not wait for has ended while this state was
  * out of its reach.
  */
-function withoutDead(state: QuotaState, { owner, isGone, awaits }: QuotaUser, nowMs: number): QuotaState {
+function withoutAbandoned(state: QuotaState, { owner, isGone, awaits }: QuotaUser, nowMs: number): QuotaState {
   const isDead = (request: NotedRequest): boolean =>
     request.owner === owner ? !awaits(request.id) : request.deadlineMs <= nowMs || isGone(request.owner);
   const dead = state.inFlight.filter(isDead);
@@ -93,12 +93,12 @@ function unanswered(
 }
 
 /** What one process goes on with while it cannot share the state. It will not hear how the requests in flight end, so all count as sent. */
-export function apart({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
+export function detach({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
   return { ...unanswered({ ...window, uncounted: 0 }, inFlight, nowMs), inFlight: [] };
 }
 
 /** What others share, with what a process learned apart from them. In doubt less is left. */
-export function joined(shared: QuotaState, own: QuotaState): QuotaState {
+export function mergeQuotaStates(shared: QuotaState, own: QuotaState): QuotaState {
   const { uncounted } = shared.window;
   const inFlight = own.inFlight.map((request) => ({ ...request, uncounted: request.uncounted + uncounted }));
   const known = new Set(inFlight.map(({ id }) => id));
@@ -109,7 +109,7 @@ export function joined(shared: QuotaState, own: QuotaState): QuotaState {
 }
 
 /** The state after a request ended. `answer` is null if none came; `heardMs` is when its headers came. */
-export function settle(
+export function settleNoted(
   state: QuotaState,
   request: NotedRequest,
   answer: AnswerHead | null,
@@ -124,7 +124,7 @@ export function settle(
 }
 
 /** The state after a permit was not used. */
-export function giveBack(state: QuotaState, request: NotedRequest): QuotaState {
+export function releasePermit(state: QuotaState, request: NotedRequest): QuotaState {
   return { ...state, inFlight: without(state, request) };
 }
 
@@ -133,12 +133,12 @@ function without({ inFlight }: QuotaState, request: NotedRequest): readonly Note
 }
 
 /** What a user begins with: what the others know, if anything of it still holds; else `resumed`. */
-export function begin(
+export function beginWithQuota(
   state: QuotaState,
   { user, resumed, maxWaitMs }: { user: QuotaUser; resumed: RateWindow; maxWaitMs: number },
   nowMs: number,
 ): QuotaState {
-  const { window, inFlight } = withoutDead(state, user, nowMs);
+  const { window, inFlight } = withoutAbandoned(state, user, nowMs);
   if (inFlight.length > 0) return { window, inFlight };
   const endMs = Math.max(window.resetAtMs, window.pause?.untilMs ?? Number.NEGATIVE_INFINITY);
   const permit = permitNow(window, nowMs);
@@ -148,7 +148,7 @@ export function begin(
 }
 
 /** All times of the state moved, because the clock that they were read from has jumped. */
-export function moved({ window, inFlight }: QuotaState, byMs: number): QuotaState {
+export function shiftTimes({ window, inFlight }: QuotaState, byMs: number): QuotaState {
   const { resetAtMs, sure, refusedSinceMs, pause } = window;
   return {
     window: {

@@ -25,7 +25,7 @@ export function secondsOfWaiting(requests: number, quota: AccountQuota | null): 
 }
 
 /** What is known of the quota after an answer has stated it. The longest window counts, unless the limit has changed. */
-export function learned(
+export function mergeQuota(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   stated: AccountQuota,
 ): AccountQuota {
@@ -47,7 +47,7 @@ export type WindowLeft = Pick<AccountQuota, 'remaining' | 'resetSeconds'>;
  * What is left of the window that was noted last (R23); null after that window has ended. `now` is by the machine's clock. Notes from
  * the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one window at most.
  */
-export function stillLeft(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
+export function remainingWindow(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
   const last = kept
     .filter((each) => each !== null)
     .filter(({ notedAt }) => notedAt <= now)

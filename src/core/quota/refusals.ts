@@ -17,7 +17,7 @@ export const NO_REFUSALS: RefusalState = { lastMs: null, inRow: 0, isSingledOut:
 const DOUBTFUL_REFUSALS = 2;
 
 /** Adds a refusal. `lastPassMs` is when the last passed request was sent; null if none has passed. */
-export function refusedAgain(before: RefusalState, nowMs: number, lastPassMs: number | null): RefusalState {
+export function addRefusal(before: RefusalState, nowMs: number, lastPassMs: number | null): RefusalState {
   const isAlone = hasPassedSince(before, lastPassMs);
   return {
     lastMs: nowMs,

@@ -7,13 +7,13 @@ import { type Instant, secondsBetween } from '../time/instant.ts';
  * - `unread`: streams that it did not reach, or did not finish; the next run carries its cycle on
  * - `failed`: only streams that had failed before. The cycle ends: while it stayed open, no other stream would be read again
  */
-export type LeftOver = 'unread' | 'failed';
+export type UnfinishedWork = 'unread' | 'failed';
 
 /** The last run that did something in the environments of the new run. */
 export interface LastRun {
   readonly cycle: number;
   /** Null if the run ended in another way. */
-  readonly leftOver: LeftOver | null;
+  readonly leftOver: UnfinishedWork | null;
   /** Whether this run and every earlier run of its cycle had `--full`. */
   readonly full: boolean;
   /** T of the run that began the cycle (R1). */
@@ -32,7 +32,7 @@ export function continuesCycle(last: LastRun, { now, full }: { now: Instant | nu
 }
 
 /** How a stream ended when it was last tried. */
-export interface LastTry {
+export interface LastAttempt {
   readonly stream: StreamName;
   readonly status: string;
   readonly requests: number;
@@ -40,12 +40,12 @@ export interface LastTry {
 }
 
 /** Whether a stream failed when it was last tried, or spent the last requests of a run and got no page (R6). */
-export function failedLast({ status, requests, pages }: Omit<LastTry, 'stream'>): boolean {
+export function lastAttemptFailed({ status, requests, pages }: Omit<LastAttempt, 'stream'>): boolean {
   return status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
 }
 
 /** The streams of `late` and those that depend on them, in catalogue order: what `late` brings may mark rows for them (R9). */
-export function withFollowers<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
+export function withDependents<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
   streams: readonly S[],
   late: ReadonlySet<StreamName>,
 ): S[] {

@@ -68,7 +68,7 @@ function dueAt(
 }
 
 /** Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set back. */
-export function believable(lastStarts: LastStarts, now: Instant): LastStarts {
+export function capAtNow(lastStarts: LastStarts, now: Instant): LastStarts {
   return new Map([...lastStarts].map(([id, start]) => [id, start > now ? now : start]));
 }
 

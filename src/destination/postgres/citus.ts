@@ -3,7 +3,7 @@ import type { DistributionReport } from '../mirror-store.ts';
 import type { PostgresConnection } from './connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { lockMigrations, mirrorTables } from './migrations.ts';
-import { quoted } from './settings.ts';
+import { quoteIdentifier } from './settings.ts';
 import { inTransaction } from './transaction.ts';
 
 /** All others are in its co-location group. Every commit begins with a row of it. */
@@ -42,8 +42,8 @@ export async function distributeTables(connection: PostgresConnection, schema: s
     for (const signature of FUNCTIONS) await distributeFunction(inside, schema, signature);
     for (const name of ahead)
       await inside.query("select create_distributed_table($1::text::regclass, 'env_id', colocate_with => $2)", [
-        `${quoted(schema)}.${quoted(name)}`,
-        name === FIRST ? 'none' : `${quoted(schema)}.${quoted(FIRST)}`,
+        `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`,
+        name === FIRST ? 'none' : `${quoteIdentifier(schema)}.${quoteIdentifier(FIRST)}`,
       ]);
     return { distributed_now: ahead, distributed: byEnvironment, local: others };
   });
@@ -97,10 +97,10 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
  */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
   const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';
-  const { rows } = await connection.query(asked, [`${quoted(schema)}.${signature}`]);
+  const { rows } = await connection.query(asked, [`${quoteIdentifier(schema)}.${signature}`]);
   if (rows.length > 0) return;
-  await connection.query(`alter function ${signature} set search_path to ${quoted(schema)}`);
+  await connection.query(`alter function ${signature} set search_path to ${quoteIdentifier(schema)}`);
   await connection.query('select create_distributed_function($1::text::regprocedure)', [
-    `${quoted(schema)}.${signature}`,
+    `${quoteIdentifier(schema)}.${signature}`,
   ]);
 }

@@ -12,12 +12,12 @@ import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
-import { migrateInside, migrationTimes, version } from './migrations.ts';
+import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
 /** Opens a mirror in PostgreSQL to be copied, as of one instant. @throws SyncError */
-export async function openCopySource(address: PostgresAddress): Promise<CopySource> {
+export async function openPostgresSource(address: PostgresAddress): Promise<CopySource> {
   const connection = await openConnection(address);
   try {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
@@ -34,7 +34,7 @@ export async function openCopySource(address: PostgresAddress): Promise<CopySour
 
 /** @throws SyncError `usage` */
 export async function refuseOtherVersion(connection: PostgresConnection, address: PostgresAddress): Promise<void> {
-  const [found, times] = [await version(connection, address.schema), migrationTimes()];
+  const [found, times] = [await postgresVersion(connection, address.schema), postgresMigrationTimes()];
   if (found === 0)
     throw new SyncError(
       'usage',
@@ -59,7 +59,7 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
 }
 
 /** Begins a new mirror in PostgreSQL, with its tables, in one transaction. @throws SyncError `usage` if there is one already */
-export async function openCopyTarget(address: PostgresAddress): Promise<CopyTarget> {
+export async function openPostgresTarget(address: PostgresAddress): Promise<CopyTarget> {
   const connection = await openConnection(address);
   try {
     // It has to see what was committed while it waited.

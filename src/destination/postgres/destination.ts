@@ -7,13 +7,13 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, existingWithChildren, facts, standing } from '../sql/lookups.ts';
+import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readOften, translateErrors, writeOnce } from './retry.ts';
+import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** The environment that is written, the run, the machine's clock, and how to wait before another try. */
@@ -37,8 +37,8 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
       withErrors(
-        readOften(database, options, (connection) =>
-          performOn(connection, statementsOf(scopeOf(options.envId), ...given)),
+        readWithRetry(database, options, (connection) =>
+          performOn(connection, statementsOf(postgresScope(options.envId), ...given)),
         ),
       );
   return {
@@ -52,7 +52,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
       return yield* backlog(scope, stream, query);
     }),
     dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
-    standing: asking(standing),
+    outstanding: asking(outstandingCounts),
     commit: (stream, commit, marking) =>
       withErrors(
         writeOnce(database, options, (connection) =>
@@ -65,7 +65,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
 }
 
 /** What is noted in a transaction is written at its end, so each has its own. */
-export function scopeOf(envId: string): MirrorScope {
+export function postgresScope(envId: string): MirrorScope {
   return { envId, dialect: POSTGRES, noted: { pages: [] } };
 }
 
@@ -79,7 +79,7 @@ function* lockedCommit(
   { envId, run, clock, lease }: PostgresOptions,
   { stream, commit, marking }: CommitInput,
 ): SqlStatements<CommitResult> {
-  const scope = scopeOf(envId);
+  const scope = postgresScope(envId);
   const moving: MirrorClock = { now: clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
   const result = yield* commitStatements(scope, stream, { commit, run, clock: moving, marking });
   yield* writeNoted(scope.noted);
@@ -88,5 +88,5 @@ function* lockedCommit(
 
 function* lockedRenewal({ envId, lease }: PostgresOptions): SqlStatements<number | null> {
   yield* lockEnvironment(envId, lease);
-  return yield* renewDay(scopeOf(envId));
+  return yield* renewDay(postgresScope(envId));
 }

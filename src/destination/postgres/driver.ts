@@ -25,14 +25,14 @@ export async function performOn<Result>(
   let step = statements.next();
   while (step.done !== true) {
     const isUnanswered = 'isUnanswered' in step.value && step.value.isUnanswered;
-    step = statements.next(await ask(isUnanswered ? sending : transaction, step.value));
+    step = statements.next(await sendStatement(isUnanswered ? sending : transaction, step.value));
   }
   return step.value;
 }
 
 const DRIZZLE = new PgDialect();
 
-function ask(connection: PostgresConnection, asked: StateStatement | BulkUpsert): Promise<SqlAnswer> {
+function sendStatement(connection: PostgresConnection, asked: StateStatement | BulkUpsert): Promise<SqlAnswer> {
   if (is(asked, SQL)) {
     const { sql, params } = DRIZZLE.sqlToQuery(asked);
     return connection.query(sql, params.map(parameter));

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, type ClientConfig } from 'pg';
 import { LEASE_MS } from '../../core/schedule/lease.ts';
-import { breakOff } from './break-off.ts';
+import { destroyConnection } from './destroy-connection.ts';
 import { processIdOf } from './process-id.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
 import { socketOf } from './socket.ts';
@@ -36,7 +36,7 @@ export function endWhenSilent(
     const isDoubted = doubt?.transferred === transferred();
     if (isEnding(client) || (statement !== null && isDoubted)) {
       onSilent();
-      return breakOff(client);
+      return destroyConnection(client);
     }
     dispel();
     lookAgain();

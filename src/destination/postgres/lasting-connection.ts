@@ -1,5 +1,5 @@
 import type { PostgresAddress } from './address.ts';
-import { breakOff } from './break-off.ts';
+import { destroyConnection } from './destroy-connection.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
@@ -29,7 +29,7 @@ export async function openLastingConnection({ schema, ...address }: PostgresAddr
     onEnd: (given) => {
       act = given;
     },
-    breakOff: () => breakOff(client),
+    breakOff: () => destroyConnection(client),
     async close() {
       act = () => {};
       await closeClient(client);

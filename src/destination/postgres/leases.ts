@@ -25,7 +25,7 @@ const NOT_AVAILABLE = '55P03';
 const PATIENCE_MS = 3000;
 
 /** An owner that gave no sign of life for so long is forgotten. */
-const FORGET_MS = 24 * 3600 * 1000;
+const DROP_OWNER_AFTER_MS = 24 * 3600 * 1000;
 
 /**
  * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an environment that has none.
@@ -40,8 +40,8 @@ export async function takeLeases(
   const { owner } = leaseOwner;
   // A long commit of another writer: it lives.
   transaction.send(`set local lock_timeout = '${PATIENCE_MS}ms'`);
-  const nowMs = await giveSign(transaction, leaseOwner);
-  transaction.send('delete from lease_owners where until_ms < $1', [nowMs - FORGET_MS]);
+  const nowMs = await renewLease(transaction, leaseOwner);
+  transaction.send('delete from lease_owners where until_ms < $1', [nowMs - DROP_OWNER_AFTER_MS]);
   // In one order for all processes, so that no two of them wait for each other.
   const sorted = envIds.toSorted();
   const held = await lockAll(transaction, sorted, mirroredAt);
@@ -86,7 +86,7 @@ function answersTo(
 }
 
 /** Says that an owner lives. @returns the database's time in milliseconds */
-export async function giveSign(connection: PostgresConnection, { owner, backend }: LeaseOwner): Promise<number> {
+export async function renewLease(connection: PostgresConnection, { owner, backend }: LeaseOwner): Promise<number> {
   const { rows } = await connection.query(
     `insert into lease_owners (owner, until_ms, backend) values ($1, ${NOW_MS} + $2::bigint, $3)
       on conflict (owner) do update set until_ms = excluded.until_ms, backend = excluded.backend

@@ -5,7 +5,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesOf, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
-import { quoted } from './settings.ts';
+import { quoteIdentifier } from './settings.ts';
 import { inTransaction } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
 
@@ -18,7 +18,7 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
  * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds something else, or if views of others are in the way;
  * `run` if another program reads them for too long
  */
-export async function migrate(
+export async function migratePostgres(
   connection: PostgresConnection,
   schema: string,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
@@ -47,7 +47,7 @@ export async function migrateInside(
   await lockMigrations(connection, schema);
   if (await isUpToDate(connection, schema, all)) return 'none';
   await connection.query(`set local lock_timeout to ${lockTimeoutMs}`);
-  const from = await version(connection, schema);
+  const from = await postgresVersion(connection, schema);
   if (from === 0) await refuseTaken(connection, schema, all);
   await enterSchema(connection, schema);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
@@ -57,7 +57,7 @@ export async function migrateInside(
 
 /** Says who reads or writes the tables. */
 async function readMeanwhile(connection: PostgresConnection, schema: string, cause: unknown): Promise<SyncError> {
-  const { rows } = await connection.query(HOLDERS, [quoted(schema)]);
+  const { rows } = await connection.query(HOLDERS, [quoteIdentifier(schema)]);
   const names = rows.length === 0 ? '' : ` (${rows.map(({ name }) => name).join(', ')})`;
   const text = `the mirror in schema ${schema} cannot be brought up to date while another program uses its tables${names}`;
   return new SyncError('run', `${text}: end its transaction and run again; nothing is lost`, { cause });
@@ -85,12 +85,12 @@ async function isUpToDate(
   schema: string,
   all: readonly MigrationMeta[],
 ): Promise<boolean> {
-  const found = await version(connection, schema);
+  const found = await postgresVersion(connection, schema);
   const times = migrationTimesOf(all.map(({ folderMillis }) => folderMillis));
   const name = `the mirror in schema ${schema}`;
   refuseNewer(found, times, name);
   refuseUnreleased(found, times, name);
-  return found === times.last && (await hasViews(connection, quoted(schema)));
+  return found === times.last && (await hasViews(connection, quoteIdentifier(schema)));
 }
 
 /** A schema may hold other things as well, but none of our names. */
@@ -101,7 +101,7 @@ async function refuseTaken(
 ): Promise<void> {
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
-    [quoted(schema), [...madeBy(all), ...postgresViews().map(({ name }) => name)]],
+    [quoteIdentifier(schema), [...madeBy(all), ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is no mirror, but has ${rows.map(({ name }) => name).join(', ')}`;
@@ -122,7 +122,7 @@ function madeBy(all: readonly MigrationMeta[]): string[] {
 /** Makes the schema if it is missing. Only then must the user be allowed to make one. */
 async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
-  if (rows.length === 0) await connection.query(`create schema ${quoted(schema)}`);
+  if (rows.length === 0) await connection.query(`create schema ${quoteIdentifier(schema)}`);
   for (const journal of [JOURNAL, VIEW_JOURNAL]) await connection.query(journal);
 }
 
@@ -137,8 +137,8 @@ const JOURNAL = `create table if not exists __drizzle_migrations (
   id bigint generated always as identity primary key, hash text not null, created_at bigint not null)`;
 
 /** The time at which the last migration of this mirror was written, in milliseconds; 0 where there is no mirror. */
-export async function version(connection: PostgresConnection, schema: string): Promise<number> {
-  const journal = `${quoted(schema)}.__drizzle_migrations`;
+export async function postgresVersion(connection: PostgresConnection, schema: string): Promise<number> {
+  const journal = `${quoteIdentifier(schema)}.__drizzle_migrations`;
   // A table of the catalogue: after a wait, `to_regclass` may still not see what another process has made meanwhile.
   const { rows } = await connection.query(
     `select 1 as is_there from pg_class c join pg_namespace n on n.oid = c.relnamespace
@@ -150,6 +150,6 @@ export async function version(connection: PostgresConnection, schema: string): P
   return Number(latest.rows[0]?.['version']);
 }
 
-export function migrationTimes(): MigrationTimes {
+export function postgresMigrationTimes(): MigrationTimes {
   return migrationTimesOf(allMigrations().map(({ folderMillis }) => folderMillis));
 }

@@ -5,9 +5,9 @@ import type { PostgresConnection } from './connection.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
-import { type RetryWaiting, retried, WAITING } from './retry.ts';
+import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
-import { beginning } from './settings.ts';
+import { beginStatement } from './settings.ts';
 
 /** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
 export interface OpenConnection extends PostgresConnection {
@@ -21,7 +21,7 @@ export interface OpenConnection extends PostgresConnection {
 
 /** One that is lost while it is being opened is opened again. @throws SyncError */
 export function openConnection(address: PostgresAddress, waiting: RetryWaiting = WAITING): Promise<OpenConnection> {
-  return retried(waiting, () => openOnce(address));
+  return withRetry(waiting, () => openOnce(address));
 }
 
 async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
@@ -59,5 +59,5 @@ async function checkServer(open: OpenConnection, display: string): Promise<void>
 
 /** Begins a transaction in the schema of a mirror, which nothing ends however long it lasts. */
 export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
-  await connection.run(beginning({ schema, mode, idleTimeoutMs: 0 }));
+  await connection.run(beginStatement({ schema, mode, idleTimeoutMs: 0 }));
 }

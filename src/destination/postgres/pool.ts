@@ -1,7 +1,7 @@
 import { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
-import { breakOff } from './break-off.ts';
 import type { PostgresConnection } from './connection.ts';
+import { destroyConnection } from './destroy-connection.ts';
 import type { AnswerTimeout } from './end-when-silent.ts';
 import { driverError, isLost, LostConnection, UnknownOutcome } from './lost-connection.ts';
 import { closeClient, openClient, openClientPool, PIPELINE } from './open-client.ts';
@@ -31,7 +31,7 @@ export function openPool({ client, answerTimeoutMs, mostConnections, ...settings
   const busy = new Set<PoolClient>();
   // What silenced one connection most likely silenced those beside it: a new one costs less than to find out.
   const onSilent = (): void => {
-    for (const each of open) if (!busy.has(each)) breakOff(each);
+    for (const each of open) if (!busy.has(each)) destroyConnection(each);
   };
   const options = { ...PIPELINE, max: mostConnections, types: SQLITE_TYPES };
   const { pool, open, close } = openClientPool({ client, answerTimeoutMs }, options, { onSilent });
@@ -53,7 +53,7 @@ export function openPool({ client, answerTimeoutMs, mostConnections, ...settings
   return {
     session,
     transaction: (work, use) => session((connection) => inTransaction(connection, { ...settings, use }, work)),
-    breakOff: () => open.forEach(breakOff),
+    breakOff: () => open.forEach(destroyConnection),
     async cancel() {
       const backends = [...busy].map(processIdOf);
       if (backends.length > 0) await cancelBackends({ client, answerTimeoutMs }, backends);
@@ -92,7 +92,7 @@ export function connectionOf(client: ClientBase): PostgresConnection {
         return { rows: last?.rows ?? [], changes: last?.rowCount ?? 0 };
       } catch (error) {
         // What the driver did not send must not be missing between what it sent.
-        if (!(error instanceof DatabaseError)) breakOff(client);
+        if (!(error instanceof DatabaseError)) destroyConnection(client);
         throw driverError(error);
       }
     },

@@ -2,9 +2,9 @@ import { HEARTBEAT_MS, LEASE_MS } from '../../core/schedule/lease.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { WriterLease } from './environment-lock.ts';
 import type { LastingConnection } from './lasting-connection.ts';
-import { giveSign, introduce, type LeaseOwner, releaseLeases, takeLeases } from './leases.ts';
+import { introduce, type LeaseOwner, releaseLeases, renewLease, takeLeases } from './leases.ts';
 import { isTransient } from './lost-connection.ts';
-import { type RetryWaiting, retried } from './retry.ts';
+import { type RetryWaiting, withRetry } from './retry.ts';
 
 export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */
@@ -142,7 +142,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
   // Another process may take the environments once the connection has ended, so a new one is made at once.
   const kept = keepConnection(connect, () => heartbeat.beatAfter(0));
   const heartbeat = createHeartbeat(kept, { after, onLapsed }, (connection) =>
-    connection.transaction((inside) => giveSign(inside, leaseOwner())),
+    connection.transaction((inside) => renewLease(inside, leaseOwner())),
   );
   const forgetLost = async (error: unknown): Promise<never> => {
     if (isTransient(error)) kept.forget();
@@ -153,7 +153,7 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
     isDirect: () => kept.backend !== null,
     async hold(envIds, mirroredAt) {
       // What the same owner takes twice is taken once.
-      const taken = await retried(waiting, async () => {
+      const taken = await withRetry(waiting, async () => {
         const each = await kept.connected();
         const taking = each.transaction((inside) => takeLeases(inside, leaseOwner(), { envIds, mirroredAt }));
         return taking.catch(forgetLost);

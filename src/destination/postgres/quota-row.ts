@@ -1,5 +1,5 @@
 import type { QuotaChange, QuotaKeeper } from '../../core/ports/quota-keeper.ts';
-import { accountTime, type TimeLook } from '../../core/quota/account-time.ts';
+import { type AccountTimeReading, accountTime } from '../../core/quota/account-time.ts';
 import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { TransactionWork } from './transaction.ts';
@@ -25,7 +25,7 @@ export interface QuotaRowOptions {
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
   let isReady = false;
-  let seen: TimeLook['seen'] = null;
+  let seen: AccountTimeReading['seen'] = null;
   return {
     async change(quotaChange) {
       if (!isReady) await options.transaction(prepare);
@@ -72,14 +72,14 @@ const WRITE = `update obsync_accounts.account_quotas set state = $2, at_ms = $3,
 /** An account that nobody has used for so long is forgotten. */
 const FORGET = `delete from obsync_accounts.account_quotas where used_at < clock_timestamp() - interval '7 days'`;
 
-interface TakenRow extends Pick<TimeLook, 'clockMs' | 'offsetMs' | 'writtenMs'> {
+interface TakenRow extends Pick<AccountTimeReading, 'clockMs' | 'offsetMs' | 'writtenMs'> {
   readonly text: string;
 }
 
 async function changeRow<Result>(
   transaction: PostgresTransaction,
   { account, nowMs }: QuotaRowOptions,
-  { quotaChange, seen }: { quotaChange: QuotaChange<Result>; seen: TimeLook['seen'] },
+  { quotaChange, seen }: { quotaChange: QuotaChange<Result>; seen: AccountTimeReading['seen'] },
 ): Promise<{ readonly result: Result; readonly atMs: number; readonly ownMs: number }> {
   const { text, ...look } = await takeRow(transaction, account);
   const ownMs = nowMs();

@@ -21,18 +21,18 @@ export const WAITING: RetryWaiting = {
 };
 
 /** With the usual delays, the last try comes some twenty seconds after the first: a server restarts in less. */
-const MOST_TRIES = 7;
+const MAX_ATTEMPTS = 7;
 
 /** Does what may be done twice again when it met another transaction or the connection was lost. */
-export async function retried<Done>(waiting: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
+export async function withRetry<Done>(waiting: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
   const { signal, patience } = waiting;
   for (let failures = 1; ; failures += 1) {
     try {
       return await work();
     } catch (error) {
       if (!isTransient(error) || signal?.aborted) throw error;
-      if (failures === MOST_TRIES && patience !== undefined) patience.isOver = true;
-      if (failures === MOST_TRIES || patience?.isOver) throw error;
+      if (failures === MAX_ATTEMPTS && patience !== undefined) patience.isOver = true;
+      if (failures === MAX_ATTEMPTS || patience?.isOver) throw error;
       const delayMs = retryDelayMs({ failures, random: waiting.random(), retryAfterMs: null, maxWaitMs: 0 });
       // The error says more than that the wait was broken off.
       await waiting.sleep(delayMs, signal).catch(() => {});
@@ -41,12 +41,12 @@ export async function retried<Done>(waiting: RetryWaiting, work: () => Promise<D
 }
 
 /** Does work in a transaction that only reads, or of which it does not matter if what it writes is lost. */
-export function readOften<Done>(
+export function readWithRetry<Done>(
   database: PostgresDatabase,
   waiting: RetryWaiting,
   work: TransactionWork<Done>,
 ): Promise<Done> {
-  return retried(waiting, () => database.transaction(work, 'read'));
+  return withRetry(waiting, () => database.transaction(work, 'read'));
 }
 
 /**
@@ -58,7 +58,7 @@ export function writeOnce<Done>(
   waiting: RetryWaiting,
   work: TransactionWork<Done>,
 ): Promise<Done> {
-  return retried(waiting, async () => {
+  return withRetry(waiting, async () => {
     const done: Done[] = [];
     const noting: TransactionWork<Done> = async (inside) => {
       const result = await work(inside);
@@ -80,18 +80,18 @@ export function writeOnce<Done>(
  * the transaction has been idle for as long as it may be.
  */
 async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
-  for (let waitedMs = 0; ; waitedMs += LOOK_AGAIN_MS) {
-    const status = await readOften(database, waiting, async (connection) => {
+  for (let waitedMs = 0; ; waitedMs += POLL_MS) {
+    const status = await readWithRetry(database, waiting, async (connection) => {
       const { rows } = await connection.query('select pg_xact_status($1::xid8) as status', [transaction]);
       return rows[0]?.['status'];
     });
     if (status !== 'in progress') return status === 'committed';
     if (waitedMs > 2 * LEASE_MS || waiting.signal?.aborted) throw new UnknownOutcome(null, transaction);
-    await waiting.sleep(LOOK_AGAIN_MS, waiting.signal).catch(() => {});
+    await waiting.sleep(POLL_MS, waiting.signal).catch(() => {});
   }
 }
 
-const LOOK_AGAIN_MS = 1000;
+const POLL_MS = 1000;
 
 /** Waits for the work, and throws its error as `errorOf` translates it. */
 export async function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {

@@ -3,10 +3,10 @@
  * session may hold those of another program.
  */
 function searchPath(schema: string): string {
-  return `${quoted(schema)}, pg_temp`;
+  return `${quoteIdentifier(schema)}, pg_temp`;
 }
 
-export function quoted(schema: string): string {
+export function quoteIdentifier(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
@@ -23,7 +23,7 @@ export interface TransactionSettings {
  * Statements that begin a transaction and set what holds in it: where its tables are and how the server writes values. A pooler may give
  * each transaction another session, so nothing is set for longer. They have no values, so that one message holds them all.
  */
-export function beginning({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
+export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
   return `begin ${mode}; set local search_path to ${searchPath(schema)}; set local timezone to 'UTC'; set local datestyle to 'ISO';
     set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0' : ''}`;
 }

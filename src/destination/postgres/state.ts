@@ -6,7 +6,7 @@ import type { StateStore } from '../../core/ports/state-store.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { performOn } from './driver.ts';
 import { lockEnvironment, type WriterLease } from './environment-lock.ts';
-import { type RetryWaiting, readOften, translateErrors, writeOnce } from './retry.ts';
+import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /** What messages call the mirror, and the machine's clock. */
@@ -30,7 +30,7 @@ export function postgresState(
   const runner: StateRunner = {
     read: (statementsOf) =>
       translateErrors(
-        readOften(database, waiting, (connection) => performOn(connection, statementsOf())),
+        readWithRetry(database, waiting, (connection) => performOn(connection, statementsOf())),
         errorOf,
       ),
     write: (statementsOf, envIds = []) =>

@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import type { Commit, Destination } from '../../core/ports/destination.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost } from './lost-connection.ts';
-import { quoted } from './settings.ts';
+import { quoteIdentifier } from './settings.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /**
@@ -60,7 +60,7 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
 }
 
 async function lookAtGrown(connection: PostgresConnection, schema: string): Promise<void> {
-  const { rows } = await connection.query(GROWN, [quoted(schema)]);
+  const { rows } = await connection.query(GROWN, [quoteIdentifier(schema)]);
   for (const { name } of rows) await look(connection, schema, String(name));
 }
 
@@ -82,7 +82,7 @@ async function look(connection: PostgresConnection, schema: string, name: string
   await connection.query(`analyze (skip_locked) ${tableIn(schema, name)}`);
 }
 
-const tableIn = (schema: string, name: string): string => `${quoted(schema)}.${quoted(name)}`;
+const tableIn = (schema: string, name: string): string => `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`;
 
 /** The same destination; before the end of a round the server looks at what has grown. */
 export function withStatistics(

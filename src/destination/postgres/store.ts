@@ -7,20 +7,20 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { MirrorStore } from '../mirror-store.ts';
 import type { PostgresAddress } from './address.ts';
 import { distributeTables, refuseWithoutCitus } from './citus.ts';
-import { openCopySource, openCopyTarget, refuseOtherVersion } from './copy.ts';
-import { createPostgresDestination, scopeOf } from './destination.ts';
+import { openPostgresSource, openPostgresTarget, refuseOtherVersion } from './copy.ts';
+import { createPostgresDestination, postgresScope } from './destination.ts';
 import { performOn } from './driver.ts';
 import { openLastingConnection } from './lasting-connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { POSTGRES_LIMITS } from './limits.ts';
 import { isTransient } from './lost-connection.ts';
-import { migrate, version } from './migrations.ts';
+import { migratePostgres, postgresVersion } from './migrations.ts';
 import { type OpenConnection, openConnection } from './open-connection.ts';
 import { openPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
 import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
-import { type RetryWaiting, retried, translateErrors, WAITING } from './retry.ts';
+import { type RetryWaiting, translateErrors, WAITING, withRetry } from './retry.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
@@ -34,7 +34,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
   /** For what may be done twice. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
-    return retried(waiting, () => onConnection(address, waiting, work));
+    return withRetry(waiting, () => onConnection(address, waiting, work));
   };
   const reading = <Done>(work: TransactionWork<Done>): Promise<Done> =>
     connected(async (connection) => {
@@ -58,12 +58,12 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       distribute: () => connected((connection) => distributeTables(connection, schema)),
     },
     explain,
-    exists: () => connected(async (connection) => (await version(connection, schema)) > 0),
+    exists: () => connected(async (connection) => (await postgresVersion(connection, schema)) > 0),
     // The server says what it does not permit when the mirror is made.
     checkPlace: async () => {},
     open: (signal) => openMirror(address, { explainAny: explain, signal, clock }),
-    bringUpToDate: () => connected((connection) => migrate(connection, schema)),
-    read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(scopeOf))),
+    bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
+    read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     record: (verification) =>
@@ -73,8 +73,8 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
         // The result stands, whether or not it is recorded.
       }),
     openQuotaKeeper: (account, nowMs, signal) => openQuotaKeeper(address, { account, nowMs, signal }),
-    openCopySource: () => openCopySource(address),
-    openCopyTarget: () => openCopyTarget(address),
+    openCopySource: () => openPostgresSource(address),
+    openCopyTarget: () => openPostgresTarget(address),
   };
 }
 
@@ -154,7 +154,7 @@ async function openMirror(
     afterAbort(signal, CANCEL_MS, () => void (presence.isDirect() && database.cancel().catch(() => {}))),
     afterAbort(signal, BREAK_OFF_MS, database.breakOff),
   ];
-  const made = retried(waiting, () => database.session((connection) => migrate(connection, schema)));
+  const made = withRetry(waiting, () => database.session((connection) => migratePostgres(connection, schema)));
   await made.catch(async (error: unknown) => {
     await database.close();
     throw explain(error);
@@ -199,7 +199,7 @@ export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal)
   const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
   const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
   return {
-    transaction: <Done>(work: TransactionWork<Done>) => retried(WAITING, () => database.transaction(work)),
+    transaction: <Done>(work: TransactionWork<Done>) => withRetry(WAITING, () => database.transaction(work)),
     close(): Promise<void> {
       prevent();
       return database.close();

@@ -4,7 +4,7 @@ import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import { isLost, UnknownOutcome } from './lost-connection.ts';
 import { sqlStateOf } from './server-error.ts';
-import { beginning, type TransactionSettings } from './settings.ts';
+import { beginStatement, type TransactionSettings } from './settings.ts';
 
 /**
  * What a transaction is for:
@@ -41,7 +41,7 @@ export async function inTransaction<Done>(
   work: TransactionWork<Done>,
 ): Promise<Done> {
   // A process that is stopped between two statements loses its row locks with its lease (R26).
-  const begin = beginning({ mode: 'isolation level read committed', idleTimeoutMs: LEASE_MS, ...settings });
+  const begin = beginStatement({ mode: 'isolation level read committed', idleTimeoutMs: LEASE_MS, ...settings });
   const failures: unknown[] = [];
   const noting = (answer: Promise<SqlAnswer>): Promise<SqlAnswer> => {
     answer.catch((reason: unknown) => failures.push(reason));

@@ -2,22 +2,22 @@ import type { Backlog, BacklogQuery } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import { LAST_INSTANT } from '../../core/time/instant.ts';
 import {
-  exempt,
   firstKey,
-  HAS_KEY,
-  IS_UNSETTLED,
-  isHeldBack,
-  isOf,
-  isOwed,
-  isSeen,
-  live,
-  markedRows,
-  rejectedRows,
+  fromMarked,
+  fromRejected,
   type SqlCondition,
   tableOf,
+  WHERE_HAS_KEY,
+  WHERE_UNSETTLED,
+  whereExplained,
+  whereHeldBack,
+  whereLive,
+  whereOwed,
+  whereSeen,
+  whereStream,
 } from './conditions.ts';
-import { countRows } from './lookups.ts';
-import { findMissing, isMissing, loadSeenKeys, TIES } from './seen-keys.ts';
+import { countTable } from './lookups.ts';
+import { findMissing, loadSeenKeys, TIES, whereMissing } from './seen-keys.ts';
 import { column, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 
@@ -49,7 +49,7 @@ export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: Backlo
   const weighed = isWeighed
     ? {
         ids: Number(yield* value(mirrorScope, `select count(*) from (${sql}) owed`, values)),
-        rows: yield* countRows(mirrorScope, stream),
+        rows: yield* countTable(mirrorScope, stream),
       }
     : null;
   return { ids: ids as string[], weighed };
@@ -67,21 +67,21 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
 function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   if (mode === 'feed')
     return {
-      sql: `select id from (select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-        and ${isHeldBack(stream)}) owed where true`,
+      sql: `select id from (select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
+        and ${whereHeldBack(stream)}) owed where true`,
     };
   const key = stream.key[0];
-  const ofSnapshot = stream.staged === undefined ? '' : ` and not ${exempt(stream)}`;
+  const ofSnapshot = stream.staged === undefined ? '' : ` and not ${whereExplained(stream)}`;
   return {
-    sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}
-      and ${isMissing(stream)}${ofSnapshot}) owed where true`,
+    sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
+      and ${whereMissing(stream)}${ofSnapshot}) owed where true`,
   };
 }
 
 /** Rows that a feed showed with the same instant as their tombstone (R10). */
 function ties(stream: Stream): SqlCondition {
   return {
-    sql: `select id from (select s.key_1 id from seen_keys s where ${isOf(stream, 's')} and s.read_number = ${TIES}) owed
+    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')} and s.read_number = ${TIES}) owed
       where true`,
   };
 }
@@ -89,7 +89,7 @@ function ties(stream: Stream): SqlCondition {
 /** Live marked rows that were last synced before the bound. */
 function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
-    sql: `select id from (select m.id ${markedRows(stream)} and m.number <= @lastMark
+    sql: `select id from (select m.id ${fromMarked(stream)} and m.number <= @lastMark
       and (t.synced_at is null or t.synced_at < @before)) owed where true`,
     values: { lastMark, before: before ?? LAST_INSTANT, run },
   };
@@ -103,12 +103,12 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   if (stream.parent !== undefined) return movedParents(stream, query);
   const { lastMark, run, settledBefore } = query;
   const isStaged = stream.staged !== undefined;
-  const unseen = isStaged ? `not ${isSeen(stream, 't.id')}` : 'true';
+  const unseen = isStaged ? `not ${whereSeen(stream, 't.id')}` : 'true';
   const held = `select 1 from ${tableOf(stream)} e where e.env_id = @env and e.${firstKey(stream)} = m.id`;
-  const counts = isStaged ? `(not ${IS_UNSETTLED} or exists (${held}))` : `not ${IS_UNSETTLED}`;
-  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and ${counts} and ${unseen}`;
+  const counts = isStaged ? `(not ${WHERE_UNSETTLED} or exists (${held}))` : `not ${WHERE_UNSETTLED}`;
+  const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${counts} and ${unseen}`;
   const losing = `select t.id from ${nameOf(stream.parentTable?.table)} t where t.env_id = @env and t.deleted_at is null
-    and t.id in (select m.key_1 from missing_keys m where ${isOf(stream, 'm')}) and ${unseen}`;
+    and t.id in (select m.key_1 from missing_keys m where ${whereStream(stream, 'm')}) and ${unseen}`;
   const ids = isOfAll(stream, query) ? `${marked} union ${losing}` : marked;
   return { sql: `select id from (${ids}) owed where true`, values: { lastMark, run, settledBefore } };
 }
@@ -121,9 +121,9 @@ function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): S
   const { parent } = stream;
   if (parent === undefined) throw new Error(`${stream.name} has no parent`);
   const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = @env and o.id = m.id and o.deleted_at is null`;
-  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${live(stream)}`;
+  const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${whereLive(stream)}`;
   return {
-    sql: `select m.id from marks m where ${isOf(stream, 'm')} and ${isOwed('m')} and m.number <= @lastMark
+    sql: `select m.id from marks m where ${whereStream(stream, 'm')} and ${whereOwed('m')} and m.number <= @lastMark
       and (exists (${lives}) ${about === 'owned' ? 'or' : 'and'} exists (${owns}))`,
     values: { lastMark, run },
   };
@@ -132,7 +132,7 @@ function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): S
 /** Rejected rows that the round has not seen so far. */
 function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
-    sql: `select id from (select r.row_key id ${rejectedRows(stream)} and ${HAS_KEY} and r.run_id < @run) owed where true`,
+    sql: `select id from (select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run) owed where true`,
     values: { run },
   };
 }

@@ -4,13 +4,21 @@ import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
-import { firstKey, isOf, isSeenKey, isThere, live, tableOf } from './conditions.ts';
-import { finishRound, weighRemovals } from './finish-round.ts';
+import { existsFlag, firstKey, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { commitRoundEnd, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
 import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
-import { findAnew, forgetSeen, isMuch, loadSeenKeys, noteSeen, remember, TIES } from './seen-keys.ts';
+import {
+  exceedsNoteLimit,
+  forgetSeen,
+  invalidateMissing,
+  loadSeenKeys,
+  noteSeen,
+  persistSeen,
+  TIES,
+} from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, column, type MirrorScope, rows, type SqlStatements, send } from './statements.ts';
+import { type CommitScope, column, execute, type MirrorScope, rows, type SqlStatements } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 import {
   type ChangedRows,
@@ -74,7 +82,7 @@ function* applied(
   const written = changed.reduce((sum, counts) => sum + counts.written, 0);
   const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
   if (stream.reopens !== undefined && written > 0) yield* reopenStream(commitScope, [stream.reopens]);
-  const isQuiet = written + deleted === 0 && !isMuch(commitScope.noted);
+  const isQuiet = written + deleted === 0 && !exceedsNoteLimit(commitScope.noted);
   return { counts: { written, deleted, rejected: 0 }, checkpoint, isHeld: false, isQuiet };
 }
 
@@ -83,7 +91,7 @@ function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit
   const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
   const staged = yield* applyStaged(commitScope, stream, commit);
   const changed = [yield* writeChanges(commitScope, stream, changes)];
-  if (changes.length > 0) yield* findAnew(commitScope, stream);
+  if (changes.length > 0) yield* invalidateMissing(commitScope, stream);
   yield* writeMarks(commitScope, marks);
   // A row that the table has as shown was archived with the page that brought it there (R17).
   if (commit.archived) changed.push(yield* archive(commitScope, stream, staged ?? commit.archived));
@@ -128,8 +136,8 @@ function* applyRoundEnd(
 ): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint } = commit;
   const hold = roundEnd.isHeld(yield* weighRemovals(commitScope, stream, roundEnd));
-  const changedRows = yield* finishRound(commitScope, stream, { ...roundEnd, hold });
-  if (roundEnd.rememberFrom !== null) yield* remember(commitScope, stream, roundEnd.rememberFrom);
+  const changedRows = yield* commitRoundEnd(commitScope, stream, { ...roundEnd, hold });
+  if (roundEnd.rememberFrom !== null) yield* persistSeen(commitScope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) yield* forget(commitScope, stream, 'all');
   const done = yield* applied(commitScope, stream, commit, [changedRows]);
   return { ...done, checkpoint: yield* loadCheckpoint(commitScope.envId, stream.name), isHeld: hold };
@@ -167,10 +175,10 @@ function* clearReturned(
   stream: Stream,
   keys: CommitPart<'returnedKeys'>,
 ): SqlStatements<void> {
-  const own = (table: string): string => `from ${table} as x where ${isOf(stream, 'x')}`;
+  const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
   const [standing] = yield* rows(
     commitScope,
-    `select ${isThere(own('rejected_rows'))} rejected_rows, ${isThere(own('held_removals'))} held_removals`,
+    `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
   );
   const joined = JSON.stringify(keys.map(joinKey));
   for (const [table, key] of [
@@ -178,7 +186,7 @@ function* clearReturned(
     ['held_removals', 'key_1'],
   ] as const)
     if (standing?.[table] === 1)
-      yield* send(
+      yield* execute(
         commitScope,
         `delete ${own(table)} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
         { joined },
@@ -197,11 +205,11 @@ function* dropRejected(
   stream: Stream,
   { ids, since }: CommitPart<'notShown'>,
 ): SqlStatements<void> {
-  const sql = `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since
+  const sql = `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since
     and r.row_key in (select value from ${commitScope.dialect.texts('@ids')})
     and not exists (select 1 from ${tableOf(stream)} t
-      where t.env_id = @env and t.${firstKey(stream)} = r.row_key and ${live(stream)})`;
-  yield* send(commitScope, sql, { ids: JSON.stringify(ids), since });
+      where t.env_id = @env and t.${firstKey(stream)} = r.row_key and ${whereLive(stream)})`;
+  yield* execute(commitScope, sql, { ids: JSON.stringify(ids), since });
 }
 
 function* clearMarks(
@@ -215,15 +223,15 @@ function* clearMarks(
   const kept =
     swept === undefined
       ? 'false'
-      : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnseen(stream, swept, 'm.id')})`;
-  const sql = `delete from marks as m where ${isOf(stream, 'm')}
+      : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${isUnseen(stream, swept, 'm.id')})`;
+  const sql = `delete from marks as m where ${whereStream(stream, 'm')}
     and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
-  yield* send(commitScope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
+  yield* execute(commitScope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
 }
 
 /** The condition that row `t` has the id in its field `by`, and that no read since `@sinceRead` has seen it. */
 function isUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string): string {
-  return `t.${quote(by)} = ${id} and not ${isSeenKey(stream, '@sinceRead')}`;
+  return `t.${quote(by)} = ${id} and not ${whereSeenKey(stream, '@sinceRead')}`;
 }
 
 /** Leaves marks to a later run (R13, R18). */
@@ -233,7 +241,7 @@ function* leaveMarks(
   { ids, makes, ...values }: LeftMarks,
 ): SqlStatements<void> {
   const listed = `select value id from ${commitScope.dialect.texts('@ids')} each`;
-  const sql = makes ? listed : `select m.id from marks m where ${isOf(stream, 'm')} and m.id in (${listed})`;
+  const sql = makes ? listed : `select m.id from marks m where ${whereStream(stream, 'm')} and m.id in (${listed})`;
   yield* leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
@@ -260,7 +268,7 @@ function hasNoLiveParent({ parent }: Stream): string {
 
 /** Marks the rows whose removal is held back, so that a new read of them decides (R14). */
 function* markHeld(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
-  const sql = `select distinct h.key_1 from held_removals h where ${isOf(stream, 'h')} order by 1`;
+  const sql = `select distinct h.key_1 from held_removals h where ${whereStream(stream, 'h')} order by 1`;
   const ids = yield* column(commitScope, sql);
   yield* writeMarks(
     commitScope,

@@ -18,37 +18,37 @@ export function firstKey(stream: Stream): string {
 }
 
 /** The condition that a row of a table such as `marks` belongs to this stream. */
-export function isOf(stream: Stream, alias: string): string {
+export function whereStream(stream: Stream, alias: string): string {
   return `${alias}.env_id = @env and ${alias}.stream = '${stream.name}'`;
 }
 
 /** The condition that a row `t` counts as live for this stream. */
-export function live(stream: Stream): string {
+export function whereLive(stream: Stream): string {
   const soft = tableSqlOf(stream.table).columns.includes('deleted_at') ? 't.deleted_at is null' : 'true';
-  return `${soft}${isWithin(stream)}`;
+  return `${soft}${whereSubtype(stream)}`;
 }
 
 /** The condition that row `t` is of the kind that the stream fills, if it fills one kind only. */
-function isWithin({ subtype }: Stream, unindexed: '' | " || ''" = ''): string {
+function whereSubtype({ subtype }: Stream, unindexed: '' | " || ''" = ''): string {
   return subtype === undefined ? '' : ` and t.${quote(subtype.field)}${unindexed} = '${subtype.is}'`;
 }
 
 /**
  * The condition that a read of the round has seen row `t`, or a read from `@sinceRead` on. Staged rows count as seen. Call
- * `loadSeenKeys` before. It is for few rows; for many use `isMissing`.
+ * `loadSeenKeys` before. It is for few rows; for many use `whereMissing`.
  */
-export function isSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
+export function whereSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
-  return `exists (select 1 from seen_keys s where ${isOf(stream, 's')} and ${isKeyOf(stream, 's')}${read})`;
+  return `exists (select 1 from seen_keys s where ${whereStream(stream, 's')} and ${whereKeyOf(stream, 's')}${read})`;
 }
 
 /** The condition that a read of the round has seen a row with this first part of its key. */
-export function isSeen(stream: Stream, id: string): string {
-  return `exists (select 1 from seen_keys s where ${isOf(stream, 's')} and s.key_1 = ${id})`;
+export function whereSeen(stream: Stream, id: string): string {
+  return `exists (select 1 from seen_keys s where ${whereStream(stream, 's')} and s.key_1 = ${id})`;
 }
 
 /** The condition that a row of a table such as `held_removals` has the key of row `t`. */
-function isKeyOf(stream: Stream, alias: string): string {
+function whereKeyOf(stream: Stream, alias: string): string {
   return stream.key.map((name, i) => `${alias}.key_${i + 1} = t.${quote(name)}`).join(' and ');
 }
 
@@ -56,16 +56,16 @@ function isKeyOf(stream: Stream, alias: string): string {
  * Marks `m` of this stream whose row `t` is live, without those that the round of `@run` left. The concatenation makes SQLite look the
  * row up by its key instead of by an index on the kind.
  */
-export function markedRows(stream: Stream): string {
+export function fromMarked(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
-    where t.env_id = m.env_id and t.id = m.id and ${isOf(stream, 'm')} and ${isOwed('m')} and t.deleted_at is null${isWithin(stream, " || ''")}`;
+    where t.env_id = m.env_id and t.id = m.id and ${whereStream(stream, 'm')} and ${whereOwed('m')} and t.deleted_at is null${whereSubtype(stream, " || ''")}`;
 }
 
 /**
  * The condition that the round of `@run` still has to clear a mark: neither this round nor a later one, while this round waited, has
  * left the mark to a later run (R9, R13, R18).
  */
-export function isOwed(alias: string): string {
+export function whereOwed(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
@@ -73,60 +73,62 @@ export function isOwed(alias: string): string {
  * The condition that row `t` is younger than the overlap, so that what hangs on it may be committed later (R18). Without a server
  * time, every row with a time may be.
  */
-export const IS_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
+export const WHERE_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
 
 /** The condition that row `t` lacks a field that the typed list requires (R22). */
-export function isUnfilled({ writes = [], fields }: Stream): string {
+export function whereUnfilled({ writes = [], fields }: Stream): string {
   const required = writes.filter((name) => fields[name]?.required);
   return `(${required.map((name) => `t.${quote(name)} is null`).join(' or ')})`;
 }
 
 /** The condition that `h`, a row of `held_removals`, has the key of row `t`. */
-export function holds(stream: Stream): string {
-  return `${isOf(stream, 'h')} and ${isKeyOf(stream, 'h')}`;
+export function whereHolds(stream: Stream): string {
+  return `${whereStream(stream, 'h')} and ${whereKeyOf(stream, 'h')}`;
 }
 
 /** The condition that row `t` may be removed at once: it is not held back, or its removal is explained (R14). */
-export function mayGo(stream: Stream): string {
-  return `(${exempt(stream)} or not ${isHeldBack(stream)})`;
+export function whereRemovable(stream: Stream): string {
+  return `(${whereExplained(stream)} or not ${whereHeldBack(stream)})`;
 }
 
 /** The condition that the removal of row `t` is held back. */
-export function isHeldBack(stream: Stream): string {
-  return `exists (select 1 from held_removals h where ${holds(stream)})`;
+export function whereHeldBack(stream: Stream): string {
+  return `exists (select 1 from held_removals h where ${whereHolds(stream)})`;
 }
 
 /**
  * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent, or a parent of that, or `t` is an edge
  * whose downstream end is shown with other edges.
  */
-export function exempt(stream: Stream): string {
+export function whereExplained(stream: Stream): string {
   const { replacedBy: end, key } = stream;
   const replaced =
     end === undefined
       ? []
-      : [`t.${quote(end)} in (select s.key_${key.indexOf(end) + 1} from seen_keys s where ${isOf(stream, 's')})`];
-  const explained = [...parentsOf(stream).map((parent) => hasGone(parent, 't')), ...replaced];
+      : [
+          `t.${quote(end)} in (select s.key_${key.indexOf(end) + 1} from seen_keys s where ${whereStream(stream, 's')})`,
+        ];
+  const explained = [...parentsOf(stream).map((parent) => whereParentGone(parent, 't')), ...replaced];
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }
 
 /** The condition that a tombstone deleted the parent of a row, or a parent of that. */
-function hasGone({ by, table, parents = [] }: StreamParent, alias: string): string {
+function whereParentGone({ by, table, parents = [] }: StreamParent, alias: string): string {
   const parent = `${alias}_parent`;
-  const gone = [`${parent}.deletion = 'tombstone'`, ...parents.map((each) => hasGone(each, parent))];
+  const gone = [`${parent}.deletion = 'tombstone'`, ...parents.map((each) => whereParentGone(each, parent))];
   return `exists (select 1 from ${nameOf(table)} ${parent}
     where ${parent}.env_id = @env and ${parent}.id = ${alias}.${quote(by)} and (${gone.join(' or ')}))`;
 }
 
 /** The rejected rows `r` of this stream: `from … where …`. */
-export function rejectedRows(stream: Stream): string {
-  return `from rejected_rows r where ${isOf(stream, 'r')}`;
+export function fromRejected(stream: Stream): string {
+  return `from rejected_rows r where ${whereStream(stream, 'r')}`;
 }
 
 /** The condition that a rejected row has a usable key: one without it has its payload as the key. */
-export const HAS_KEY = '(r.row_key <> r.payload)';
+export const WHERE_HAS_KEY = '(r.row_key <> r.payload)';
 
 /** 1 if there is a row, else 0: `rows` is `from … where …`. */
-export function isThere(rows: string): string {
+export function existsFlag(rows: string): string {
   return `case when exists (select 1 ${rows}) then 1 else 0 end`;
 }

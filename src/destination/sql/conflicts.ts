@@ -2,7 +2,7 @@ import type { SqlDialect, UpsertConflict } from './statements.ts';
 import { quote, type TableSql } from './tables.ts';
 
 /** The condition that two rows differ in content. NULL equals NULL, and JSON is compared by value (R21). */
-export function differs(
+export function whereDiffers(
   { jsonDiffers }: SqlDialect,
   { content, json }: TableSql,
   [a, b]: readonly [string, string],
@@ -30,7 +30,7 @@ export function onConflict(sqlDialect: SqlDialect, tableSql: TableSql, upsertCon
 
 function newer(sqlDialect: SqlDialect, tableSql: TableSql): string {
   const held = quote(tableSql.name);
-  const changed = `(${differs(sqlDialect, tableSql, [held, 'excluded'])})`;
+  const changed = `(${whereDiffers(sqlDialect, tableSql, [held, 'excluded'])})`;
   if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
   return ` where ${changed} and (${held}.synced_at is null or excluded.synced_at >= ${held}.synced_at)`;
 }

@@ -1,23 +1,23 @@
 import type { RemovalCount, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
-  exempt,
-  IS_UNSETTLED,
-  isHeldBack,
-  isOf,
-  isOwed,
-  isSeen,
-  isUnfilled,
-  live,
-  markedRows,
-  mayGo,
+  fromMarked,
   type SqlCondition,
   tableOf,
+  WHERE_UNSETTLED,
+  whereExplained,
+  whereHeldBack,
+  whereLive,
+  whereOwed,
+  whereRemovable,
+  whereSeen,
+  whereStream,
+  whereUnfilled,
 } from './conditions.ts';
-import { findMissing, isMissing, loadSeenKeys } from './seen-keys.ts';
+import { findMissing, loadSeenKeys, whereMissing } from './seen-keys.ts';
 import { replace, toDelete } from './staged.ts';
-import { type CommitScope, type MirrorScope, type SqlStatements, send, value } from './statements.ts';
-import { type ChangedRows, holdBack, holdOnly, leaveMarksOf, remove, reopenStream } from './write-rows.ts';
+import { type CommitScope, execute, type MirrorScope, type SqlStatements, value } from './statements.ts';
+import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
@@ -30,13 +30,13 @@ export function* weighRemovals(
   yield* loadFor(mirrorScope, stream, roundEnd);
   const gone = removalsOf(stream, roundEnd);
   if (gone === null) return { live: 0, toRemove: 0 };
-  const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}`;
-  const held = isHeldBack(stream);
-  const unexplained = `${rows} and ${gone.sql} and not ${exempt(stream)} and not ${held}`;
+  const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}`;
+  const held = whereHeldBack(stream);
+  const unexplained = `${rows} and ${gone.sql} and not ${whereExplained(stream)} and not ${held}`;
   const toRemove = Number(yield* value(mirrorScope, `select count(*) ${unexplained}`, gone.values));
   if (toRemove === 0) return { live: 0, toRemove };
   const enough = `select count(*) from (
-    select 1 ${rows} and not ${held} and not (${gone.sql} and ${exempt(stream)}) limit @most) enough`;
+    select 1 ${rows} and not ${held} and not (${gone.sql} and ${whereExplained(stream)}) limit @most) enough`;
   return { live: Number(yield* value(mirrorScope, enough, { ...gone.values, most: 2 * toRemove })), toRemove };
 }
 
@@ -59,7 +59,7 @@ function removalsOf(
 }
 
 /** Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has dealt with. */
-export function* finishRound(
+export function* commitRoundEnd(
   commitScope: CommitScope,
   stream: Stream,
   ended: RoundEnd & { hold: boolean },
@@ -76,8 +76,8 @@ export function* finishRound(
   else if (scope !== null)
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
   if (stream.parentTable !== undefined) yield* leaveOpen(commitScope, stream, bounds, isWhole);
-  const owed = `marks as m where ${isOf(stream, 'm')} and ${isOwed('m')}`;
-  yield* send(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
+  const owed = `marks as m where ${whereStream(stream, 'm')} and ${whereOwed('m')}`;
+  yield* execute(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
   const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
   if (isOwing) yield* reopenStream(commitScope, [stream.name]);
   if (isWhole) yield* forgetRejected(commitScope, stream, of.run);
@@ -98,10 +98,10 @@ function* leaveUnasked(
   isContradicted: boolean,
 ): SqlStatements<void> {
   const isStaged = stream.staged !== undefined;
-  const shown = isStaged ? isSeen(stream, 'm.id') : 'false';
-  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
-  const losing = `select m.key_1 from missing_keys m where ${isOf(stream, 'm')} and m.key_1 > @marksThrough
-    and not ${isSeen(stream, 'm.key_1')}`;
+  const shown = isStaged ? whereSeen(stream, 'm.id') : 'false';
+  const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
+  const losing = `select m.key_1 from missing_keys m where ${whereStream(stream, 'm')} and m.key_1 > @marksThrough
+    and not ${whereSeen(stream, 'm.key_1')}`;
   const sql = isStaged && isContradicted ? `${marked} union ${losing}` : marked;
   yield* leaveMarksOf(commitScope, stream, { sql, values });
 }
@@ -117,17 +117,21 @@ function* leaveOpen(
   isWhole: boolean,
 ): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
-  const isOpen = isTyped ? `(${IS_UNSETTLED} or ${isUnfilled(stream)})` : IS_UNSETTLED;
-  const marked = `select m.id ${markedRows(stream)} and m.number <= @lastMark and ${isOpen}`;
-  const whole = `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)} and ${isUnfilled(stream)}`;
+  const isOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
+  const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
+  const whole = `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
   yield* leaveMarksOf(commitScope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }
 
 /** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
 function* forgetRejected(commitScope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
-  yield* send(commitScope, `delete from rejected_rows as r where ${isOf(stream, 'r')} and r.run_id < @since`, {
-    since,
-  });
+  yield* execute(
+    commitScope,
+    `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since`,
+    {
+      since,
+    },
+  );
 }
 
 function* sweep(
@@ -139,14 +143,14 @@ function* sweep(
   const values = { through: swept.through };
   const at = swept.at ?? commitScope.mirroredAt;
   if (swept.hold) yield* holdBack(commitScope, stream, { sql, values, at });
-  const removed = yield* remove(commitScope, stream, { sql: `${sql} and ${mayGo(stream)}`, values, at });
-  yield* holdOnly(commitScope, stream, { sql: isMissing(stream) });
+  const removed = yield* remove(commitScope, stream, { sql: `${sql} and ${whereRemovable(stream)}`, values, at });
+  yield* pruneHeldRemovals(commitScope, stream, { sql: whereMissing(stream) });
   return removed;
 }
 
 /** The condition that a scan did not see row `t`, up to the last row that may go (R12). */
 function sweptRows(stream: Stream): string {
-  return `${isMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
+  return `${whereMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
 }
 
 /**
@@ -158,14 +162,14 @@ function* release(
   stream: Stream,
   { sweep: swept, isWhole, through }: RoundEnd,
 ): SqlStatements<ChangedRows> {
-  const held = `held_removals as h where ${isOf(stream, 'h')} and (cast(@through as text) is null or h.key_1 <= @through)`;
+  const held = `held_removals as h where ${whereStream(stream, 'h')} and (cast(@through as text) is null or h.key_1 <= @through)`;
   const at =
     isWhole || swept !== null ? null : yield* value(commitScope, `select max(h.absent_at) from ${held}`, { through });
-  const sql = `${isHeldBack(stream)} and (cast(@through as text) is null or t.id <= @through)`;
+  const sql = `${whereHeldBack(stream)} and (cast(@through as text) is null or t.id <= @through)`;
   const released =
     at === null || at === undefined || stream.method !== 'feed'
       ? { written: 0, deleted: 0 }
       : yield* remove(commitScope, stream, { sql, values: { through }, at: String(at) });
-  yield* send(commitScope, `delete from ${held}`, { through });
+  yield* execute(commitScope, `delete from ${held}`, { through });
   return released;
 }

@@ -1,6 +1,6 @@
 import { assetHealthMeans, staleHealthDays } from '../../../schema/page.ts';
 import type { Row } from '../../core/stream.ts';
-import { type MirrorScope, rows, type SqlStatements, send, value } from './statements.ts';
+import { execute, type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { tableSqlOf } from './tables.ts';
 
 /*
@@ -22,7 +22,7 @@ export function* noteScoresOf(mirrorScope: MirrorScope, assetIds: readonly unkno
     select distinct h.env_id, ${mirrorScope.dialect.day('h.bucket_at')} from asset_health_score_history h
     where h.env_id = @env and h.asset_id = @assetId
     on conflict do nothing`;
-  for (const assetId of assetIds) yield* send(mirrorScope, sql, { assetId });
+  for (const assetId of assetIds) yield* execute(mirrorScope, sql, { assetId });
 }
 
 /** Computes the means of the newest stale day. @returns how many scores it looked up; null if no day is stale */
@@ -32,13 +32,13 @@ export function* renewDay(mirrorScope: MirrorScope): SqlStatements<number | null
     | null;
   if (day === null) return null;
   const found = yield* rows(mirrorScope, MEANS, { from: `${day}T00:00:00.000000Z`, to: `${day}T23:59:59.999999Z` });
-  yield* send(mirrorScope, 'delete from asset_health_means where env_id = @env and day = @day', { day });
+  yield* execute(mirrorScope, 'delete from asset_health_means where env_id = @env and day = @day', { day });
   const scoresAt = yield* value(mirrorScope, 'select mirrored_at from mirror_environments where env_id = @env');
   const means = found.filter((mean) => mean['score'] !== null).map(({ looked_up: _, ...mean }) => mean);
   const same = { env_id: mirrorScope.envId, day, scores_at: String(scoresAt) };
   if (means.length > 0)
     yield { table: tableSqlOf(assetHealthMeans), rows: means, same, conflict: 'append', isUnanswered: true };
-  yield* send(mirrorScope, 'delete from stale_health_days where env_id = @env and day = @day', { day });
+  yield* execute(mirrorScope, 'delete from stale_health_days where env_id = @env and day = @day', { day });
   return found.reduce((sum, mean) => sum + Number(mean['looked_up']), 0);
 }
 

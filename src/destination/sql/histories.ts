@@ -1,6 +1,6 @@
 import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
 import type { PageCommit, UnreadHistory } from '../../core/ports/destination.ts';
-import { type CommitScope, type SqlStatements, send, value } from './statements.ts';
+import { type CommitScope, execute, type SqlStatements, value } from './statements.ts';
 import { upsert } from './write-rows.ts';
 
 /** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
@@ -21,7 +21,7 @@ export function* noteHistoryRead(
   { testId, readAt, mirroredAt, gap, since }: NonNullable<PageCommit['historyRead']>,
 ): SqlStatements<void> {
   yield* dropUnmet(commitScope, testId, since);
-  yield* send(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
+  yield* execute(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
     testId,
   });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
@@ -36,5 +36,5 @@ function* dropUnmet(commitScope: CommitScope, testId: string, since: number): Sq
   const sql = `delete from rejected_rows as r
     where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
       select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
-  yield* send(commitScope, sql, { testId, since });
+  yield* execute(commitScope, sql, { testId, since });
 }

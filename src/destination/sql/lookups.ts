@@ -1,20 +1,20 @@
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { ExistingRow } from '../../core/decide/difference.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
-import type { DueTest, FactsQuery, RoundFacts, StandingCounts } from '../../core/ports/destination.ts';
+import type { DueTest, FactsQuery, OutstandingCounts, RoundFacts } from '../../core/ports/destination.ts';
 import type { RowKeys } from '../../core/ports/mirror-reader.ts';
 import type { Row, Stream } from '../../core/stream.ts';
 import {
+  existsFlag,
   firstKey,
-  HAS_KEY,
-  holds,
-  IS_UNSETTLED,
-  isOf,
-  isThere,
-  live,
-  markedRows,
-  rejectedRows,
+  fromMarked,
+  fromRejected,
   tableOf,
+  WHERE_HAS_KEY,
+  WHERE_UNSETTLED,
+  whereHolds,
+  whereLive,
+  whereStream,
 } from './conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from './statements.ts';
 import { list, nameOf, quote, tableSqlOf } from './tables.ts';
@@ -69,9 +69,9 @@ export function* facts(
   stream: Stream,
   about: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts> {
-  const sql = `select ${isThere(liveRows(stream))} has_rows,
-    ${isThere(`${rejectedRows(stream)} and ${HAS_KEY}`)} has_rejected,
-    ${isThere(`from held_removals h where ${isOf(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark`;
+  const sql = `select ${existsFlag(liveRows(stream))} has_rows,
+    ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
+    ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark`;
   const [found] = yield* rows(mirrorScope, sql);
   return {
     hasRows: found?.['has_rows'] === 1,
@@ -84,7 +84,7 @@ export function* facts(
 }
 
 /** The number of live rows that have these values in their fields. */
-export function* countRows(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
+export function* countTable(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
   return Number(yield* value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within));
 }
 
@@ -93,7 +93,7 @@ type FieldNames = Readonly<Record<string, string>>;
 /** The live rows `t` that have these values in their fields; each value is the parameter of the field's name. */
 export function liveRows(stream: Stream, within: FieldNames = {}): string {
   const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
-  return `from ${tableOf(stream)} t where t.env_id = @env and ${live(stream)}${filters.join('')}`;
+  return `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}${filters.join('')}`;
 }
 
 /** The number of the last mark made in the environment; 0 before the first. */
@@ -113,9 +113,9 @@ export function* countMarks(
   const isInside = since === null ? 'true' : 't.synced_at >= @since';
   const sum = (whenInside: 0 | 1): string =>
     `coalesce(sum(case when ${isInside} then ${whenInside} else ${1 - whenInside} end), 0)`;
-  const isDue = `m.left_by_run is null or not ${IS_UNSETTLED}`;
+  const isDue = `m.left_by_run is null or not ${WHERE_UNSETTLED}`;
   const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${isDue} then 1 else 0 end), 0) is_due
-    ${markedRows(stream)}`;
+    ${fromMarked(stream)}`;
   const [marks] = yield* rows(mirrorScope, sql, { since, settledBefore, run });
   return {
     inside: Number(marks?.['inside']),
@@ -125,12 +125,12 @@ export function* countMarks(
 }
 
 /** How many removals are held back, and how many rows are rejected (R14, R20). */
-export function* standing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<StandingCounts> {
+export function* outstandingCounts(mirrorScope: MirrorScope, stream: Stream): SqlStatements<OutstandingCounts> {
   const held = `select count(*) from held_removals h cross join ${tableOf(stream)} t
-    where t.env_id = @env and ${holds(stream)} and ${live(stream)}`;
+    where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)}`;
   const [found] = yield* rows(
     mirrorScope,
-    `select (${held}) held_removals, (select count(*) ${rejectedRows(stream)}) rejected`,
+    `select (${held}) held_removals, (select count(*) ${fromRejected(stream)}) rejected`,
   );
   return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
 }

@@ -1,15 +1,15 @@
 import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { isOf, isSeenKey, live, tableOf } from './conditions.ts';
+import { tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import {
   type CommitScope,
+  execute,
   type MirrorScope,
   type NotedKeys,
   type NotedPage,
   rows,
   run,
   type SqlStatements,
-  send,
   value,
 } from './statements.ts';
 import { list, nameOf, quote } from './tables.ts';
@@ -34,7 +34,7 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
 /** A commit with more noted keys does not wait for others, because the pages that they came from use several times this memory. */
 const MOST_CHARACTERS = 2_000_000;
 
-export function isMuch({ pages }: NotedKeys): boolean {
+export function exceedsNoteLimit({ pages }: NotedKeys): boolean {
   return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MOST_CHARACTERS;
 }
 
@@ -48,19 +48,19 @@ export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStat
   yield* loadNoted(mirrorScope, stream);
   const [pages] = yield* rows(
     mirrorScope,
-    `select (select max(p.id) from seen_pages p where ${isOf(stream, 'p')}) last,
-      (select s.page from seen_through s where ${isOf(stream, 's')}) through`,
+    `select (select max(p.id) from seen_pages p where ${whereStream(stream, 'p')}) last,
+      (select s.page from seen_through s where ${whereStream(stream, 's')}) through`,
   );
   const { last, through } = { last: pages?.['last'] ?? null, through: pages?.['through'] ?? 0 };
   if (last === null || last === through) return;
-  yield* send(
+  yield* execute(
     mirrorScope,
     `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
       from seen_pages p, ${mirrorScope.dialect.arrays('p.keys')} k
-      where ${isOf(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
+      where ${whereStream(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
     { through },
   );
-  yield* send(
+  yield* execute(
     mirrorScope,
     `insert into seen_through values (@env, '${stream.name}', @last)
       on conflict (env_id, stream) do update set page = excluded.page`,
@@ -71,25 +71,28 @@ export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStat
 function* loadNoted(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   const sql = `insert into seen_keys select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber
     from ${mirrorScope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
-  const pages = mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
+  const pages = mirrorScope.noted.pages.filter(whereNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
     // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each page.
-    yield* send(mirrorScope, sql, { keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`, readNumber });
+    yield* execute(mirrorScope, sql, {
+      keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`,
+      readNumber,
+    });
     for (const page of ofRead) page.isLoaded = true;
   }
 }
 
-function isNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPage) => boolean {
+function whereNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPage) => boolean {
   return (page) => page.envId === envId && page.stream === name;
 }
 
 /** Keeps only the keys that a round saw by id, from this read on: the scan that follows counts them as seen (R12). */
-export function* remember(commitScope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
-  const pages = `seen_pages as p where ${isOf(stream, 'p')}`;
+export function* persistSeen(commitScope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
+  const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
   forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
-  for (const page of commitScope.noted.pages.filter(isNotedBy(commitScope, stream))) page.readNumber = 0;
-  yield* send(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
-  yield* send(commitScope, `update seen_pages as p set read_number = 0 where ${isOf(stream, 'p')}`);
+  for (const page of commitScope.noted.pages.filter(whereNotedBy(commitScope, stream))) page.readNumber = 0;
+  yield* execute(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
+  yield* execute(commitScope, `update seen_pages as p set read_number = 0 where ${whereStream(stream, 'p')}`);
   yield* dropSeenKeys(commitScope, stream);
 }
 
@@ -97,15 +100,17 @@ export function* remember(commitScope: CommitScope, stream: Stream, from: number
 export function* forgetSeen(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
   const noted = forgetNoted(commitScope, stream, (readNumber) => which === 'all' || readNumber === which);
-  const written = yield* run(commitScope, `delete from seen_pages as p where ${isOf(stream, 'p')}${only}`, { which });
+  const written = yield* run(commitScope, `delete from seen_pages as p where ${whereStream(stream, 'p')}${only}`, {
+    which,
+  });
   if (noted + written > 0) yield* dropSeenKeys(commitScope, stream);
-  else yield* findAnew(commitScope, stream);
+  else yield* invalidateMissing(commitScope, stream);
 }
 
 /** @returns the number of pages forgotten */
 function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
   const { noted } = mirrorScope;
-  const isOwn = isNotedBy(mirrorScope, stream);
+  const isOwn = whereNotedBy(mirrorScope, stream);
   const kept = noted.pages.filter((page) => !isOwn(page) || !isMeant(page.readNumber));
   const forgotten = noted.pages.length - kept.length;
   noted.pages = kept;
@@ -113,17 +118,17 @@ function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNum
 }
 
 /** Empties `missing_keys`, because rows were written or seen keys were forgotten: `findMissing` fills it again. */
-export function* findAnew(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+export function* invalidateMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   for (const table of ['missing_keys', 'missing_found'])
-    yield* send(mirrorScope, `delete from ${table} as m where ${isOf(stream, 'm')}`);
+    yield* execute(mirrorScope, `delete from ${table} as m where ${whereStream(stream, 'm')}`);
 }
 
 /** Empties `seen_keys` as well: SQLite assigns the ids of deleted pages again, so all pages have to be loaded again. */
 function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
-  yield* findAnew(mirrorScope, stream);
+  yield* invalidateMissing(mirrorScope, stream);
   for (const table of ['seen_keys', 'seen_through'])
-    yield* send(mirrorScope, `delete from ${table} as s where ${isOf(stream, 's')}`);
-  for (const page of mirrorScope.noted.pages.filter(isNotedBy(mirrorScope, stream))) page.isLoaded = false;
+    yield* execute(mirrorScope, `delete from ${table} as s where ${whereStream(stream, 's')}`);
+  for (const page of mirrorScope.noted.pages.filter(whereNotedBy(mirrorScope, stream))) page.isLoaded = false;
 }
 
 /**
@@ -132,22 +137,22 @@ function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<
  */
 export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadSeenKeys(mirrorScope, stream);
-  const found = yield* value(mirrorScope, `select 1 from missing_found f where ${isOf(stream, 'f')}`);
+  const found = yield* value(mirrorScope, `select 1 from missing_found f where ${whereStream(stream, 'f')}`);
   if (found !== undefined) return;
-  yield* send(mirrorScope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
+  yield* execute(mirrorScope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
   // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
-    where t.env_id = @env and case when ${isSeenKey(stream)} then false else ${isMeant} end
+    where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${isMeant} end
     order by ${keys} on conflict do nothing`;
-  yield* send(mirrorScope, rest(tableOf(stream), live(stream)));
-  for (const { table } of stream.childTables ?? []) yield* send(mirrorScope, rest(nameOf(table), 'true'));
+  yield* execute(mirrorScope, rest(tableOf(stream), whereLive(stream)));
+  for (const { table } of stream.childTables ?? []) yield* execute(mirrorScope, rest(nameOf(table), 'true'));
 }
 
 /** The condition that row `t` is missing. Call `findMissing` before. */
-export function isMissing(stream: Stream): string {
+export function whereMissing(stream: Stream): string {
   const keys = stream.key.map((_, i) => `m.key_${i + 1}`).join(', ');
   const own = stream.key.map((name) => `t.${quote(name)}`).join(', ');
-  return `(${own}) in (select ${keys} from missing_keys m where ${isOf(stream, 'm')}) and not ${isSeenKey(stream)}`;
+  return `(${own}) in (select ${keys} from missing_keys m where ${whereStream(stream, 'm')}) and not ${whereSeenKey(stream)}`;
 }

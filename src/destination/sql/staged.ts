@@ -2,13 +2,21 @@ import { differenceOf } from '../../core/decide/difference.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { PageCommit, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { firstKey, isOf, isOwed, isSeenKey, mayGo, type SqlCondition, tableOf } from './conditions.ts';
-import { differs, replacing } from './conflicts.ts';
+import {
+  firstKey,
+  type SqlCondition,
+  tableOf,
+  whereOwed,
+  whereRemovable,
+  whereSeenKey,
+  whereStream,
+} from './conditions.ts';
+import { replacing, whereDiffers } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
-import { findAnew, isMissing, keysAsJson, noteSeen } from './seen-keys.ts';
-import { type CommitScope, rows, run, type SqlStatements, type SqlValues, send, value } from './statements.ts';
+import { invalidateMissing, keysAsJson, noteSeen, whereMissing } from './seen-keys.ts';
+import { type CommitScope, execute, rows, run, type SqlStatements, type SqlValues, value } from './statements.ts';
 import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
-import { type ChangedRows, holdBack, holdOnly, upsert } from './write-rows.ts';
+import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
 
 /**
  * Stages rows and their parts beside their tables (R16). A row that equals the table's is only noted as seen, unless the round has
@@ -61,7 +69,7 @@ function* stagedAmong(
   stream: Stream,
   shown: readonly DecodedRow[],
 ): SqlStatements<readonly string[]> {
-  const own = `staged_keys g where ${isOf(stream, 'g')}`;
+  const own = `staged_keys g where ${whereStream(stream, 'g')}`;
   yield* loadStagedKeys(commitScope, stream);
   const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
   if (one === undefined) return [];
@@ -74,14 +82,14 @@ function* stagedAmong(
 
 /** Loads the keys that an earlier process staged, once: the staged tables have no key, and hold the rows of all environments. */
 function* loadStagedKeys(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
-  const known = `select 1 from staged_loaded b where ${isOf(stream, 'b')}`;
+  const known = `select 1 from staged_loaded b where ${whereStream(stream, 'b')}`;
   if ((yield* value(commitScope, known)) !== undefined) return;
-  yield* send(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
+  yield* execute(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
   const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert into staged_keys
     select s.env_id, '${stream.name}', ${first}, ${second} from ${nameOf(stream.staged)} s where s.env_id = @env
     on conflict do nothing`;
-  yield* send(commitScope, sql);
+  yield* execute(commitScope, sql);
 }
 
 function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
@@ -89,7 +97,7 @@ function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly 
   const sql = `insert into staged_keys
     select @env, '${stream.name}', value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')} where true
     on conflict do nothing`;
-  yield* send(commitScope, sql, { keys: bothParts(staged) });
+  yield* execute(commitScope, sql, { keys: bothParts(staged) });
 }
 
 function bothParts(shown: readonly DecodedRow[]): string {
@@ -102,9 +110,9 @@ export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: n
   const only = which === 'all' ? '' : ' and x.read_number = @which';
   const staged = [stream.staged, ...(stream.childTables ?? []).map((part) => part.staged)];
   for (const table of staged)
-    yield* send(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
+    yield* execute(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
   for (const table of ['staged_keys', 'staged_loaded'])
-    yield* send(commitScope, `delete from ${table} as g where ${isOf(stream, 'g')}`);
+    yield* execute(commitScope, `delete from ${table} as g where ${whereStream(stream, 'g')}`);
 }
 
 /** Whether the table has any row of the environment. */
@@ -128,7 +136,7 @@ export function* replace(
 ): SqlStatements<ChangedRows> {
   const gone = toDelete(stream, scope);
   if (hold) yield* holdBack(commitScope, stream, { sql: gone, values, at: commitScope.mirroredAt });
-  const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${mayGo(stream)}`, values });
+  const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${whereRemovable(stream)}`, values });
   yield* dropChildRows(commitScope, stream);
   const pairs: StagedTable[] = [stream, ...(stream.childTables ?? [])];
   let written = 0;
@@ -136,8 +144,8 @@ export function* replace(
     written += yield* put(commitScope, pair, { sql: toWrite(commitScope, stream, { pair, scope }), values });
   yield* touchWritten(commitScope, stream, { scope, values });
   // A removal is no longer held back if the read showed the row again, or if the row is gone (R14).
-  yield* holdOnly(commitScope, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
-  yield* findAnew(commitScope, stream);
+  yield* pruneHeldRemovals(commitScope, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
+  yield* invalidateMissing(commitScope, stream);
   return { written, deleted };
 }
 
@@ -169,7 +177,7 @@ function* touchParents(
   { sql, values = {} }: SqlCondition,
 ): SqlStatements<void> {
   if (stream.parentTable === undefined) return;
-  yield* send(
+  yield* execute(
     commitScope,
     `update ${nameOf(stream.parentTable.table)} set mirrored_at = @mirroredAt
       where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
@@ -192,8 +200,8 @@ function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements
   const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
-    const gone = `((${isMissing(stream)}) or ${isStaged}) and not ${kept}`;
-    yield* send(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
+    const gone = `((${whereMissing(stream)}) or ${isStaged}) and not ${kept}`;
+    yield* execute(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }
 
@@ -211,11 +219,11 @@ interface StagedTable {
  * `@through`, which were not asked for (R12); rows with a mark that was left to a later run (R18).
  */
 export function toDelete(stream: Stream, replacementScope: ReplacementScope): string {
-  const left = `exists (select 1 from marks w where ${isOf(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${isOwed('w')})`;
+  const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereOwed('w')})`;
   const unseen =
     replacementScope === 'all'
-      ? isMissing(stream)
-      : `${inScope(stream, replacementScope, 't')} and not ${isSeenKey(stream)}`;
+      ? whereMissing(stream)
+      : `${inScope(stream, replacementScope, 't')} and not ${whereSeenKey(stream)}`;
   return `${unseen}
     and (cast(@through as text) is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
@@ -230,13 +238,13 @@ function toWrite(
   const { key } = shape;
   const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${inScope(stream, scope, 'g')}`);
   return `from (${last}) s left join ${nameOf(table)} t on t.env_id = @env and ${matches('t', 's', key.slice(1))}
-    where (t.${quote(key[1] as string)} is null or ${differs(dialect, shape, ['t', 's'])}) and ${isParentLive(stream)}`;
+    where (t.${quote(key[1] as string)} is null or ${whereDiffers(dialect, shape, ['t', 's'])}) and ${isParentLive(stream)}`;
 }
 
 /** The condition that a replacement may change a row. It starts from the marks, because they are few. */
 function inScope(stream: Stream, replacementScope: ReplacementScope, alias: string): string {
   if (replacementScope === 'all') return 'true';
-  const marked = `select m.id from marks m where ${isOf(stream, 'm')} and m.number <= @lastMark`;
+  const marked = `select m.id from marks m where ${whereStream(stream, 'm')} and m.number <= @lastMark`;
   return `${alias}.${firstKey(stream)} in (${marked})`;
 }
 

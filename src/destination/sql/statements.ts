@@ -99,7 +99,7 @@ export function* run(mirrorScope: MirrorScope, sql: string, values: SqlValues = 
 }
 
 /** As `run`, where nobody needs to know how many. */
-export function* send(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
+export function* execute(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
   yield { sql, values: { ...values, env: mirrorScope.envId }, isUnanswered: true };
 }
 

@@ -4,16 +4,24 @@ import { absent, type RowChange } from '../../core/decide/newest-wins.ts';
 import type { RowCounts } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { exempt, firstKey, holds, isOf, live, type SqlCondition, tableOf } from './conditions.ts';
+import {
+  firstKey,
+  type SqlCondition,
+  tableOf,
+  whereExplained,
+  whereHolds,
+  whereLive,
+  whereStream,
+} from './conditions.ts';
 import { noteScoresOf } from './health-means.ts';
 import { lastMark } from './lookups.ts';
 import {
   type BulkUpsert,
   type CommitScope,
   column,
+  execute,
   rows,
   type SqlStatements,
-  send,
   type UpsertConflict,
 } from './statements.ts';
 import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
@@ -87,7 +95,7 @@ function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: read
   for (const by of cascade.by) {
     const among = `${quote(by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
     const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
-    yield* send(commitScope, sql, { ids: JSON.stringify(ids) });
+    yield* execute(commitScope, sql, { ids: JSON.stringify(ids) });
   }
 }
 
@@ -113,7 +121,7 @@ function* touch(commitScope: CommitScope, table: TableOrName, ids: readonly unkn
   if (ids.length === 0) return;
   const sql = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
     and id in (select value from ${commitScope.dialect.texts('@ids')})`;
-  yield* send(commitScope, sql, { ids: JSON.stringify(ids), mirroredAt: commitScope.mirroredAt });
+  yield* execute(commitScope, sql, { ids: JSON.stringify(ids), mirroredAt: commitScope.mirroredAt });
 }
 
 /** Writes marks; each gets the next number, in the order given. */
@@ -125,7 +133,7 @@ export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMa
     marksTable,
     marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
-  yield* send(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
+  yield* execute(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
     last: last + marks.length,
   });
   yield* reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
@@ -137,7 +145,7 @@ export function* leaveMarksOf(
   stream: Stream,
   { sql, values }: SqlCondition,
 ): SqlStatements<void> {
-  yield* send(
+  yield* execute(
     commitScope,
     `insert into marks (env_id, stream, id, number, left_by_run)
       select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
@@ -151,7 +159,7 @@ export function* leaveMarksOf(
 export function* reopenStream(commitScope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
     and stream in (select value from ${commitScope.dialect.texts('@names')}) and finished_cycle is not null`;
-  yield* send(commitScope, sql, { names: JSON.stringify(names) });
+  yield* execute(commitScope, sql, { names: JSON.stringify(names) });
 }
 
 /** How many rows a sweep holds in memory at once. */
@@ -171,7 +179,7 @@ export function* remove(
 ): SqlStatements<ChangedRows> {
   const id = few ? "t.id || ''" : 't.id';
   const select = `select ${list(tableSqlOf(stream.table).given, 't.')} from ${tableOf(stream)} t
-    where t.env_id = @env and ${id} > @after and ${live(stream)} and ${sql} order by ${id} limit ${BATCH_ROWS}`;
+    where t.env_id = @env and ${id} > @after and ${whereLive(stream)} and ${sql} order by ${id} limit ${BATCH_ROWS}`;
   let deleted = 0;
   for (let after = ''; ; ) {
     const going = yield* rows(commitScope, select, { ...values, after });
@@ -195,26 +203,26 @@ export function* holdBack(
   { sql, values, at }: SqlCondition & { at: Instant },
 ): SqlStatements<void> {
   const second = stream.key[1] === undefined ? "''" : `t.${quote(stream.key[1])}`;
-  yield* send(
+  yield* execute(
     commitScope,
     `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
-      where t.env_id = @env and ${live(stream)} and ${sql} and not ${exempt(stream)}
+      where t.env_id = @env and ${whereLive(stream)} and ${sql} and not ${whereExplained(stream)}
       on conflict (env_id, stream, key_1, key_2) do update set absent_at = excluded.absent_at`,
     { ...values, at },
   );
 }
 
 /** Keeps held back only the removals of rows that meet a condition. */
-export function* holdOnly(
+export function* pruneHeldRemovals(
   commitScope: CommitScope,
   stream: Stream,
   { sql, values = {} }: SqlCondition,
 ): SqlStatements<void> {
-  yield* send(
+  yield* execute(
     commitScope,
-    `delete from held_removals as h where ${isOf(stream, 'h')}
-      and not exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${holds(stream)} and ${live(stream)} and ${sql})`,
+    `delete from held_removals as h where ${whereStream(stream, 'h')}
+      and not exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)} and ${sql})`,
     values,
   );
 }

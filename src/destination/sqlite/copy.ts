@@ -18,7 +18,7 @@ import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
 
 /** Opens a mirror file to be copied, as of one instant. @throws SyncError `usage` */
-export function openCopySource(path: string): CopySource {
+export function openSqliteSource(path: string): CopySource {
   const { connection } = openForReading(path);
   // All reads of one transaction see the same state, whatever is committed meanwhile.
   connection.exec('begin');
@@ -46,7 +46,7 @@ function readTable(connection: Database, { name, columns }: CopiedTable): Iterab
 }
 
 /** Begins a new mirror file, beside the place where it belongs. @throws SyncError `usage` if there is a file already, or `locked` */
-export function openCopyTarget(path: string): CopyTarget {
+export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
   refuseTaken(path);
   const lock = takeLock(path);

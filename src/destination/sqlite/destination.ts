@@ -5,9 +5,9 @@ import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
-import { dueTests, existingRows, existingWithChildren, facts, standing } from '../sql/lookups.ts';
-import { askingFile, perform, scopeOf } from './driver.ts';
-import { facingFile } from './file-error.ts';
+import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
+import { perform, portMethods, sqliteScope } from './driver.ts';
+import { withFileErrors } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
 /** The environment that is written, the run, and the machine's clock. */
@@ -18,10 +18,10 @@ interface DestinationOptions {
 }
 
 /** One environment's part of an SQLite mirror. */
-export function createDestination(mirror: MirrorFile, { envId, run, clock }: DestinationOptions): Destination {
-  const scope = scopeOf(mirror, envId);
-  const facing = facingFile(mirror.path);
-  const asking = askingFile(mirror);
+export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock }: DestinationOptions): Destination {
+  const scope = sqliteScope(mirror, envId);
+  const facing = withFileErrors(mirror.path);
+  const asking = portMethods(mirror);
   const moving = clockOfOneWriter(clock);
   return {
     load: asking((stream) => loadCheckpoint(envId, stream)),
@@ -30,7 +30,7 @@ export function createDestination(mirror: MirrorFile, { envId, run, clock }: Des
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
     dueTests: asking((_stream, most) => dueTests(scope, run, most)),
-    standing: asking((stream) => standing(scope, stream)),
+    outstanding: asking((stream) => outstandingCounts(scope, stream)),
     commit: facing((stream, commit, marking) => {
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
       return mirror.transactions.write(() => perform(mirror.prepare, statements));

@@ -7,7 +7,7 @@ import type { ColumnValue, Row } from '../../core/stream.ts';
 import { onConflict } from '../sql/conflicts.ts';
 import type { BulkUpsert, MirrorScope, NotedKeys, SqlAnswer, SqlDialect, SqlStatements } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
-import { facingFile } from './file-error.ts';
+import { withFileErrors } from './file-error.ts';
 
 /** The prepared statement of this name, made once for its connection. Without `text` the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
@@ -15,7 +15,7 @@ export type PrepareStatement = (name: string, text?: () => string) => Statement;
 /** A sync has fewer, because its statements name no environment. A server has one for each set of filters. */
 const MOST_STATEMENTS = 300;
 
-export function preparing(connection: Database): PrepareStatement {
+export function createStatementCache(connection: Database): PrepareStatement {
   connection.function('same_json', { deterministic: true }, sameJsonTexts);
   const known = new Map<string, Statement>();
   return (name, text = () => name) => {
@@ -45,7 +45,7 @@ const SQLITE: SqlDialect = {
   unique: (_, column) => quote(column),
 };
 
-export function scopeOf({ noted }: { readonly noted: NotedKeys }, envId: string): MirrorScope {
+export function sqliteScope({ noted }: { readonly noted: NotedKeys }, envId: string): MirrorScope {
   return { envId, dialect: SQLITE, noted };
 }
 
@@ -68,8 +68,8 @@ function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {
 }
 
 /** Makes a port's method from the statements that it takes. */
-export function askingFile({ path, prepare }: { readonly path: string; readonly prepare: PrepareStatement }) {
-  const facing = facingFile(path);
+export function portMethods({ path, prepare }: { readonly path: string; readonly prepare: PrepareStatement }) {
+  const facing = withFileErrors(path);
   return <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
     facing((...given: Given) => perform(prepare, statementsOf(...given)));
 }

@@ -26,11 +26,11 @@ import type { Stream, StreamName } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { firstKey, tableOf } from '../sql/conditions.ts';
 import { quote, tableSqlOf } from '../sql/tables.ts';
-import { createDestination } from './destination.ts';
+import { createSqliteDestination } from './destination.ts';
 import { expectedRows } from './expected.ts';
 import { fileError } from './file-error.ts';
 import { fileState, readState } from './file-state.ts';
-import { bringUpToDate } from './migrations.ts';
+import { migrateFile } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
 import { createRunTables } from './temporary-tables.ts';
 
@@ -59,7 +59,7 @@ export function openForDryRun(path: string): MirrorFile {
 
 function emptyMirror(): MirrorFile {
   const mirror = mirrorOn(new Database(':memory:'), ':memory:');
-  bringUpToDate(mirror.connection);
+  migrateFile(mirror.connection);
   createRunTables(mirror.connection);
   return mirror;
 }
@@ -132,14 +132,14 @@ const LAST_STATUS = `select status from main.sync_stream_runs
   where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
 
 /** The environment, the run and the clock of a dry run. */
-type DryRunOptions = Parameters<typeof createDestination>[1];
+type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
 
 /**
  * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held back before are
  * still not shown (R14).
  */
 function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destination {
-  const real = createDestination(mirror, dryRunOptions);
+  const real = createSqliteDestination(mirror, dryRunOptions);
   const released = new Set<StreamName>();
   return {
     ...real,
@@ -162,8 +162,8 @@ function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destin
       return real.commit(stream, withoutRemovals(commit), marking);
     },
     // The rows stay in the mirror, but would not be held back any more (R14).
-    async standing(stream) {
-      const counts = await real.standing(stream);
+    async outstanding(stream) {
+      const counts = await real.outstanding(stream);
       return released.has(stream.name) ? { ...counts, heldRemovals: 0 } : counts;
     },
     // It costs no request.

@@ -3,10 +3,10 @@ import type { PageRequest, Query } from '../../core/ports/source.ts';
 import type { ExpectedRows } from '../../core/ports/source-expectations.ts';
 import { parentsOf, type Stream, type StreamName } from '../../core/stream.ts';
 import { addDays, type Instant } from '../../core/time/instant.ts';
-import { holds, live, type SqlCondition, tableOf } from '../sql/conditions.ts';
+import { type SqlCondition, tableOf, whereHolds, whereLive } from '../sql/conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../sql/statements.ts';
 import { nameOf, quote, tableSqlOf } from '../sql/tables.ts';
-import { perform, scopeOf } from './driver.ts';
+import { perform, sqliteScope } from './driver.ts';
 import type { MirrorFile } from './open.ts';
 
 /** One read, and what is known of its environment. */
@@ -32,7 +32,7 @@ export function expectedRows(
     now,
   }: { stream: Stream; request: PageRequest; stored: StoredCheckpoints; now: Instant | null },
 ): ExpectedRows {
-  const expectedRead: ExpectedRead = { ...scopeOf(mirror, envId), stream, query: request.query, stored, now };
+  const expectedRead: ExpectedRead = { ...sqliteScope(mirror, envId), stream, query: request.query, stored, now };
   return perform(mirror.prepare, rowsFrom(expectedRead, request));
 }
 
@@ -83,7 +83,7 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
   const { parent } = stream;
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
-  const shown = `${live(stream)} and not exists (select 1 from held_removals h where ${holds(decider(stream))})${hasShownParent(stream)}`;
+  const shown = `${whereLive(stream)} and not exists (select 1 from held_removals h where ${whereHolds(decider(stream))})${hasShownParent(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
   const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
   const ids = stream.idsParameter && query[stream.idsParameter];

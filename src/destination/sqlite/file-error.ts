@@ -47,7 +47,7 @@ const alone = (path: string): string =>
   `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`;
 
 /** Makes a port's method: every error says what is wrong with the file and what to do about it. */
-export function facingFile(path: string) {
+export function withFileErrors(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
     async (...given: Given): Promise<Found> => {
       try {

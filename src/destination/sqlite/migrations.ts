@@ -15,11 +15,11 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
  * Creates the tables of a new file, or migrates those of an older version, in one transaction.
  * @throws SyncError `usage` if a view or trigger of the user's own prevents it, or if the mirror was made before the first release
  */
-export function bringUpToDate(
+export function migrateFile(
   connection: Database,
   all: readonly MigrationMeta[] = readMigrationFiles({ migrationsFolder: MIGRATIONS }),
 ): void {
-  const from = version(connection);
+  const from = sqliteVersion(connection);
   refuseUnreleased(from, migrationTimesOf(all.map(({ folderMillis }) => folderMillis)), connection.name);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
   // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
@@ -70,7 +70,7 @@ function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
 }
 
 /** The time at which the last migration of this file was written, in milliseconds; 0 for an empty file. */
-export function version(connection: Database): number {
+export function sqliteVersion(connection: Database): number {
   const journal = connection
     .prepare("select count(*) from sqlite_schema where name = '__drizzle_migrations'")
     .pluck()
@@ -79,7 +79,7 @@ export function version(connection: Database): number {
   return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
 }
 
-export function migrationTimes(): MigrationTimes {
+export function sqliteMigrationTimes(): MigrationTimes {
   const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
     entries: { when: number }[];
   };

@@ -2,20 +2,20 @@ import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode/decode.ts';
 import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../../core/ports/mirror-reader.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
-import { countRows, existingWithChildren, liveRows } from '../sql/lookups.ts';
-import { findMissing, forgetSeen, isMissing, noteSeen, writeNoted } from '../sql/seen-keys.ts';
+import { countTable, existingWithChildren, liveRows } from '../sql/lookups.ts';
+import { findMissing, forgetSeen, noteSeen, whereMissing, writeNoted } from '../sql/seen-keys.ts';
 import { column, type MirrorScope, rows, run, type SqlStatements } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
-import { askingFile, scopeOf } from './driver.ts';
+import { portMethods, sqliteScope } from './driver.ts';
 import type { MirrorFile } from './open.ts';
 import { createSeenTables } from './temporary-tables.ts';
 
-/** One environment's part of a mirror that is open for reading alone (see `noteApart`). */
+/** One environment's part of a mirror that is open for reading alone (see `createScratchTables`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
-  const scope = scopeOf(mirror, envId);
+  const scope = sqliteScope(mirror, envId);
   // Noted keys have no time and no run, and make no marks.
   const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
-  const asking = askingFile(mirror);
+  const asking = portMethods(mirror);
   return {
     load: asking((stream) => loadCheckpoint(envId, stream)),
     existing: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
@@ -34,7 +34,7 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
       return new Set([...ahead, ...(yield* among(scope, ['marks', 'id'], { stream, ids }))]);
     }),
     heldRemovals: asking((stream, keys) => heldRemovals(scope, stream, keys)),
-    count: asking((stream, within) => countRows(scope, stream, within)),
+    count: asking((stream, within) => countTable(scope, stream, within)),
     groups: asking((stream, field, within) => groups(scope, stream, { field, within })),
   };
 }
@@ -43,7 +43,7 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
  * Notes the keys that the source shows in a temporary table that hides the file's own: the file does not change, a sync can run at the
  * same time, and a million keys take no memory.
  */
-export function noteApart({ connection }: MirrorFile): void {
+export function createScratchTables({ connection }: MirrorFile): void {
   // Half of the default, because memory is limited.
   connection.pragma('cache_size = -8000');
   connection.exec(
@@ -109,9 +109,9 @@ function* unseenKeys(
   // A part may exist without the row that it belongs to.
   const alone = (stream.childTables ?? []).map(
     ({ table }) =>
-      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${isMissing(stream)}${beyond}`,
+      `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${whereMissing(stream)}${beyond}`,
   );
-  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${isMissing(stream)}${beyond}`;
+  const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${whereMissing(stream)}${beyond}`;
   const order = stream.key.map((_, i) => i + 1).join(', ');
   const found = yield* rows(mirrorScope, `${[own, ...alone].join(' union ')} order by ${order} limit @limit`, {
     ...within,

@@ -7,11 +7,11 @@ import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { NotedKeys } from '../sql/statements.ts';
 import { closeWritten } from './close.ts';
-import { type PrepareStatement, perform, preparing } from './driver.ts';
+import { createStatementCache, type PrepareStatement, perform } from './driver.ts';
 import { fileError, readerError } from './file-error.ts';
-import { bringUpToDate, migrationTimes, version } from './migrations.ts';
+import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import { createRunTables } from './temporary-tables.ts';
-import { type CommitTransactions, transacting } from './transactions.ts';
+import { type CommitTransactions, createTransactions } from './transactions.ts';
 
 /** An open mirror: the connection, its prepared statements, and drizzle over it for the rest. */
 export interface MirrorFile {
@@ -43,7 +43,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       mirror.connection.pragma('wal_autocheckpoint = 4000');
       // With a permanent reader, such as `serve`, the log would keep the greatest size that it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
-      bringUpToDate(mirror.connection);
+      migrateFile(mirror.connection);
       createRunTables(mirror.connection);
       return mirror;
     } catch (error) {
@@ -64,7 +64,7 @@ export function openForReading(path: string): MirrorFile {
     () => {
       const mirror = connect(path, { readonly: true });
       try {
-        refuseOlder(version(mirror.connection), migrationTimes(), path);
+        refuseOlder(sqliteVersion(mirror.connection), sqliteMigrationTimes(), path);
         return mirror;
       } catch (error) {
         mirror.connection.close();
@@ -81,7 +81,7 @@ export function openEarlier(path: string): MirrorFile {
 }
 
 /** Refuses a file that cannot be a mirror of this version, before another file is created beside it. @throws SyncError `usage` */
-export function checkMirror(path: string): void {
+export function refuseInvalidMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);
     if (!mirrorExists(path)) return;
@@ -107,9 +107,9 @@ function connect(path: string, options: Database.Options, quietMs = 0): MirrorFi
 
 /** Makes a mirror of an open connection. */
 export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
-  const prepare = preparing(connection);
+  const prepare = createStatementCache(connection);
   const notedKeys: NotedKeys = { pages: [] };
-  const transactions = transacting(connection, {
+  const transactions = createTransactions(connection, {
     mostMs: quietMs,
     finish: () => perform(prepare, writeNoted(notedKeys)),
     undone: () => {
@@ -139,7 +139,7 @@ function refuseForeign(mirror: MirrorFile): void {
       `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
     );
   }
-  refuseNewer(version(mirror.connection), migrationTimes(), mirror.path);
+  refuseNewer(sqliteVersion(mirror.connection), sqliteMigrationTimes(), mirror.path);
 }
 
 /** The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else. */

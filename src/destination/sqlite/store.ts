@@ -16,19 +16,19 @@ import type {
 import { inPortions } from '../sql/portions.ts';
 import { tableNamed } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
-import { openCopySource, openCopyTarget } from './copy.ts';
-import { createDestination } from './destination.ts';
-import { perform, scopeOf } from './driver.ts';
-import { facingFile, fileError } from './file-error.ts';
+import { openSqliteSource, openSqliteTarget } from './copy.ts';
+import { createSqliteDestination } from './destination.ts';
+import { perform, sqliteScope } from './driver.ts';
+import { fileError, withFileErrors } from './file-error.ts';
 import { fileState, writeState } from './file-state.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes, migrationTimes, version } from './migrations.ts';
+import { buildSecondaryIndexes, dropSecondaryIndexes, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import {
-  checkMirror,
   type MirrorFile,
   mirrorExists,
   openEarlier,
   openForReading,
   openForWriting,
+  refuseInvalidMirror,
   refuseNoFolder,
 } from './open.ts';
 import { readStatement } from './read-statement.ts';
@@ -44,13 +44,13 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     checkPlace: async () => refuseNoFolder(path),
     open: async (stop, quietMs = 0) => openLocked(path, { stop, quietMs, clock }),
     bringUpToDate: async () => bringUpToDate(path),
-    read: facingFile(path)((statementsOf) => {
+    read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
       try {
         return mirror.connection.transaction(() =>
           perform(
             mirror.prepare,
-            statementsOf((envId) => scopeOf(mirror, envId)),
+            statementsOf((envId) => sqliteScope(mirror, envId)),
           ),
         )();
       } finally {
@@ -61,8 +61,8 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     isWritten: async () => isLocked(path),
     record: async (verification) => record(path, verification),
     openQuotaKeeper: () => null,
-    openCopySource: async () => openCopySource(path),
-    openCopyTarget: async () => openCopyTarget(path),
+    openCopySource: async () => openSqliteSource(path),
+    openCopyTarget: async () => openSqliteTarget(path),
     explain: (error) => fileError(path, error),
   };
 }
@@ -75,16 +75,16 @@ interface FileWriterOptions {
 
 /** Opens the mirror under its lock. @throws SyncError */
 export function openLocked(path: string, { stop, quietMs, clock }: FileWriterOptions): OpenMirror {
-  checkMirror(path);
+  refuseInvalidMirror(path);
   const lock = takeLock(path);
   try {
     const mirror = openIndexed(path, quietMs);
     return {
       state: fileState(mirror, clock),
-      destination: (envId, run) => createDestination(mirror, { envId, run, clock }),
+      destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock }),
       // The lock of the file is that of all its environments.
       hold: async () => {},
-      keep: facingFile(path)(() => mirror.transactions.keep()),
+      keep: withFileErrors(path)(() => mirror.transactions.keep()),
       async close() {
         try {
           if (!stop.aborted) finish(mirror.connection);
@@ -154,13 +154,13 @@ const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((st
 /** When a run holds the lock, it has already migrated the mirror. */
 function bringUpToDate(path: string): MirrorChange {
   // No lock file is made beside a file that is not a mirror.
-  checkMirror(path);
+  refuseInvalidMirror(path);
   try {
     const lock = takeLock(path);
     try {
       const before = mirrorExists(path) ? versionOf(path) : 0;
       closeWritten(openForWriting(path));
-      if (before === migrationTimes().last) return 'none';
+      if (before === sqliteMigrationTimes().last) return 'none';
       return before === 0 ? 'made' : 'updated';
     } finally {
       lock.release();
@@ -174,7 +174,7 @@ function bringUpToDate(path: string): MirrorChange {
 function versionOf(path: string): number {
   const { connection } = openEarlier(path);
   try {
-    return version(connection);
+    return sqliteVersion(connection);
   } finally {
     connection.close();
   }
@@ -212,7 +212,7 @@ function record(path: string, verification: Verification): void {
 /** Null where nobody may write, or a sync does (R26). */
 function lockOf(path: string): MirrorLock | null {
   try {
-    checkMirror(path);
+    refuseInvalidMirror(path);
     return takeLock(path);
   } catch {
     // Nothing waits for a record, and nothing fails without it.

@@ -34,7 +34,10 @@ type TransactionState =
 const ROLLED_BACK =
   'the last pages could not be kept, because the mirror could not be read or written: check the disk and run again; nothing is lost';
 
-export function transacting(connection: Database, { mostMs, finish, undone }: WaitingCommits): CommitTransactions {
+export function createTransactions(
+  connection: Database,
+  { mostMs, finish, undone }: WaitingCommits,
+): CommitTransactions {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
   let state: TransactionState = { is: 'idle' };
   const enter = (next: TransactionState): void => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round, RoundCheckpoint } from '../../../src/core/checkpoint.ts';
 import type { Context } from '../../../src/core/context.ts';
-import { finishRound } from '../../../src/core/decide/finish-round.ts';
+import { checkpointAfterRound } from '../../../src/core/decide/finish-round.ts';
 import type { RoundEnd } from '../../../src/core/ports/destination.ts';
 import { addDays, LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { context, inRound, LAST_WEEK, round, streamOf, T, YESTERDAY } from '../setup.ts';
@@ -21,7 +21,7 @@ const NOTHING: RoundEnd = {
 };
 
 const settle = (given: RoundCheckpoint, roundEnd: RoundEnd, circumstances: Context) =>
-  finishRound(streamOf('assets'), given, roundEnd, circumstances);
+  checkpointAfterRound(streamOf('assets'), given, roundEnd, circumstances);
 
 const feed = round({ pages: 3, firstPageAt: FIRST });
 const scan = round({ mode: 'scan', reason: 'full', pages: 3, firstPageAt: FIRST });
@@ -116,7 +116,7 @@ describe('whether a scan is due', () => {
 
   test('streams without feeds have no scan due', () => {
     const returned = under(round({ mode: 'snapshot' }), { scanDue: 'returned' });
-    expect(finishRound(streamOf('asset_lineage'), returned, NOTHING, context()).scanDue).toBeNull();
+    expect(checkpointAfterRound(streamOf('asset_lineage'), returned, NOTHING, context()).scanDue).toBeNull();
   });
 
   test('the feeds leave a due scan as it is', () => {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { accountTime, type TimeLook } from '../../../src/core/quota/account-time.ts';
+import { type AccountTimeReading, accountTime } from '../../../src/core/quota/account-time.ts';
 
 const HOUR = 3_600_000;
-const look: TimeLook = {
+const look: AccountTimeReading = {
   clockMs: 1_060_000,
   offsetMs: 0,
   writtenMs: 1_000_000,
@@ -10,7 +10,7 @@ const look: TimeLook = {
   seen: { atMs: 1_000_000, ownMs: 5000 },
 };
 
-test.each<[string, Partial<TimeLook>, { atMs: number; offsetMs: number }]>([
+test.each<[string, Partial<AccountTimeReading>, { atMs: number; offsetMs: number }]>([
   ['a clock that nobody set is believed', {}, { atMs: 1_060_000, offsetMs: 0 }],
   ['a clock that is set forward is not', { clockMs: 1_060_000 + HOUR }, { atMs: 1_060_000, offsetMs: HOUR }],
   [

@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import {
-  apart,
-  begin,
-  giveBack,
-  joined,
-  moved,
+  beginWithQuota,
+  detach,
+  mergeQuotaStates,
   type NotedRequest,
   type QuotaState,
   type QuotaUser,
-  settle,
+  releasePermit,
+  settleNoted,
+  shiftTimes,
   takePermit,
   UNKNOWN_QUOTA,
 } from '../../../src/core/quota/quota-state.ts';
@@ -37,7 +37,7 @@ const asked = (state: QuotaState, by: QuotaUser, nowMs: number) =>
 /** A window of which so much remains until the reset a minute after 0. */
 function known(remaining: number): QuotaState {
   const { state, request } = taken(UNKNOWN_QUOTA, A, 0);
-  return settle(state, request, answerHead({ remaining, reset: 60 }), 0);
+  return settleNoted(state, request, answerHead({ remaining, reset: 60 }), 0);
 }
 
 describe('the requests of several processes (R23)', () => {
@@ -51,7 +51,7 @@ describe('the requests of several processes (R23)', () => {
     const first = taken(known(2), A, 10);
     const second = taken(first.state, B, 10);
     expect(asked(second.state, A, 10)).toMatchObject({ kind: 'full', others: 1 });
-    const settled = settle(second.state, first.request, answerHead({ remaining: 1, reset: 60 }), 20);
+    const settled = settleNoted(second.state, first.request, answerHead({ remaining: 1, reset: 60 }), 20);
     expect(asked(settled, A, 20).kind).toBe('full');
   });
 
@@ -59,13 +59,13 @@ describe('the requests of several processes (R23)', () => {
     const first = takePermit(known(3), { id: 'r', user: A }, 10);
     expect(takePermit(first.state, { id: 'r', user: A }, 20)).toEqual(first);
     const { request } = taken(known(3), A, 10);
-    const settled = settle(first.state, request, answerHead({ remaining: 2, reset: 60 }), 20);
-    expect(settle(settled, request, answerHead({ remaining: 2, reset: 60 }), 20)).toEqual(settled);
+    const settled = settleNoted(first.state, request, answerHead({ remaining: 2, reset: 60 }), 20);
+    expect(settleNoted(settled, request, answerHead({ remaining: 2, reset: 60 }), 20)).toEqual(settled);
   });
 
   test('a permit that is given back costs nothing', () => {
     const { state, request } = taken(known(1), A, 10);
-    expect(giveBack(state, request)).toEqual(known(1));
+    expect(releasePermit(state, request)).toEqual(known(1));
   });
 
   test('what one is told, all wait for', () => {
@@ -91,13 +91,13 @@ describe('a process that died (R23)', () => {
   test('an answer that comes after the deadline is heard, and counts once', () => {
     const { state, request } = taken(known(5), A, 10);
     const { state: without } = takePermit(state, { id: 'x', user: user('b', ['a']) }, 20);
-    expect(settle(without, request, null, 30)).toEqual(without);
-    expect(settle(without, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(3);
+    expect(settleNoted(without, request, null, 30)).toEqual(without);
+    expect(settleNoted(without, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(3);
   });
 
   test('an answer that comes after the state was lost promises no more than it states', () => {
     const { request } = taken({ ...known(5), window: { ...known(5).window, uncounted: 3 } }, A, 10);
-    expect(settle(UNKNOWN_QUOTA, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(4);
+    expect(settleNoted(UNKNOWN_QUOTA, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(4);
   });
 });
 
@@ -105,35 +105,43 @@ describe('a process that could not share the state for a while (R23)', () => {
   const request = (state: QuotaState) => state.inFlight[0] as NotedRequest;
 
   test('it goes on with no more than was left, and what was in flight counts as sent', () => {
-    const alone = apart(taken(known(5), B, 10).state, 20);
+    const alone = detach(taken(known(5), B, 10).state, 20);
     expect(alone).toMatchObject({ window: { remaining: 4, uncounted: 1 }, inFlight: [] });
   });
 
   test('when it is back, all have no more than the one of the two that has less', () => {
     const shared = known(5);
-    const alone = settle(
-      apart(known(9), 10),
+    const alone = settleNoted(
+      detach(known(9), 10),
       taken(known(9), A, 10).request,
       answerHead({ remaining: 2, reset: 60 }),
       20,
     );
-    expect(joined(shared, alone).window.remaining).toBe(2);
-    expect(joined(alone, shared).window.remaining).toBe(2);
-    expect(joined(UNKNOWN_QUOTA, alone).window.remaining).toBe(2);
+    expect(mergeQuotaStates(shared, alone).window.remaining).toBe(2);
+    expect(mergeQuotaStates(alone, shared).window.remaining).toBe(2);
+    expect(mergeQuotaStates(UNKNOWN_QUOTA, alone).window.remaining).toBe(2);
   });
 
   test('when it is back, all wait for the longer of two pauses', () => {
     const spent = known(0);
-    expect(asked(joined(known(5), spent), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
-    expect(asked(joined(spent, known(5)), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
+    expect(asked(mergeQuotaStates(known(5), spent), B, 10_000)).toEqual({
+      kind: 'wait',
+      delayMs: 50_000,
+      reason: 'quota',
+    });
+    expect(asked(mergeQuotaStates(spent, known(5)), B, 10_000)).toEqual({
+      kind: 'wait',
+      delayMs: 50_000,
+      reason: 'quota',
+    });
   });
 
   test('a request that it sent meanwhile is in flight for all, and is told as any other', () => {
     const others = taken(known(5), B, 10).state;
-    const alone = taken(apart(known(5), 10), A, 10).state;
-    const state = joined({ ...others, window: { ...others.window, uncounted: 7 } }, alone);
+    const alone = taken(detach(known(5), 10), A, 10).state;
+    const state = mergeQuotaStates({ ...others, window: { ...others.window, uncounted: 7 } }, alone);
     expect(state.inFlight.map(({ owner }) => owner)).toEqual(['b', 'a']);
-    const settled = settle(state, request(alone), answerHead({ remaining: 3, reset: 60 }), 20);
+    const settled = settleNoted(state, request(alone), answerHead({ remaining: 3, reset: 60 }), 20);
     expect(settled.inFlight.map(({ owner }) => owner)).toEqual(['b']);
     expect(settled.window.remaining).toBe(3);
   });
@@ -151,29 +159,29 @@ describe('what a process begins with (R23)', () => {
   const beginning = { user: B, resumed: UNKNOWN_WINDOW, maxWaitMs: 900_000 };
 
   test('it goes on with a window that has not ended', () => {
-    expect(begin(known(5), beginning, 59_000)).toEqual(known(5));
-    expect(begin(known(0), beginning, 59_000)).toEqual(known(0));
+    expect(beginWithQuota(known(5), beginning, 59_000)).toEqual(known(5));
+    expect(beginWithQuota(known(0), beginning, 59_000)).toEqual(known(0));
   });
 
   test('after the end of the window it begins with what the mirror has noted, or with nothing', () => {
     const resumed = resumedWindow(3, 90_000);
-    expect(begin(known(5), beginning, 60_000)).toEqual(UNKNOWN_QUOTA);
-    expect(begin(known(5), { ...beginning, resumed }, 60_000)).toEqual({ window: resumed, inFlight: [] });
+    expect(beginWithQuota(known(5), beginning, 60_000)).toEqual(UNKNOWN_QUOTA);
+    expect(beginWithQuota(known(5), { ...beginning, resumed }, 60_000)).toEqual({ window: resumed, inFlight: [] });
   });
 
   test('while others have requests in flight, it knows what they know', () => {
     const { state } = taken(known(5), A, 10);
-    expect(begin(state, beginning, 59_999)).toEqual(state);
+    expect(beginWithQuota(state, beginning, 59_999)).toEqual(state);
   });
 
   test('a wait that is too long does not end a run that has asked nothing yet (R1)', () => {
-    expect(begin(known(0), { ...beginning, maxWaitMs: 1000 }, 10)).toEqual(UNKNOWN_QUOTA);
+    expect(beginWithQuota(known(0), { ...beginning, maxWaitMs: 1000 }, 10)).toEqual(UNKNOWN_QUOTA);
   });
 });
 
 describe('the state at rest (R23)', () => {
   const busy = taken(known(2), A, 10).state;
-  const refused = settle(busy, busy.inFlight[0] as NotedRequest, answerHead({ status: 429, after: '7' }), 20);
+  const refused = settleNoted(busy, busy.inFlight[0] as NotedRequest, answerHead({ status: 429, after: '7' }), 20);
 
   test.each([
     ['before the first answer', UNKNOWN_QUOTA],
@@ -203,10 +211,10 @@ describe('the state at rest (R23)', () => {
   });
 
   test('after the clock has jumped, everything ends as much later', () => {
-    const later = moved(refused, 1000);
+    const later = shiftTimes(refused, 1000);
     expect(asked(refused, B, 20)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });
     expect(asked(later, B, 1020)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });
-    expect(moved(busy, 1000).inFlight).toMatchObject([{ sentMs: 1010, deadlineMs: 61_010 }]);
-    expect(moved(later, -1000)).toEqual(refused);
+    expect(shiftTimes(busy, 1000).inFlight).toMatchObject([{ sentMs: 1010, deadlineMs: 61_010 }]);
+    expect(shiftTimes(later, -1000)).toEqual(refused);
   });
 });

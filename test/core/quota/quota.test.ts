@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type AccountQuota, learned, secondsOfWaiting, stillLeft } from '../../../src/core/quota/quota.ts';
+import { type AccountQuota, mergeQuota, remainingWindow, secondsOfWaiting } from '../../../src/core/quota/quota.ts';
 
 const QUOTA: AccountQuota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
 
@@ -24,10 +24,10 @@ describe('waiting for quota (R23)', () => {
 
   test('takes the longest known wait under the same limit as the length of a window', () => {
     const told = { ...QUOTA, windowSeconds: 12 };
-    expect(learned({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
-    expect(learned({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
-    expect(learned(null, told)).toEqual(told);
-    expect(learned({ limit: 100, windowSeconds: 60 }, { ...told, limit: null })).toEqual(QUOTA);
+    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
+    expect(mergeQuota({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
+    expect(mergeQuota(null, told)).toEqual(told);
+    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, { ...told, limit: null })).toEqual(QUOTA);
   });
 });
 
@@ -38,18 +38,21 @@ describe('what one run leaves of the quota holds for the next (R23)', () => {
     ['2026-11-20T04:10:00.000000Z', 40],
     ['2026-11-20T04:10:15.500000Z', 24.5],
   ])('until its window ends: at %s for %d seconds more', (now, resetSeconds) => {
-    expect(stillLeft([kept], now)).toEqual({ remaining: 0, resetSeconds });
+    expect(remainingWindow([kept], now)).toEqual({ remaining: 0, resetSeconds });
   });
 
   test('for no longer than its window, whatever the clock of the machine says', () => {
-    expect(stillLeft([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
-    expect(stillLeft([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
-    expect(stillLeft([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
+    expect(remainingWindow([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
+    expect(remainingWindow([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
+    expect(remainingWindow([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
   });
 
   test('as it was noted last', () => {
     const later = { remaining: 3, resetSeconds: 30, notedAt: '2026-11-20T04:10:10.000000Z' };
-    expect(stillLeft([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({ remaining: 3, resetSeconds: 20 });
-    expect(stillLeft([null], '2026-11-20T04:10:20.000000Z')).toBeNull();
+    expect(remainingWindow([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({
+      remaining: 3,
+      resetSeconds: 20,
+    });
+    expect(remainingWindow([null], '2026-11-20T04:10:20.000000Z')).toBeNull();
   });
 });

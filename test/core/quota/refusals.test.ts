@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { isFailedTry, NO_REFUSALS, needsProbe, refusedAgain } from '../../../src/core/quota/refusals.ts';
+import { addRefusal, isFailedTry, NO_REFUSALS, needsProbe } from '../../../src/core/quota/refusals.ts';
 
-const once = refusedAgain(NO_REFUSALS, 1000, 500);
-const twice = refusedAgain(once, 3000, 500);
+const once = addRefusal(NO_REFUSALS, 1000, 500);
+const twice = addRefusal(once, 3000, 500);
 
 describe('a refusal is a failed try (R9, R23)', () => {
   test('never if it is the first, whatever passed before it', () => {
@@ -24,7 +24,7 @@ describe('a refusal is a failed try (R9, R23)', () => {
   });
 
   test('and each further refusal needs another request that passes', () => {
-    const singledOut = refusedAgain(once, 3000, 2000);
+    const singledOut = addRefusal(once, 3000, 2000);
     expect(isFailedTry(singledOut, 2000)).toBe(false);
     expect(isFailedTry(singledOut, 4000)).toBe(true);
   });
@@ -42,7 +42,7 @@ describe('another request is sent in its place (R9)', () => {
   });
 
   test('after every further refusal, if others passed before', () => {
-    const singledOut = refusedAgain(once, 3000, 2000);
+    const singledOut = addRefusal(once, 3000, 2000);
     expect(needsProbe(singledOut, 2000)).toBe(true);
     expect(needsProbe(singledOut, 4000)).toBe(false);
   });

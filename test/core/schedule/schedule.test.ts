@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { ListedEnvironment } from '../../../src/core/schedule/environments.ts';
 import {
-  believable,
+  capAtNow,
   nextScheduleStep,
   type ScheduledRun,
   type ScheduleRules,
@@ -79,7 +79,7 @@ test('a last run in the future counts as begun now, so that a clock that was set
     ['ahead', '2031-01-01T00:00:00.000000Z'],
     ['past', YESTERDAY],
   ]);
-  expect([...believable(starts, T)]).toEqual([
+  expect([...capAtNow(starts, T)]).toEqual([
     ['ahead', T],
     ['past', YESTERDAY],
   ]);

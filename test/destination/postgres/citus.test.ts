@@ -3,16 +3,16 @@ import { readStatus } from '../../../src/api/status-report.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/time/instant.ts';
 import { distributeTables } from '../../../src/destination/postgres/citus.ts';
-import { createPostgresDestination, scopeOf } from '../../../src/destination/postgres/destination.ts';
+import { createPostgresDestination, postgresScope } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
-  giveSign,
   heldEnvironments,
   introduce,
   releaseLeases,
+  renewLease,
   takeLeases,
 } from '../../../src/destination/postgres/leases.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
@@ -41,7 +41,7 @@ let tables: readonly string[];
 beforeAll(async () => {
   server = await pgliteConnection();
   await standInForCitus(server);
-  await migrate(server, SCHEMA);
+  await migratePostgres(server, SCHEMA);
   const { distributed, local } = await distributeTables(server, SCHEMA);
   tables = [...distributed, ...local];
   known = await knownFunctions(server);
@@ -89,7 +89,7 @@ describe('on tables in four parts', () => {
       world.place('e2').listed = isListed;
       const leases = await database.transaction(async (connection) => {
         await introduce(connection, null);
-        await giveSign(connection, owner);
+        await renewLease(connection, owner);
         return takeLeases(connection, owner, { envIds, mirroredAt: clock() });
       });
       const summary = await runSync(
@@ -129,7 +129,7 @@ describe('on tables in four parts', () => {
       world.advance(3 * HOUR);
     }
     const shown = await database.transaction((connection) =>
-      performOn(connection, readStatus({ name: SCHEMA, scopeOf }, clock())),
+      performOn(connection, readStatus({ name: SCHEMA, scopeOf: postgresScope }, clock())),
     );
     expect(shown.environments).toHaveLength(2);
     const starts = (): StateStatements<Map<string, string>> => loadLastStarts(CATALOGUE.map(({ name }) => name));
@@ -250,7 +250,7 @@ describe('the tables of a mirror', () => {
   });
 
   test('are not distributed while a process writes to one of them', async () => {
-    await migrate(server, 'written');
+    await migratePostgres(server, 'written');
     const written = pgliteDatabase(server, 'written');
     const owner = { owner: 'other', backend: null };
     await written.transaction((inside) => takeLeases(inside, owner, { envIds: ['e'], mirroredAt: minute(1) }));

@@ -10,10 +10,10 @@ import * as healthTables from '../../../schema/health.ts';
 import * as syncTables from '../../../schema/sync.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
-import { createDestination } from '../../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { minute } from '../../support/conformance/workbench.ts';
@@ -34,7 +34,7 @@ beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'obsync-'));
   file = openForWriting(join(folder, 'obsync.db'));
   server = await pgliteConnection();
-  await migrate(server, 'obsync');
+  await migratePostgres(server, 'obsync');
   database = pgliteDatabase(server, 'obsync');
 });
 afterAll(async () => {
@@ -66,7 +66,7 @@ async function inFile(stream: Stream, act: (typeof COMMIT_KINDS)[number]['act'])
       .run(...Object.values(row));
   }
   connection.exec('commit');
-  const result = await act(createDestination(file, OPTIONS), stream);
+  const result = await act(createSqliteDestination(file, OPTIONS), stream);
   const held = TABLES.map((table) => [
     table,
     comparable(table, connection.prepare(`select * from ${table}`).all() as Row[]),

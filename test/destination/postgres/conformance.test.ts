@@ -1,5 +1,5 @@
 import { afterAll, beforeAll } from 'vitest';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { describeDestination } from '../../support/conformance.ts';
 import { mirrorIn } from '../../support/pglite-conformance.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
@@ -15,7 +15,7 @@ let mirrors = 0;
 describeDestination('PostgreSQL', async (clock) => {
   mirrors += 1;
   const schema = `mirror_${mirrors}`;
-  await migrate(server, schema);
+  await migratePostgres(server, schema);
   return mirrorIn(server, schema, {
     clock,
     close: async () => void (await server.query(`drop schema ${schema} cascade`)),

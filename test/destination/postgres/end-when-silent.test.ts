@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openLastingConnection } from '../../../src/destination/postgres/lasting-connection.ts';
 import { isTransient } from '../../../src/destination/postgres/lost-connection.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { queryPostgres } from '../../../src/destination/postgres/query.ts';
@@ -136,7 +136,7 @@ test('a reader of a result that takes its time between two rows keeps its connec
   const address = addressAt(schema.url, 100);
   const pool = openPool({ ...address, mostConnections: 1 });
   onTestFinished(() => pool.close());
-  await pool.session((connection) => migrate(connection, schema.schema));
+  await pool.session((connection) => migratePostgres(connection, schema.schema));
   const through = addressAt(schema.url.replace(new URL(schema.serverUrl).host, new URL(proxy.url).host), 100);
   const sql = 'select n from generate_series(1, 5000) as n';
   const result = await queryPostgres(through, { sql, parameters: [], bigints: false, timeoutSeconds: 0 });

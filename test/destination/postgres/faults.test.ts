@@ -4,7 +4,7 @@ import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
 import type { PostgresTransaction } from '../../../src/destination/postgres/connection.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { handled, type PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
@@ -18,7 +18,7 @@ let database: PostgresDatabase;
 beforeEach(async () => {
   place = await testSchema();
   database = opened(place.serverUrl);
-  await database.session((connection) => migrate(connection, place.schema));
+  await database.session((connection) => migratePostgres(connection, place.schema));
 });
 afterEach(async () => {
   await database.close();

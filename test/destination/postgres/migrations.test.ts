@@ -7,7 +7,11 @@ import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
 import * as postgres from '../../../schema/postgres.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
-import { migrate, migrationTimes, version } from '../../../src/destination/postgres/migrations.ts';
+import {
+  migratePostgres,
+  postgresMigrationTimes,
+  postgresVersion,
+} from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { aroundViews } from '../../../src/destination/postgres/views.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
@@ -23,7 +27,7 @@ const postgresTables = Object.values(postgres).map(configInPostgres);
 let server: Awaited<ReturnType<typeof pgliteConnection>>;
 beforeAll(async () => {
   server = await pgliteConnection();
-  await migrate(server, 'obsync');
+  await migratePostgres(server, 'obsync');
   await server.query('set search_path to obsync');
 });
 afterAll(() => server.close());
@@ -202,15 +206,15 @@ describe('the indexes', () => {
 describe('migrating', () => {
   test('a mirror that is up to date is left alone, and a reader sees which version it has', async () => {
     const before = await column('select count(*) from __drizzle_migrations');
-    await migrate(server, 'obsync');
+    await migratePostgres(server, 'obsync');
     expect(await column('select count(*) from __drizzle_migrations')).toEqual(before);
-    expect(await version(server, 'obsync')).toBe(migrationTimes().last);
-    expect(await version(server, 'elsewhere')).toBe(0);
+    expect(await postgresVersion(server, 'obsync')).toBe(postgresMigrationTimes().last);
+    expect(await postgresVersion(server, 'elsewhere')).toBe(0);
   });
 
   test('each mirror has a schema of its own, whatever its name is', async () => {
-    await migrate(server, 'my "second" mirror');
-    expect(await version(server, 'my "second" mirror')).toBe(migrationTimes().last);
+    await migratePostgres(server, 'my "second" mirror');
+    expect(await postgresVersion(server, 'my "second" mirror')).toBe(postgresMigrationTimes().last);
     const ids = await column(`insert into "my ""second"" mirror".sync_runs (cycle_id, status, started_at)
       values (0, 'running', now()) returning id`);
     expect(ids).toEqual([1]);
@@ -218,29 +222,31 @@ describe('migrating', () => {
   });
 
   test('a mirror of a newer version is refused', async () => {
-    await migrate(server, 'newer');
+    await migratePostgres(server, 'newer');
     await server.query(`insert into newer.__drizzle_migrations (hash, created_at) values ('', $1)`, [
-      migrationTimes().last + 1,
+      postgresMigrationTimes().last + 1,
     ]);
-    await expect(migrate(server, 'newer')).rejects.toThrow('the mirror in schema newer was made by a newer obsync');
-    await expect(migrate(server, 'newer')).rejects.toBeInstanceOf(SyncError);
+    await expect(migratePostgres(server, 'newer')).rejects.toThrow(
+      'the mirror in schema newer was made by a newer obsync',
+    );
+    await expect(migratePostgres(server, 'newer')).rejects.toBeInstanceOf(SyncError);
   });
 
   test('a mirror of an unreleased build is refused, and says what to do', async () => {
-    await migrate(server, 'unreleased');
+    await migratePostgres(server, 'unreleased');
     await server.query('update unreleased.__drizzle_migrations set created_at = 1');
-    await expect(migrate(server, 'unreleased')).rejects.toThrow(
+    await expect(migratePostgres(server, 'unreleased')).rejects.toThrow(
       'the mirror in schema unreleased was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db',
     );
-    await expect(migrate(server, 'unreleased')).rejects.toMatchObject({ recovery: 'usage' });
+    await expect(migratePostgres(server, 'unreleased')).rejects.toMatchObject({ recovery: 'usage' });
   });
 
   test('a schema that has one of our names for something else is refused, and left as it is', async () => {
     await server.query('create schema taken');
     await server.query('create table taken.assets (id text)');
-    await expect(migrate(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
+    await expect(migratePostgres(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
     expect(await column(`select relname from pg_class where relnamespace = 'taken'::regnamespace`)).toEqual(['assets']);
-    expect(await version(server, 'taken')).toBe(0);
+    expect(await postgresVersion(server, 'taken')).toBe(0);
   });
 });
 
@@ -249,13 +255,13 @@ describe('the views of a mirror of another version', () => {
   const age = (schema: string) => server.query(`update "${schema}".__obsync_views set hash = ''`);
 
   test('are made again, with the rights that others have on them', async () => {
-    await migrate(server, 'rights');
+    await migratePostgres(server, 'rights');
     await server.query('create role reader');
     await server.query('grant select on rights.live_assets to reader');
     await server.query('grant select on rights.live_tests to public');
     await server.query('drop view rights.live_columns');
     await age('rights');
-    await migrate(server, 'rights');
+    await migratePostgres(server, 'rights');
     expect(await column(`select has_table_privilege('reader', 'rights.live_assets', 'select')::int`)).toEqual([1]);
     expect(await column(`select has_table_privilege('reader', 'rights.live_tests', 'select')::int`)).toEqual([1]);
     expect(await column(`select has_table_privilege('reader', 'rights.live_columns', 'select')::int`)).toEqual([0]);
@@ -263,32 +269,32 @@ describe('the views of a mirror of another version', () => {
   });
 
   test('are replaced below views of others that rest on them', async () => {
-    await migrate(server, 'shared');
+    await migratePostgres(server, 'shared');
     await server.query('create view shared.mine as select id from shared.live_assets');
     await age('shared');
-    await migrate(server, 'shared');
+    await migratePostgres(server, 'shared');
     expect(await column(`select count(*) from shared.__obsync_views where hash = ''`)).toEqual([0]);
     expect(await column('select count(*) from shared.mine')).toEqual([0]);
   });
 
   test('which views of others are in the way is said, and nothing is changed', async () => {
-    await migrate(server, 'barred');
+    await migratePostgres(server, 'barred');
     await server.query('create schema team');
     await server.query('drop view barred.live_columns');
     await server.query('create view barred.live_columns as select 1 as other');
     await server.query('create view team."My view" as select * from barred.live_columns');
     await age('barred');
-    await expect(migrate(server, 'barred')).rejects.toThrow(
+    await expect(migratePostgres(server, 'barred')).rejects.toThrow(
       'the mirror in schema barred cannot be brought up to date beside views of your own (team."My view"): drop them, run `obsync sync`',
     );
     expect(await column(`select count(*) from barred.__obsync_views where hash = ''`)).toEqual([26]);
     await server.query('drop view team."My view"');
-    await migrate(server, 'barred');
+    await migratePostgres(server, 'barred');
     expect(await column('select count(*) from barred.live_columns')).toEqual([0]);
   });
 
   test('a view of others on a table bars only a change of the columns that it shows', async () => {
-    await migrate(server, 'tabled');
+    await migratePostgres(server, 'tabled');
     await server.query('create view tabled.mine as select key_1 from tabled.seen_keys');
     const change = async (statement: string) => {
       await server.query('begin');
@@ -315,18 +321,18 @@ test('a mirror whose tables another program uses is brought up to date later: wh
     }) as const;
   const [reader, writer] = [await openConnection(address('dashboard')), await openConnection(address('obsync'))];
   try {
-    await migrate(writer, own.schema);
+    await migratePostgres(writer, own.schema);
     await own.ask("update __obsync_views set hash = ''");
     await beginIn(reader, own.schema, 'read only');
     await reader.list('select * from live_assets');
-    await expect(migrate(writer, own.schema, 50)).rejects.toMatchObject({
+    await expect(migratePostgres(writer, own.schema, 50)).rejects.toMatchObject({
       recovery: 'run',
       message: expect.stringMatching(
         /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
       ),
     });
     await reader.run('commit');
-    expect(await migrate(writer, own.schema, 50)).toBe('updated');
+    expect(await migratePostgres(writer, own.schema, 50)).toBe('updated');
   } finally {
     for (const connection of [reader, writer]) await connection.close();
     await own.drop();
@@ -343,9 +349,9 @@ test('processes that make one mirror at the same time wait for each other', asyn
   } as const;
   const connections = await Promise.all([1, 2, 3, 4].map(() => openConnection(address)));
   try {
-    await Promise.all(connections.map((connection) => migrate(connection, own.schema)));
+    await Promise.all(connections.map((connection) => migratePostgres(connection, own.schema)));
     expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
-    expect(await version(connections[0] as OpenConnection, own.schema)).toBe(migrationTimes().last);
+    expect(await postgresVersion(connections[0] as OpenConnection, own.schema)).toBe(postgresMigrationTimes().last);
   } finally {
     for (const connection of connections) await connection.close();
     await own.drop();
@@ -358,9 +364,9 @@ test('a mirror that another process makes in the middle of a transaction is seen
   const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
   try {
     await connection.run('begin');
-    expect(await version(connection, own.schema)).toBe(0);
+    expect(await postgresVersion(connection, own.schema)).toBe(0);
     await own.ask(`create schema ${own.schema}; create table __drizzle_migrations as select 7 as created_at`);
-    expect(await version(connection, own.schema)).toBe(7);
+    expect(await postgresVersion(connection, own.schema)).toBe(7);
   } finally {
     await connection.close();
     await own.drop();

@@ -8,9 +8,9 @@ import type { Source } from '../../../src/core/ports/source.ts';
 import type { Row } from '../../../src/core/stream.ts';
 import { instantOfMs } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
-import { createDestination } from '../../../src/destination/sqlite/destination.ts';
+import { createSqliteDestination } from '../../../src/destination/sqlite/destination.ts';
 import { fileState } from '../../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
@@ -37,14 +37,14 @@ function inFile(clock: () => string): HistoryMirror {
   return {
     ports: {
       state: fileState(file, clock, randomHex),
-      destination: (envId, run): Destination => createDestination(file, { envId, run, clock }),
+      destination: (envId, run): Destination => createSqliteDestination(file, { envId, run, clock }),
     },
     ask: (sql) => file.connection.prepare(sql).all() as Row[],
   };
 }
 
 async function inPostgres(clock: () => string, schema: string): Promise<HistoryMirror> {
-  await migrate(server, schema);
+  await migratePostgres(server, schema);
   const database = pgliteDatabase(server, schema);
   const waiting = { sleep: async () => undefined, random: () => 0 };
   const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });

@@ -5,7 +5,7 @@ import type { Destination, PageCommit } from '../../../src/core/ports/destinatio
 import type { StreamName } from '../../../src/core/stream.ts';
 import type { Instant } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { streamOf } from '../../core/setup.ts';
@@ -17,7 +17,7 @@ let database: PostgresDatabase;
 beforeEach(async () => {
   place = await testSchema();
   database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
-  await database.session((connection) => migrate(connection, place.schema));
+  await database.session((connection) => migratePostgres(connection, place.schema));
 });
 afterEach(async () => {
   await database.close();

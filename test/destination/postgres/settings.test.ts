@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { PostgresAddress } from '../../../src/destination/postgres/address.ts';
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
 import { inTransaction } from '../../../src/destination/postgres/transaction.ts';
 import { type TestSchema, testSchema } from '../../support/postgres.ts';
@@ -18,7 +18,7 @@ beforeAll(async () => {
   const client = { connectionString: place.serverUrl, options: options.map((each) => `-c ${each}`).join(' ') };
   const address: PostgresAddress = { kind: 'postgres', schema: place.schema, display: '', client };
   connection = await openConnection(address);
-  await migrate(connection, place.schema);
+  await migratePostgres(connection, place.schema);
   // Behind a pooler, it is of another program.
   await connection.run('create temporary table environments (id text)');
 });

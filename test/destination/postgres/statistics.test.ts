@@ -4,7 +4,7 @@ import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination, RoundEndCommit } from '../../../src/core/ports/destination.ts';
 import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { tableStatistics, withStatistics } from '../../../src/destination/postgres/statistics.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
@@ -18,7 +18,7 @@ let on: Destination;
 beforeEach(async () => {
   place = await testSchema();
   database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
-  await database.session((connection) => migrate(connection, place.schema));
+  await database.session((connection) => migratePostgres(connection, place.schema));
   on = opened();
   // The server itself looks at no table here.
   await place.ask('alter table columns set (autovacuum_enabled = false)');

@@ -10,10 +10,10 @@ import type { StreamName } from '../../../src/core/stream.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import type { SqlStatements } from '../../../src/destination/sql/statements.ts';
-import { insertInto } from '../../../state/state-statements.ts';
+import { insertStatement } from '../../../state/state-statements.ts';
 import { streamOf } from '../../core/setup.ts';
 import { asset, column, START, test1 } from '../../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
@@ -22,7 +22,7 @@ let server: Awaited<ReturnType<typeof pgliteConnection>>;
 let database: PostgresDatabase;
 beforeAll(async () => {
   server = await pgliteConnection();
-  await migrate(server, 'obsync');
+  await migratePostgres(server, 'obsync');
   database = pgliteDatabase(server, 'obsync');
 });
 afterAll(() => server.close());
@@ -92,7 +92,7 @@ function reversed(value: unknown): unknown {
 test('a time of the year 0 is kept and read as it is, also where a statement names no column', async () => {
   const at = '0000-02-29T23:59:59.000001Z';
   const statements = function* (): SqlStatements<unknown> {
-    yield insertInto(environments, { id: 'e0', name: 'at first', last_synced_at: at, mirrored_at: at });
+    yield insertStatement(environments, { id: 'e0', name: 'at first', last_synced_at: at, mirrored_at: at });
     return (yield sql`select last_synced_at, mirrored_at from environments where id = 'e0' and mirrored_at <= ${at}`)
       .rows;
   };
@@ -134,7 +134,7 @@ describe('rows that PostgreSQL cannot hold as they are', () => {
     const stream = streamOf('test_executions');
     for (const _ of [1, 2])
       await on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, rejected: said }, new Set());
-    expect((await on.standing(stream)).rejected).toBe(4);
+    expect((await on.outstanding(stream)).rejected).toBe(4);
     // Its payload is looked into for the test that it belongs to.
     expect((await on.dueTests(stream, 5)).filter(({ hasRejected }) => hasRejected === 1)).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { Row } from '../../../src/core/stream.ts';
-import { migrate } from '../../../src/destination/postgres/migrations.ts';
+import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { expectSameRows, TABLES, VIEWS } from '../../support/compare-mirrors.ts';
 import { fillNastyMirror } from '../../support/nasty-mirror.ts';
@@ -11,7 +11,7 @@ let file: MirrorFile;
 
 beforeAll(async () => {
   postgres = await pgliteConnection();
-  await migrate(postgres, 'obsync');
+  await migratePostgres(postgres, 'obsync');
   await postgres.query('set search_path to obsync');
 });
 afterAll(() => postgres.close());

@@ -256,8 +256,8 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().facts(stream('assets'), { since: null, settledBefore: LAST_INSTANT })).hasRejected).toBe(
         false,
       );
-      expect((await on().standing(stream('columns'))).rejected).toBe(4);
-      expect((await on().standing(stream('assets'))).rejected).toBe(0);
+      expect((await on().outstanding(stream('columns'))).rejected).toBe(4);
+      expect((await on().outstanding(stream('assets'))).rejected).toBe(0);
     });
 
     test('that were asked for and not shown are deleted, except live ones and those met since', async () => {

@@ -23,7 +23,7 @@ export function describeRemovals(bench: Workbench): void {
   const columns = async () =>
     (await rows('columns', ['id', 'deletion'])).map((row) => `${row['id']} ${row['deletion'] ?? 'lives'}`);
   const heldBack = async (name: 'columns' | 'assets' | 'asset_lineage' = 'columns') =>
-    (await on().standing(stream(name))).heldRemovals;
+    (await on().outstanding(stream(name))).heldRemovals;
 
   describe('a sweep (R12)', () => {
     test('deletes what the scan did not see, as of the read (R10, R11)', async () => {

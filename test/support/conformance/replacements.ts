@@ -296,7 +296,7 @@ export function describeReplacements(bench: Workbench): void {
       } as const;
       expect((await on().backlog(stream('columns'), query)).ids).toEqual([]);
       expect(await on().dueTests(stream('test_executions'), 9)).toEqual([]);
-      expect(await on().standing(stream('columns'))).toEqual({ heldRemovals: 0, rejected: 0 });
+      expect(await on().outstanding(stream('columns'))).toEqual({ heldRemovals: 0, rejected: 0 });
     });
   });
 }

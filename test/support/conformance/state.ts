@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import type { JoinedRun, RunStatus, StreamRun } from '../../../src/core/ports/state-store.ts';
-import type { LeftOver } from '../../../src/core/schedule/cycle.ts';
+import type { UnfinishedWork } from '../../../src/core/schedule/cycle.ts';
 import { reconcile } from '../../../src/core/schedule/environments.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { BASE_URL, column, LAST_WEEK, SWEEP, START as T, UNDER_WAY, type Workbench } from './workbench.ts';
@@ -162,7 +162,7 @@ function byText(a: object, b: object): number {
 async function runOf(
   { state }: Pick<Workbench, 'state'>,
   status: RunStatus | null,
-  left_over: LeftOver | null = null,
+  left_over: UnfinishedWork | null = null,
   { environments = ['a'], now = T, full = false, streams = [{}] }: Wish = {},
 ): Promise<JoinedRun> {
   const id = await state().beginRun(T, 'sync');
@@ -174,7 +174,7 @@ async function runOf(
 }
 
 function describeCycles(bench: Workbench): void {
-  const run = async (...given: [RunStatus | null, (LeftOver | null)?, Wish?]): Promise<JoinedRun> =>
+  const run = async (...given: [RunStatus | null, (UnfinishedWork | null)?, Wish?]): Promise<JoinedRun> =>
     runOf(bench, ...given);
   const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).cycle;
 

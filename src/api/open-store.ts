@@ -4,6 +4,6 @@ import { addressOf } from '../settings/addresses/mirror-address.ts';
 import { clock } from '../settings/sync-settings.ts';
 
 /** The store that an address names. @throws SyncError `usage` */
-export async function storeOf(given: string): Promise<MirrorStore> {
+export async function openStore(given: string): Promise<MirrorStore> {
   return loadStore(addressOf(given), clock);
 }
