@@ -18,8 +18,8 @@ export const verifications = sqliteTable('verifications', {
 });
 
 /**
- * The mean score of all live assets for each day: that of the day's last hourly bucket, as `health_daily` has it for one asset. To read it from
- * the history takes seconds in a large mirror.
+ * The mean score of all live assets for each day: that of the day's last hourly bucket, as `health_daily` has it for
+ * one asset. To read it from the history takes seconds in a large mirror.
  */
 export const assetHealthMeans = sqliteTable(
   'asset_health_means',
@@ -38,7 +38,10 @@ export const assetHealthMeans = sqliteTable(
   (t) => [primaryKey({ columns: [t.env_id, t.day, t.dimension] })],
 );
 
-/** The days whose means are out of date, because a score of the day was written, or an asset with one was deleted or restored. */
+/**
+ * The days whose means are out of date, because a score of the day was written, or an asset with one was deleted or
+ * restored.
+ */
 export const staleHealthDays = sqliteTable(
   'stale_health_days',
   { env_id: envId(), day: dayColumn('day').notNull() },

@@ -50,8 +50,8 @@ interface PostgresAdditions {
 }
 
 /**
- * The PostgreSQL form of a table of SQLite: the same columns in the same order, with the same key and the same indexes. It names no schema,
- * because each mirror has a schema of its own.
+ * The PostgreSQL form of a table of SQLite: the same columns in the same order, with the same key and the same indexes.
+ * It names no schema, because each mirror has a schema of its own.
  */
 export function inPostgres(
   table: SQLiteTable,

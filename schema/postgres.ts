@@ -52,8 +52,9 @@ export const staleHealthDays = inPostgres(pageTables.staleHealthDays);
 export const seenPages = inPostgres(syncTables.seenPages, { key: ['env_id', 'id'] });
 
 /**
- * `row_key` may be a whole payload, which no entry of an index can hold. So rows are told apart by its hash: an upsert says
- * `on conflict (env_id, stream, md5(row_key))`, and a lookup by key finds the index if it says `md5(row_key) = md5(…)` as well.
+ * `row_key` may be a whole payload, which no entry of an index can hold. So rows are told apart by its hash: an upsert
+ * says `on conflict (env_id, stream, md5(row_key))`, and a lookup by key finds the index if it says
+ * `md5(row_key) = md5(…)` as well.
  */
 export const rejectedRows = inPostgres(syncTables.rejectedRows, {
   key: [],
@@ -62,7 +63,10 @@ export const rejectedRows = inPostgres(syncTables.rejectedRows, {
   ],
 });
 
-/** Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier one fails. */
+/**
+ * Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier
+ * one fails.
+ */
 export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   columns: {
     lease_owner: text('lease_owner'),
@@ -70,14 +74,19 @@ export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   },
 });
 
-/** How long each owner of environments lives if it says nothing more. `backend` is its connection, null behind a pooler. */
+/**
+ * How long each owner of environments lives if it says nothing more. `backend` is its connection, null behind a pooler.
+ */
 export const leaseOwners = keyedTable(
   'lease_owners',
   { owner: text('owner').notNull(), until_ms: count('until_ms').notNull(), backend: text('backend') },
   ['owner'],
 );
 
-/** A table that SQLite keeps as a temporary one (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it unlogged. */
+/**
+ * A table that SQLite keeps as a temporary one (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it
+ * unlogged.
+ */
 function ofRound(name: string, texts: readonly string[], numbers: readonly string[], key: readonly string[]): PgTable {
   const named = [
     ...texts.map((each) => [each, text(each).notNull()] as const),

@@ -8,15 +8,17 @@ export const mirror = sqliteTable('mirror', {
   /** The base URL of the one account that the mirror belongs to (R26). */
   base_url: text('base_url').notNull(),
   /**
-   * The key that seals the cursors of `serve`: 32 random bytes in lower-case hex. It is made with the mirror, so that a cursor
-   * stays valid after a restart.
+   * The key that seals the cursors of `serve`: 32 random bytes in lower-case hex. It is made with the mirror, so that a
+   * cursor stays valid after a restart.
    */
   cursor_key: text('cursor_key'),
   /** The requests of one window of the account's quota, as the service last stated them; NULL while it never has. */
   quota_limit: integer('quota_limit'),
   /** The longest window that was seen, in seconds. */
   quota_window_seconds: integer('quota_window_seconds'),
-  /** The requests left in the current window when the last run ended (R23); NULL while the service never stated them. */
+  /**
+   * The requests left in the current window when the last run ended (R23); NULL while the service never stated them.
+   */
   quota_remaining: integer('quota_remaining'),
   /** The seconds from `quota_noted_at` to the end of that window. */
   quota_reset_seconds: integer('quota_reset_seconds'),
@@ -28,9 +30,9 @@ export const mirror = sqliteTable('mirror', {
 export const mirrorEnvironments = sqliteTable('mirror_environments', {
   env_id: text('env_id').primaryKey(),
   /**
-   * The mirror's own time in this environment, by which readers follow its changes. Every transaction that changes rows moves
-   * it and stamps the rows with it; the end of every run moves it as well. No two of them share a value, and it never runs
-   * backwards (R21).
+   * The mirror's own time in this environment, by which readers follow its changes. Every transaction that changes rows
+   * moves it and stamps the rows with it; the end of every run moves it as well. No two of them share a value, and it
+   * never runs backwards (R21).
    */
   mirrored_at: time('mirrored_at').notNull(),
   /** The number of the last mark that was made (R18). */
@@ -44,7 +46,9 @@ export const syncRuns = sqliteTable(
   'sync_runs',
   {
     id: integer('id').primaryKey({ autoIncrement: true }),
-    /** The run that began this cycle. It is not this run when this one carries on after spent requests or quota (R6). */
+    /**
+     * The run that began this cycle. It is not this run when this one carries on after spent requests or quota (R6).
+     */
     cycle_id: integer('cycle_id').notNull(),
     /** `verify` is a repair: it writes the rows that differed, and brings no stream up to date. */
     command: text('command', { enum: ['sync', 'verify'] })
@@ -65,8 +69,9 @@ export const syncRuns = sqliteTable(
     /** 1 if this run and every earlier run of its cycle had `--full`. */
     full: flag('full').notNull().default(0),
     /**
-     * What the run left undone when its requests or its quota were spent (R6): `unread` streams, for which the next run carries
-     * the cycle on, or only streams that had `failed`. NULL if the run ended otherwise, or once a later run has ended the cycle.
+     * What the run left undone when its requests or its quota were spent (R6): `unread` streams, for which the next run
+     * carries the cycle on, or only streams that had `failed`. NULL if the run ended otherwise, or once a later run has
+     * ended the cycle.
      */
     left_over: text('left_over', { enum: ['unread', 'failed'] }),
     /** Random: a run of a mirror that was restored from a backup may have the same id, but never the same nonce. */
@@ -80,8 +85,8 @@ export const syncRuns = sqliteTable(
 );
 
 /**
- * What a run did to a stream of an environment, why, and how it ended. There is a row only if the run did something, or if the
- * stream ended differently from last time.
+ * What a run did to a stream of an environment, why, and how it ended. There is a row only if the run did something, or
+ * if the stream ended differently from last time.
  */
 export const syncStreamRuns = sqliteTable(
   'sync_stream_runs',
@@ -101,7 +106,10 @@ export const syncStreamRuns = sqliteTable(
     rows_written: integer('rows_written').notNull(),
     rows_deleted: integer('rows_deleted').notNull(),
     rows_rejected: integer('rows_rejected').notNull(),
-    /** The changed rows that a scan found and the feeds should have shown. More than 0 means that the overlap is too small (R2). */
+    /**
+     * The changed rows that a scan found and the feeds should have shown. More than 0 means that the overlap is too
+     * small (R2).
+     */
     rows_late: integer('rows_late').notNull(),
     started_at: time('started_at').notNull(),
     ended_at: time('ended_at').notNull(),
@@ -127,7 +135,9 @@ export const syncCheckpoints = sqliteTable(
     scan_ended_at: time('scan_ended_at'),
     /** The cycle in which the last scan ended: `--full` makes no second scan in the same cycle (R6). */
     scan_ended_cycle: integer('scan_ended_cycle'),
-    /** Why the next round must be a scan: `permission`, `returned`, `refuted`, `clamp` or `clock` (R1, R3, R12, R13). */
+    /**
+     * Why the next round must be a scan: `permission`, `returned`, `refuted`, `clamp` or `clock` (R1, R3, R12, R13).
+     */
     scan_due: text('scan_due'),
     /** 1 while the service answers that the stream is not live (R15). */
     unavailable: flag('unavailable').notNull(),
@@ -135,15 +145,22 @@ export const syncCheckpoints = sqliteTable(
     finished_cycle: integer('finished_cycle'),
     /** The unfinished round as JSON (see `Round`); NULL when there is none (R6). */
     round: json('round'),
-    /** The most rows to ask for in a page of this stream, because a larger page failed every try; NULL for no such limit (R24). */
+    /**
+     * The most rows to ask for in a page of this stream, because a larger page failed every try; NULL for no such limit
+     * (R24).
+     */
     page_limit: integer('page_limit'),
     /** Server time of the run that set that limit. */
     page_limit_at: time('page_limit_at'),
-    /** As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if none failed (R9). */
+    /**
+     * As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if
+     * none failed (R9).
+     */
     waiting_scan: json('waiting_scan'),
     /**
-     * The `returned_count` of the environment that the stream has taken into account. While it differs, a scan is due (R13): this row is
-     * written by the environment's own writer alone, but any run may find that the environment is back.
+     * The `returned_count` of the environment that the stream has taken into account. While it differs, a scan is due
+     * (R13): this row is written by the environment's own writer alone, but any run may find that the environment is
+     * back.
      */
     returned_count: integer('returned_count').notNull().default(0),
   },
@@ -157,7 +174,10 @@ export const marks = sqliteTable(
     env_id: envId(),
     stream: text('stream').notNull(),
     id: text('id').notNull(),
-    /** A number from the counter `mirror_environments.last_mark`: a read clears only marks that were made before it began. */
+    /**
+     * A number from the counter `mirror_environments.last_mark`: a read clears only marks that were made before it
+     * began.
+     */
     number: integer('number').notNull(),
     /** The run whose round could not clear the mark; a later run tries again (R13, R18). NULL while there is none. */
     left_by_run: integer('left_by_run'),
@@ -166,8 +186,9 @@ export const marks = sqliteTable(
 );
 
 /**
- * The keys that the reads of an unfinished round have seen. After the scan, rows whose keys were not seen are swept (R12). The keys
- * are stored page by page and sorted only when the missing rows are looked for: an index on them would cost more than the rows.
+ * The keys that the reads of an unfinished round have seen. After the scan, rows whose keys were not seen are swept
+ * (R12). The keys are stored page by page and sorted only when the missing rows are looked for: an index on them would
+ * cost more than the rows.
  */
 export const seenPages = sqliteTable(
   'seen_pages',
@@ -175,7 +196,10 @@ export const seenPages = sqliteTable(
     id: integer('id').primaryKey(),
     env_id: envId(),
     stream: text('stream').notNull(),
-    /** The number of the read in its round; 0 for rows that the previous scan saw only by id, which the next scan counts as seen. */
+    /**
+     * The number of the read in its round; 0 for rows that the previous scan saw only by id, which the next scan counts
+     * as seen.
+     */
     read_number: integer('read_number').notNull(),
     /** A JSON array of keys, each an array of its parts. */
     keys: text('keys').notNull(),
@@ -192,15 +216,18 @@ export const heldRemovals = sqliteTable(
     key_1: text('key_1').notNull(),
     key_2: text('key_2').notNull(),
     /**
-     * Server time of the read that did not show the row; it becomes `deleted_at` once the deletion is applied. It is the
-     * mirror's own time for snapshots and lineage, whose rows are removed without a trace, and when there is no server time.
+     * Server time of the read that did not show the row; it becomes `deleted_at` once the deletion is applied. It is
+     * the mirror's own time for snapshots and lineage, whose rows are removed without a trace, and when there is no
+     * server time.
      */
     absent_at: time('absent_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
 );
 
-/** Rows that the mirror could not accept (R20): one entry each, however often a row came, until it is accepted or gone. */
+/**
+ * Rows that the mirror could not accept (R20): one entry each, however often a row came, until it is accepted or gone.
+ */
 export const rejectedRows = sqliteTable(
   'rejected_rows',
   {
@@ -239,7 +266,10 @@ export const historyFailures = sqliteTable(
     test_id: text('test_id').notNull(),
     /** The run in which the read failed; NULL once a later read succeeded. */
     run_id: integer('run_id'),
-    /** The most rows to ask for in a page of this history, because a larger page failed every try; NULL for no such limit (R24). */
+    /**
+     * The most rows to ask for in a page of this history, because a larger page failed every try; NULL for no such
+     * limit (R24).
+     */
     page_limit: integer('page_limit'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
@@ -258,8 +288,8 @@ export const testExecutionGaps = sqliteTable(
 );
 
 /**
- * How many pages a list took and how many rows they showed, when it was last read completely in one run. The rows alone do not
- * give the number of pages, because the service leaves out rows that the token may not see.
+ * How many pages a list took and how many rows they showed, when it was last read completely in one run. The rows alone
+ * do not give the number of pages, because the service leaves out rows that the token may not see.
  */
 export const listLengths = sqliteTable(
   'list_lengths',

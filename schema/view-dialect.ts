@@ -32,13 +32,19 @@ export interface ViewDialect {
   readonly enabled: SQL;
   /** Joins the elements `e` of a JSON array; none when it is NULL or not an array. */
   readonly joinElements: (list: string) => SQL;
-  /** The label of an element `e`: the name of an object, else its email, else its id, else its text; NULL when that is empty. */
+  /**
+   * The label of an element `e`: the name of an object, else its email, else its id, else its text; NULL when that is
+   * empty.
+   */
   readonly label: SQL;
   /** A JSON array as text for people: the labels of its elements, separated by commas. */
   readonly listed: (list: string) => SQL;
   /** A JSON list, or another one if it is empty or NULL. */
   readonly listOr: (list: string, other: string) => string;
-  /** Joins what an asset reaches as `w`, and what the mirror holds of it as `o`. A view leaves out the rows whose `o` is deleted. */
+  /**
+   * Joins what an asset reaches as `w`, and what the mirror holds of it as `o`. A view leaves out the rows whose `o` is
+   * deleted.
+   */
   readonly joinReached: (walk: LineageWalk) => SQL;
   readonly reachedId: SQL;
   /** The least number of edges to it. */
@@ -50,7 +56,10 @@ export interface ViewDialect {
   readonly incident: Readonly<Record<'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
   /** The score of the last bucket of each day, and the mean of the day's buckets. */
   readonly healthDaily: SQL;
-  /** What makes a joined subquery look up its rows for each row, by a condition, where a database would else read all of them too often. */
+  /**
+   * What makes a joined subquery look up its rows for each row, by a condition, where a database would else read all of
+   * them too often.
+   */
   readonly perRow: { readonly lateral: SQL; readonly condition: (condition: SQL) => SQL };
   /** A name for a subquery, for databases that demand one. */
   readonly named: (name: string) => SQL;

@@ -46,7 +46,10 @@ export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.
 /** The verdicts that make an incident, as the index of failing runs has them. */
 export const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
 
-/** Joins the owners `o` of the test that a row of `from` names, once each: the test's own or, if it has none, those of its asset. */
+/**
+ * Joins the owners `o` of the test that a row of `from` names, once each: the test's own or, if it has none, those of
+ * its asset.
+ */
 export const joinOwnersOfTest = (dialect: ViewDialect, from: string) => joinOwners(dialect, from, sql``, sql``);
 
 /** The same for few rows. */

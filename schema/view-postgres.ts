@@ -7,12 +7,16 @@ const typedInteger = (value: SQL) => sql`CAST(${value} AS bigint)`;
 const typedReal = (value: SQL) => sql`CAST(${value} AS double precision)`;
 
 /**
- * Days as SQLite counts them: a double of a day's milliseconds since the year -4713. So a difference is the same double in both.
+ * Days as SQLite counts them: a double of a day's milliseconds since the year -4713. So a difference is the same double
+ * in both.
  */
 const julianDay = (time: SQL) =>
   sql`(CAST(floor(extract(epoch FROM ${time}) * 1000 + 0.5) + 210866760000000 AS double precision) / 86400000)`;
 
-/** Escapes in JSON that PostgreSQL cannot make text of: U+0000, and half a surrogate pair (JSON text holds no whole one as escapes). */
+/**
+ * Escapes in JSON that PostgreSQL cannot make text of: U+0000, and half a surrogate pair (JSON text holds no whole one
+ * as escapes).
+ */
 const UNREADABLE = String.raw`\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})`;
 
 /** A JSON array whose texts can all be read; an empty one for anything else. An unreadable character becomes U+FFFD. */
@@ -46,7 +50,10 @@ const member = sql.join(
   ),
 );
 
-/** The elements `e` of a JSON array, each with its number and its label. Within an object, true is shown as 1, as SQLite does. */
+/**
+ * The elements `e` of a JSON array, each with its number and its label. Within an object, true is shown as 1, as SQLite
+ * does.
+ */
 const elements = (list: string) => sql`LATERAL (
     SELECT x.number, NULLIF(CASE json_typeof(x.shown)
       WHEN 'string' THEN x.shown #>> '{}'
@@ -65,8 +72,8 @@ const elements = (list: string) => sql`LATERAL (
   ) e`;
 
 /**
- * All that an asset reaches by edges, as `walk`: a row for each depth, with the assets that are first met there. So each asset is met once, and a walk
- * ends in a cycle. It comes to deleted assets as well, but not beyond them.
+ * All that an asset reaches by edges, as `walk`: a row for each depth, with the assets that are first met there. So
+ * each asset is met once, and a walk ends in a cycle. It comes to deleted assets as well, but not beyond them.
  */
 const walking = ({ envId, id, from, to }: LineageWalk) =>
   sql.raw(`WITH RECURSIVE walk(depth, ids, seen) AS (
@@ -84,13 +91,19 @@ const walking = ({ envId, id, from, to }: LineageWalk) =>
     WHERE met.ids IS NOT NULL
   )`);
 
-/** OFFSET makes PostgreSQL look up each asset by its key: it takes a walk for much longer than it is, and would read all assets. */
+/**
+ * OFFSET makes PostgreSQL look up each asset by its key: it takes a walk for much longer than it is, and would read all
+ * assets.
+ */
 const joinFound = ({ envId }: LineageWalk, id: string) =>
   sql.raw(`LEFT JOIN LATERAL (SELECT * FROM assets WHERE env_id = ${envId} AND id = ${id} OFFSET 0) o ON true`);
 
 const reached = sql.raw('FROM walk CROSS JOIN LATERAL unnest(walk.ids) AS r(id)');
 
-/** Failing runs of a sub-test belong to one incident if the same PASS comes next. min() finds the worst status, because ERROR, FAIL, WARN are in alphabetical order. */
+/**
+ * Failing runs of a sub-test belong to one incident if the same PASS comes next. min() finds the worst status, because
+ * ERROR, FAIL, WARN are in alphabetical order.
+ */
 const incidents = sql`SELECT g.sub_test_unique_id, g.pass_id, min(g.start_time) AS first_start_time, count(*) AS run_count,
     min(g.status) AS worst_status, (array_agg(g.id ORDER BY g.start_time DESC, g.id DESC))[1] AS last_id
   FROM (

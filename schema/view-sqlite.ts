@@ -24,11 +24,12 @@ const label = typedText(
 );
 
 /**
- * All that an asset reaches by edges, each asset once, as `walk`. The walk begins at each asset separately, so that a filter on the
- * asset makes one walk. It goes breadth first: the depth is a text of spaces. RTRIM takes all such texts for equal, so that UNION
- * keeps an asset only once, as it was first met; ORDER BY tells them apart and takes the nearest asset first. So a walk costs no more
- * than its edges, even with diamonds and cycles. It comes to deleted assets as well, but not beyond them: each is looked up once,
- * and not by every edge. CROSS JOIN and unlikely() make SQLite look up edges by their end, whatever statistics it has.
+ * All that an asset reaches by edges, each asset once, as `walk`. The walk begins at each asset separately, so that a
+ * filter on the asset makes one walk. It goes breadth first: the depth is a text of spaces. RTRIM takes all such texts
+ * for equal, so that UNION keeps an asset only once, as it was first met; ORDER BY tells them apart and takes the
+ * nearest asset first. So a walk costs no more than its edges, even with diamonds and cycles. It comes to deleted
+ * assets as well, but not beyond them: each is looked up once, and not by every edge. CROSS JOIN and unlikely() make
+ * SQLite look up edges by their end, whatever statistics it has.
  */
 const walking = ({ envId, id, from, to }: LineageWalk) =>
   sql.raw(`WITH RECURSIVE walk(id, depth) AS (
@@ -41,8 +42,9 @@ const walking = ({ envId, id, from, to }: LineageWalk) =>
   )`);
 
 /**
- * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS comes next. It is looked up for
- * failing runs only, in the index by test and time: `+` keeps SQLite from the key, by which it would sort all runs of the sub-test. min() finds the worst status, because ERROR, FAIL, WARN are in
+ * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS
+ * comes next. It is looked up for failing runs only, in the index by test and time: `+` keeps SQLite from the key, by
+ * which it would sort all runs of the sub-test. min() finds the worst status, because ERROR, FAIL, WARN are in
  * alphabetical order.
  */
 const incidents = sql`SELECT json_group_array(json_array(

@@ -20,8 +20,8 @@ const counted = (d: ViewDialect, statuses: SQL) =>
   d.integer(sql`sum(CASE WHEN status ${statuses} THEN runs ELSE 0 END)`);
 
 /**
- * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted by their status: this
- * reads an index alone, and few rows are left to be told apart.
+ * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted
+ * by their status: this reads an index alone, and few rows are left to be told apart.
  */
 const daily = (d: ViewDialect, by: Readonly<Record<string, SQL>>, join: SQL) => {
   const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));
@@ -87,7 +87,10 @@ export const testRunsDailyBySchema = view(
     ),
 );
 
-/** One row per environment, owner and day; a run counts once for each owner of its test. NULL stands for tests without an owner. */
+/**
+ * One row per environment, owner and day; a run counts once for each owner of its test. NULL stands for tests without
+ * an owner.
+ */
 export const testRunsDailyByOwner = view(
   'test_runs_daily_by_owner',
   {
@@ -98,7 +101,10 @@ export const testRunsDailyByOwner = view(
   (d) => daily(d, { owner: sql`o.owner` }, joinOwnersOfTest(d, 'x')),
 );
 
-/** One row per environment, tag and day; a run counts once for each tag of its test. NULL stands for tests without a tag. */
+/**
+ * One row per environment, tag and day; a run counts once for each tag of its test. NULL stands for tests without a
+ * tag.
+ */
 export const testRunsDailyByTag = view(
   'test_runs_daily_by_tag',
   {
@@ -115,7 +121,9 @@ export const testRunsDailyByTag = view(
     ),
 );
 
-/** One row per environment and owner: the incidents of the tests that are theirs, and how long the resolved ones took. */
+/**
+ * One row per environment and owner: the incidents of the tests that are theirs, and how long the resolved ones took.
+ */
 export const testIncidentsByOwner = view(
   'test_incidents_by_owner',
   {

@@ -41,7 +41,10 @@ const testStatusColumns = () => ({
   ...texts('test_owners', 'asset_owners'),
 });
 
-/** One row per sub-test of every enabled test, with its latest result; a test without results has one row of NULL results. */
+/**
+ * One row per sub-test of every enabled test, with its latest result; a test without results has one row of NULL
+ * results.
+ */
 export const testStatus = view(
   'test_status',
   testStatusColumns(),
@@ -71,8 +74,8 @@ export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT co
     WHERE s.env_id = a.env_id AND s.asset_id = a.id)`)} AS tested_column_count`;
 
 /**
- * One row per table: the number of its enabled tests, and the number of its columns that a test or sub-test names. Names are
- * compared without regard to case, because one platform writes `ID` where another writes `id`.
+ * One row per table: the number of its enabled tests, and the number of its columns that a test or sub-test names.
+ * Names are compared without regard to case, because one platform writes `ID` where another writes `id`.
  */
 export const testCoverage = view(
   'test_coverage',
@@ -114,8 +117,8 @@ export const testTags = view(
 );
 
 /**
- * The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never mirrored. The conditions
- * that every row meets lead SQLite to the index of failing runs.
+ * The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never
+ * mirrored. The conditions that every row meets lead SQLite to the index of failing runs.
  */
 const testsWithRuns = sql`(
   SELECT env_id, id AS test_id, name, disabled, asset_id, owners FROM tests WHERE deleted_at IS NULL
@@ -130,10 +133,11 @@ const incidentDays = (d: ViewDialect) =>
   d.daysBetween(d.incident.firstStartTime, sql`COALESCE(p.start_time, l.start_time)`);
 
 /**
- * One row per incident: consecutive WARN, FAIL or ERROR runs of a sub-test, out of all runs that the mirror has seen. The next PASS
- * ends the incident at `resolved_at`. Until then `resolved_at` is NULL, and the duration goes from the first run to the last one
- * seen. Runs with SKIPPED, NO_DATA or an unknown status are ignored: they neither end an incident nor belong to one.
- * The incidents of each test are found separately, so that a filter on the test, its asset or its owner reads no other runs.
+ * One row per incident: consecutive WARN, FAIL or ERROR runs of a sub-test, out of all runs that the mirror has seen.
+ * The next PASS ends the incident at `resolved_at`. Until then `resolved_at` is NULL, and the duration goes from the
+ * first run to the last one seen. Runs with SKIPPED, NO_DATA or an unknown status are ignored: they neither end an
+ * incident nor belong to one. The incidents of each test are found separately, so that a filter on the test, its asset
+ * or its owner reads no other runs.
  */
 export const testIncidents = view(
   'test_incidents',

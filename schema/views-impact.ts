@@ -6,7 +6,10 @@ import { coverageCounts } from './views-data-tests.ts';
 
 const downstream = { from: 'upstream_asset_id', to: 'downstream_asset_id' };
 
-/** One row per failing sub-test and asset downstream of the one it tests, such as a dashboard that may show wrong numbers. */
+/**
+ * One row per failing sub-test and asset downstream of the one it tests, such as a dashboard that may show wrong
+ * numbers.
+ */
 export const failingTestImpact = view(
   'failing_test_impact',
   {
@@ -41,8 +44,9 @@ WHERE o.deleted_at IS NULL`,
 const reached = { envId: 'a.env_id', id: 'a.id', ...downstream };
 
 /**
- * One row per table: what of it is tested, and what hangs on it. The assets that read from it directly are quickly counted; for all
- * those downstream each table takes a walk, which SQLite makes only for the rows and columns that a query asks for.
+ * One row per table: what of it is tested, and what hangs on it. The assets that read from it directly are quickly
+ * counted; for all those downstream each table takes a walk, which SQLite makes only for the rows and columns that a
+ * query asks for.
  */
 export const coverageByImpact = view(
   'coverage_by_impact',

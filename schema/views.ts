@@ -126,8 +126,8 @@ WHERE a.deleted_at IS NULL`,
 );
 
 /**
- * One row per asset, dimension (or `total`) and UTC day: the score of the day's last hourly bucket, and the mean of the day's
- * buckets that the mirror has seen.
+ * One row per asset, dimension (or `total`) and UTC day: the score of the day's last hourly bucket, and the mean of the
+ * day's buckets that the mirror has seen.
  */
 export const healthDaily = view(
   'health_daily',
@@ -163,7 +163,9 @@ export const lineageUpstream = view(
   (d) => lineage(d, 'downstream_asset_id', 'upstream_asset_id', 'upstream'),
 );
 
-/** One row per asset and descendant, with the smallest number of edges between them. An asset is not its own descendant. */
+/**
+ * One row per asset and descendant, with the smallest number of edges between them. An asset is not its own descendant.
+ */
 export const lineageDownstream = view(
   'lineage_downstream',
   {

@@ -7,7 +7,10 @@ import { all, queryBuilder, type StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
-/** The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page, with the returns of the environment so far. */
+/**
+ * The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page, with the returns of the
+ * environment so far.
+ */
 export function* loadCheckpoint(envId: string, stream: StreamName): StateStatements<Checkpoint> {
   const { rows } = yield {
     sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env and c.stream = @stream`,
@@ -72,22 +75,19 @@ export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint,
   };
 }
 
-function decode(storedCheckpoint: StoredCheckpoint): Checkpoint {
+function decode(checkpoint: StoredCheckpoint): Checkpoint {
   return {
-    watermark: storedCheckpoint.watermark,
-    scannedAt: storedCheckpoint.scanned_at,
-    scanEndedAt: storedCheckpoint.scan_ended_at,
-    scanEndedCycle: storedCheckpoint.scan_ended_cycle,
-    scanDue: storedCheckpoint.scan_due as ScanDue | null,
-    unavailable: storedCheckpoint.unavailable === 1,
-    finishedCycle: storedCheckpoint.finished_cycle,
-    round: storedCheckpoint.round === null ? null : JSON.parse(storedCheckpoint.round),
-    pageLimit:
-      storedCheckpoint.page_limit === null
-        ? null
-        : { rows: storedCheckpoint.page_limit, at: storedCheckpoint.page_limit_at },
-    ...decodeWaitingScan(storedCheckpoint.waiting_scan),
-    returns: storedCheckpoint.returned_count,
+    watermark: checkpoint.watermark,
+    scannedAt: checkpoint.scanned_at,
+    scanEndedAt: checkpoint.scan_ended_at,
+    scanEndedCycle: checkpoint.scan_ended_cycle,
+    scanDue: checkpoint.scan_due as ScanDue | null,
+    unavailable: checkpoint.unavailable === 1,
+    finishedCycle: checkpoint.finished_cycle,
+    round: checkpoint.round === null ? null : JSON.parse(checkpoint.round),
+    pageLimit: checkpoint.page_limit === null ? null : { rows: checkpoint.page_limit, at: checkpoint.page_limit_at },
+    ...decodeWaitingScan(checkpoint.waiting_scan),
+    returns: checkpoint.returned_count,
   };
 }
 

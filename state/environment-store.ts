@@ -16,21 +16,21 @@ export function* loadEnvironments(): StateStatements<Row[]> {
 
 /** Writes the changes that `reconcile` found and moves the clocks of environments (see `MirrorClock`). */
 export function* saveEnvironments(
-  environmentChanges: EnvironmentChanges,
+  changes: EnvironmentChanges,
   runId: number,
   clock: MirrorClock,
 ): StateStatements<void> {
-  const changedIds = environmentChanges.changed.map((row) => String(row['id']));
-  const listedIds = environmentChanges.listed.map(({ id }) => id);
+  const changedIds = changes.changed.map((row) => String(row['id']));
+  const listedIds = changes.listed.map(({ id }) => id);
   const timeOf = yield* tickTogether(clock, { changedIds, listedIds });
-  for (const id of environmentChanges.returned) yield* countReturn(id);
-  for (const changed of environmentChanges.changed) {
+  for (const id of changes.returned) yield* countReturn(id);
+  for (const changed of changes.changed) {
     const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: timeOf(String(changed['id'])) };
     yield upsertInto(environments, row, [environments.id]);
   }
   const { env_id, stream } = rejectedRows;
   yield sql`delete from ${rejectedRows} where ${and(eq(env_id, NONE), eq(stream, 'environments'))}`;
-  for (const row of environmentChanges.rejected)
+  for (const row of changes.rejected)
     yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
 }
 
@@ -38,8 +38,8 @@ export function* saveEnvironments(
 const NONE = '';
 
 /**
- * Tells the streams of an environment that it is back (R13). A return that another run has counted is not counted again: whoever saves
- * environments has locked their clocks.
+ * Tells the streams of an environment that it is back (R13). A return that another run has counted is not counted
+ * again: whoever saves environments has locked their clocks.
  */
 function* countReturn(id: string): StateStatements<void> {
   const missing = queryBuilder.select({ id: environments.id }).from(environments);

@@ -12,9 +12,9 @@ export interface MirrorLock {
 const HELD = new Set<Database.Database>();
 
 /**
- * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, by whatever name the
- * mirror was opened (R26). The system releases it when the process ends, however that happens. The file stays, because removing it
- * could race with another process.
+ * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, by
+ * whatever name the mirror was opened (R26). The system releases it when the process ends, however that happens. The
+ * file stays, because removing it could race with another process.
  * @throws SyncError `locked`, or `usage` if no lock can be made
  */
 export function takeLock(mirrorPath: string): MirrorLock {
@@ -63,7 +63,8 @@ function realPath(path: string): string {
 const ABSENT = { throwIfNoEntry: false } as const;
 
 /**
- * A file with several hard links is refused: SQLite would put its own files beside each name, and the other names cannot be found.
+ * A file with several hard links is refused: SQLite would put its own files beside each name, and the other names
+ * cannot be found.
  * @throws SyncError `usage`
  */
 function refuseHardLink(path: string): void {

@@ -2,19 +2,25 @@ import { mirrorEnvironments as table } from '../schema/sync.ts';
 import { after, type Instant } from '../src/core/time/instant.ts';
 import { all, insertStatement, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
-/** How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several, each by its own row. */
+/**
+ * How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several,
+ * each by its own row.
+ */
 export interface MirrorClock {
   /** The machine's time. */
   now(): Instant;
-  /** The time that the next one of this environment must follow. With several writers it locks the environment's row as well. */
+  /**
+   * The time that the next one of this environment must follow. With several writers it locks the environment's row as
+   * well.
+   */
   last(envId: string): StateStatements<Instant | null>;
   /** The environments whose clocks a run moves beside those that it changes; null for all of them, by one time. */
   moved(): readonly string[] | null;
 }
 
 /**
- * The clock of a mirror with one writer. Its time is later than that of every environment, so a reader of several environments can
- * start from the newest.
+ * The clock of a mirror with one writer. Its time is later than that of every environment, so a reader of several
+ * environments can start from the newest.
  */
 export function clockOfOneWriter(now: () => Instant): MirrorClock {
   return { now, last: newestTime, moved: () => null };
@@ -26,9 +32,9 @@ function* newestTime(): StateStatements<Instant | null> {
 }
 
 /**
- * Moves the clock of an environment to the time of the current transaction. That is the machine's time, or, if the last one is later,
- * the microsecond after that. So no two transactions have the same time, and the time never runs backwards, whatever the machine's
- * clock does (R21). Call it once in the transaction whose rows it stamps.
+ * Moves the clock of an environment to the time of the current transaction. That is the machine's time, or, if the last
+ * one is later, the microsecond after that. So no two transactions have the same time, and the time never runs
+ * backwards, whatever the machine's clock does (R21). Call it once in the transaction whose rows it stamps.
  */
 export function* tick(clock: MirrorClock, envId: string): StateStatements<Instant> {
   const mirroredAt = nextTick(clock.now(), yield* clock.last(envId));

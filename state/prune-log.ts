@@ -10,8 +10,8 @@ const KEPT_DAYS = 90;
 const PRUNED_AT_ONCE = 10;
 
 /**
- * Deletes old runs from the log, except the last entry of each stream and the last run that ended well. `now` is T, so that a wrong
- * clock of the machine deletes nothing (R1).
+ * Deletes old runs from the log, except the last entry of each stream and the last run that ended well. `now` is T, so
+ * that a wrong clock of the machine deletes nothing (R1).
  */
 export function* pruneLog(now: Instant): StateStatements<void> {
   const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));

@@ -8,7 +8,10 @@ import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
 import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
 
-/** The file of this user's state folder that keeps the quota of every account (XDG base directories). @throws without a home */
+/**
+ * The file of this user's state folder that keeps the quota of every account (XDG base directories).
+ * @throws without a home
+ */
 export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
   const stated = env['XDG_STATE_HOME'];
   const folder = stated !== undefined && isAbsolute(stated) ? stated : join(homedir(), '.local', 'state');
@@ -35,8 +38,8 @@ interface QuotaRow {
 }
 
 /**
- * Keeps the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its lock ends with its
- * process, and a change is written whole or not at all. It is opened at the first change.
+ * Keeps the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its
+ * lock ends with its process, and a change is written whole or not at all. It is opened at the first change.
  */
 export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
   let connection: Database.Database | null = null;
@@ -111,14 +114,14 @@ const WRITE = `insert into account_quotas (account, state, wall_ms, uptime_ms) v
 function changeRow<Result>(
   connection: Database.Database,
   { account, now }: QuotaFileOptions,
-  quotaChange: QuotaChange<Result>,
+  change: QuotaChange<Result>,
 ): Result {
   const exchange = connection.transaction(() => {
     const row = connection.prepare<[string], QuotaRow>(READ).get(account);
     const time = now();
     const before = row === undefined ? UNKNOWN_QUOTA : quotaOfText(row.state);
     const jumpMs = row === undefined ? 0 : clockJumpMs({ wallMs: row.wall_ms, uptimeMs: row.uptime_ms }, time);
-    const { state, result } = quotaChange(jumpMs === 0 ? before : shiftTimes(before, jumpMs), time.wallMs);
+    const { state, result } = change(jumpMs === 0 ? before : shiftTimes(before, jumpMs), time.wallMs);
     connection.prepare(WRITE).run({ account, state: textOfQuota(state), ...time });
     return result;
   });

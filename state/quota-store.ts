@@ -11,8 +11,8 @@ export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'wind
 }
 
 /**
- * What the last run left of the quota (R23); null if it is unknown. It belongs to this service, because a mirror of another one
- * is refused before (R26).
+ * What the last run left of the quota (R23); null if it is unknown. It belongs to this service, because a mirror of
+ * another one is refused before (R26).
  */
 export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
   const held = yield* first(queryBuilder.select().from(mirror));
@@ -21,8 +21,8 @@ export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
 }
 
 /** Saves the quota that a run was told. */
-export function* saveQuota(accountQuota: AccountQuota, notedAt: Instant): StateStatements<void> {
-  const { limit, windowSeconds, remaining, resetSeconds } = accountQuota;
+export function* saveQuota(quota: AccountQuota, notedAt: Instant): StateStatements<void> {
+  const { limit, windowSeconds, remaining, resetSeconds } = quota;
   yield update(mirror, {
     quota_limit: limit,
     quota_window_seconds: windowSeconds,

@@ -119,8 +119,9 @@ export function* forgetRun(id: number): StateStatements<void> {
 }
 
 /**
- * Records how a run ended and moves the clocks of environments (see `MirrorClock`). So a reader that begins afterwards begins at a time
- * later than that of every row of the run. If the run left nothing to be carried on, its cycle ends for all environments (R6).
+ * Records how a run ended and moves the clocks of environments (see `MirrorClock`). So a reader that begins afterwards
+ * begins at a time later than that of every row of the run. If the run left nothing to be carried on, its cycle ends
+ * for all environments (R6).
  */
 export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateStatements<void> {
   yield* tickTogether(clock);
@@ -130,8 +131,8 @@ export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateSt
 }
 
 /**
- * Records what a run did to one stream, after the stream has ended; again if the run came back to it. There is no row if the run did
- * nothing and the stream ended as it did the last time.
+ * Records what a run did to one stream, after the stream has ended; again if the run came back to it. There is no row
+ * if the run did nothing and the stream ended as it did the last time.
  */
 export function* recordStreamRun(row: StreamRun): StateStatements<void> {
   if (!didAnything(row) && (yield* lastStatus(row)) === row.status) return;

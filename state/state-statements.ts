@@ -3,12 +3,16 @@ import { QueryBuilder, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/s
 import type { Row } from '../src/core/stream.ts';
 
 /**
- * What the state asks of a database, one statement after the other, until the result is known. Each `yield` gives a statement to the
- * driver and receives its answer. The statements are the same for every database: each renders them with its own dialect of drizzle.
+ * What the state asks of a database, one statement after the other, until the result is known. Each `yield` gives a
+ * statement to the driver and receives its answer. The statements are the same for every database: each renders them
+ * with its own dialect of drizzle.
  */
 export type StateStatements<Result> = Generator<StateStatement, Result, StateAnswer>;
 
-/** A statement that is asked for every page is a constant text, because to render one takes longer than SQLite takes to answer. */
+/**
+ * A statement that is asked for every page is a constant text, because to render one takes longer than SQLite takes to
+ * answer.
+ */
 export type StateStatement = SQL | ConstantStatement;
 
 interface ConstantStatement {
@@ -24,8 +28,8 @@ interface StateAnswer {
 }
 
 /**
- * Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. It makes them anew for
- * each try.
+ * Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. It
+ * makes them anew for each try.
  */
 export interface StateRunner {
   read<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
@@ -33,7 +37,9 @@ export interface StateRunner {
   write<Result>(statementsOf: () => StateStatements<Result>, envIds?: readonly string[]): Promise<Result>;
 }
 
-/** Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns. */
+/**
+ * Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns.
+ */
 export const queryBuilder = new QueryBuilder();
 
 interface TypedSelect<Found> extends SQLWrapper {
@@ -54,7 +60,10 @@ export function* first<Found>(select: TypedSelect<Found>): StateStatements<Found
 
 type GivenColumns<Table extends SQLiteTable> = Partial<Table['$inferInsert']>;
 
-/** Names the given columns alone: the builder of drizzle writes NULL into the others, which not every database takes for an id. */
+/**
+ * Names the given columns alone: the builder of drizzle writes NULL into the others, which not every database takes for
+ * an id.
+ */
 export function insertStatement<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
   const given = givenColumns(table, row);
   const values = given.map(({ value }) => sql`${value}`);

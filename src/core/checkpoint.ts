@@ -50,9 +50,13 @@ interface StreamProgress {
   readonly finishedCycle: number | null;
   /** Null while no page has failed because it was too large (R24). */
   readonly pageLimit: PageLimit | null;
-  /** The run in which the due scan last failed: no run tries it twice. Null after a scan has begun anew or ended (R9). */
+  /**
+   * The run in which the due scan last failed: no run tries it twice. Null after a scan has begun anew or ended (R9).
+   */
   readonly scanTriedInRun: number | null;
-  /** A due scan that a later run continues from where it stopped, while the feeds go on; null when there is none (R9). */
+  /**
+   * A due scan that a later run continues from where it stopped, while the feeds go on; null when there is none (R9).
+   */
   readonly waitingScan: Round | null;
   /** How many returns of its environment the stream has taken into account (R13). */
   readonly returns: number;
@@ -122,8 +126,8 @@ export interface LookupRead {
    * - `ties`: rows of a feed that carry the same instant as their tombstone (R10)
    * - `owned`: rows of parents that went or came back (R13)
    * - `marked`: marked rows (R18, R22)
-   * - `unshown`: marked rows that these reads did not show, or parents whose rows they did not show, asked for in the parent's list
-   *   (R13, R18)
+   * - `unshown`: marked rows that these reads did not show, or parents whose rows they did not show, asked for in the
+   *   parent's list (R13, R18)
    * - `tests`: the histories of tests with new executions (R22)
    * - `rejected`: rows that are rejected (R20)
    */

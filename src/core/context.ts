@@ -34,7 +34,10 @@ const OLDEST_BOUND_DAYS = LOOKBACK_DAYS - 1;
 /** A time in the mirror that is later than T by more than this is not believed (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
 
-/** Whether a time is too far ahead of the server's to be believed (R1, R10). Without a server time every time is believed. */
+/**
+ * Whether a time is too far ahead of the server's to be believed (R1, R10). Without a server time every time is
+ * believed.
+ */
 export function isFuture(time: unknown, latest: Instant | null): boolean {
   // Nearly every time is in the past, and then nothing has to be calculated.
   if (latest === null || typeof time !== 'string' || time <= latest) return false;

@@ -9,8 +9,8 @@ export type ReadRecovery = 'restart-read' | 'halve-page';
  * What a failure asks of the stream that met it; the run goes on with the other streams (R9):
  * - `forbidden`: stop reading the stream, and scan it when the permission is back (R13)
  * - `not-live`: the service says that the stream is not live, or that a row is not there (R15)
- * - `restart-round`: the stream fails and its round is given up, because another try would fail as well; the next run begins a
- *   new round with its own options (R8, R24)
+ * - `restart-round`: the stream fails and its round is given up, because another try would fail as well; the next run
+ *   begins a new round with its own options (R8, R24)
  * - `stream`: the stream fails; the next run goes on where it stopped
  */
 export type StreamRecovery = 'forbidden' | 'not-live' | 'restart-round' | 'stream';
@@ -32,26 +32,26 @@ const RUN_RECOVERIES = ['run', 'quota', 'token', 'usage', 'locked', 'budget', 's
 /** What a failure asks of its caller: at the level of the read, of the stream, or of the run. */
 export type RecoveryKind = ReadRecovery | StreamRecovery | RunRecovery;
 
-export function isRunRecovery(recoveryKind: RecoveryKind): recoveryKind is RunRecovery {
-  return RUN_RECOVERIES.some((each) => each === recoveryKind);
+export function isRunRecovery(kind: RecoveryKind): kind is RunRecovery {
+  return RUN_RECOVERIES.some((each) => each === kind);
 }
 
 /**
- * The only error that a sync throws on purpose. Its message tells the user what to do, and is always a single line; `recovery`
- * tells the program.
+ * The only error that a sync throws on purpose. Its message tells the user what to do, and is always a single line;
+ * `recovery` tells the program.
  */
 export class SyncError extends Error {
   readonly recovery: RecoveryKind;
   /**
-   * How many tries of a request failed with a 5xx or a time-out, in earlier runs as well, when the end of the run prevented the
-   * remaining tries (R24). Null for any other error.
+   * How many tries of a request failed with a 5xx or a time-out, in earlier runs as well, when the end of the run
+   * prevented the remaining tries (R24). Null for any other error.
    */
   readonly failedTries: number | null;
 
-  constructor(recoveryKind: RecoveryKind, message: string, options?: { cause?: unknown; failedTries?: number }) {
+  constructor(kind: RecoveryKind, message: string, options?: { cause?: unknown; failedTries?: number }) {
     super(message.replaceAll(LINE_BREAKS, ' '), options);
     this.name = 'SyncError';
-    this.recovery = recoveryKind;
+    this.recovery = kind;
     this.failedTries = options?.failedTries ?? null;
   }
 }

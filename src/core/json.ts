@@ -59,8 +59,9 @@ type JsonMembers = Readonly<Record<string, unknown>>;
 const LONG = 16;
 
 /**
- * Whether a number in a JSON text would be rounded. It looks at every sixteenth character, and at the neighbours if that is a digit.
- * It runs for every page; a check of each value while parsing would take several times as long as parsing.
+ * Whether a number in a JSON text would be rounded. It looks at every sixteenth character, and at the neighbours if
+ * that is a digit. It runs for every page; a check of each value while parsing would take several times as long as
+ * parsing.
  */
 function holdsRounded(text: string): boolean {
   let from = 0;
@@ -98,8 +99,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits is not rounded: other programs
- * write a floating-point number with so many digits.
+ * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits is not rounded: other
+ * programs write a floating-point number with so many digits.
  */
 function isRounded(source: string): boolean {
   if (source.length < LONG || isShortFraction(source)) return false;
@@ -114,7 +115,10 @@ function isShortFraction(source: string): boolean {
 const LONGEST_FRACTION = '0.12345678901234567'.length;
 const SHORT_FRACTION = /^-?(?:\d\.\d{1,17}|[\d.]{1,18})$/;
 
-/** The value of a number as text: its digits without zeros at either end, and a power of ten; null if it is not a number. */
+/**
+ * The value of a number as text: its digits without zeros at either end, and a power of ten; null if it is not a
+ * number.
+ */
 function decimal(source: string): string | null {
   const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(source) ?? [];
   if (sign === undefined) return null;

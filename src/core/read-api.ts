@@ -1,7 +1,9 @@
 /** The path of every endpoint of the read API begins with this. */
 export const API_PATH = '/public/beta';
 
-/** How far back a time bound may reach: the API moves an older bound without saying so. It keeps executions for as long. */
+/**
+ * How far back a time bound may reach: the API moves an older bound without saying so. It keeps executions for as long.
+ */
 export const LOOKBACK_DAYS = 90;
 
 /** Without a time bound, the API shows the executions of so many days. */

@@ -2,8 +2,8 @@
 export type StreamName = string;
 
 /**
- * The type of a value in the API. It is stored as it is, but `instant` as fixed-width text, `json` as JSON text, `boolean` as 0
- * or 1.
+ * The type of a value in the API. It is stored as it is, but `instant` as fixed-width text, `json` as JSON text,
+ * `boolean` as 0 or 1.
  */
 export type FieldType = 'text' | 'integer' | 'number' | 'boolean' | 'instant' | 'json';
 
@@ -29,7 +29,10 @@ export type Row = Readonly<Record<string, ColumnValue>>;
 interface MarkRule {
   readonly stream: StreamName;
   readonly id: string;
-  /** The changes that make a mark: `shown` = inserted, changed or brought back; `moved` = deleted or brought back (R13, R18, R22). */
+  /**
+   * The changes that make a mark: `shown` = inserted, changed or brought back; `moved` = deleted or brought back (R13,
+   * R18, R22).
+   */
   readonly on: 'shown' | 'moved';
   /** Only rows with this value in this field make a mark. */
   readonly where?: { readonly field: string; readonly is: string };
@@ -92,8 +95,8 @@ interface WindowStream extends CommonStream {
 
 interface LookupStream extends CommonStream {
   /**
-   * The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream column
-   * (R18).
+   * The parameter that asks for rows by the first part of their key (R12); for column lineage that is the downstream
+   * column (R18).
    */
   readonly idsParameter: string;
 }
@@ -113,7 +116,10 @@ interface CommonStream {
   /** The stream only fills rows that its parent stream made, and only those with this value in this field. */
   readonly subtype?: { readonly field: string; readonly is: string };
   readonly parentTable?: ParentTable;
-  /** For each value of `kind`, the columns that only this kind has. A change of kind blanks the columns of the other kinds (R22). */
+  /**
+   * For each value of `kind`, the columns that only this kind has. A change of kind blanks the columns of the other
+   * kinds (R22).
+   */
   readonly subtypeColumns?: Readonly<Record<string, readonly string[]>>;
   /** A full scan makes one read with each of these queries, and so does a request by ids (R12). */
   readonly scanQueries: readonly Readonly<Record<string, string>>[];
@@ -121,12 +127,18 @@ interface CommonStream {
   readonly dependencies: readonly StreamName[];
   /** The rows of other streams that its rows belong to: their removal explains the removal of its rows (R14). */
   readonly parents?: readonly StreamParent[] | undefined;
-  /** For edges: the end that is always read with all its edges. If other edges of it are shown, a missing edge was replaced (R14). */
+  /**
+   * For edges: the end that is always read with all its edges. If other edges of it are shown, a missing edge was
+   * replaced (R14).
+   */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
   /** The rows of another table that are deleted together with a row that one of their fields names (R18). */
   readonly cascade?: { readonly table: string; readonly by: readonly string[] };
-  /** The rows of another table that may have ended with a deleted row: their `id` is marked for `stream`, to be read again (R18). */
+  /**
+   * The rows of another table that may have ended with a deleted row: their `id` is marked for `stream`, to be read
+   * again (R18).
+   */
   readonly cascadeMarks?: {
     readonly table: string;
     readonly by: string;
@@ -181,7 +193,10 @@ export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'par
   return parent === undefined ? parents : [parent];
 }
 
-/** The parameter that asks for rows of a stream by the first part of their key. @throws Error for a stream that has none */
+/**
+ * The parameter that asks for rows of a stream by the first part of their key.
+ * @throws Error for a stream that has none
+ */
 export function idsParameterOf({ name, idsParameter }: Pick<Stream, 'name' | 'idsParameter'>): string {
   if (idsParameter === undefined) throw new Error(`rows of ${name} cannot be requested by their ids`);
   return idsParameter;

@@ -85,15 +85,15 @@ export function changeSample(
   })();
 }
 
-function changeEnvironment(sampleScene: SampleScene, changeShare: ChangeShare): SampleChanges {
-  const { connection, env, now } = sampleScene;
-  const deleted = deleteAssets(sampleScene, changeShare.deleted);
+function changeEnvironment(scene: SampleScene, share: ChangeShare): SampleChanges {
+  const { connection, env, now } = scene;
+  const deleted = deleteAssets(scene, share.deleted);
   const counts = {
-    assetsEdited: editAssets(sampleScene, changeShare.edited),
-    columnsChanged: changeColumns(sampleScene, changeShare.columns),
-    columnsRewired: rewireColumns(sampleScene, changeShare.rewired),
-    testRuns: runTests(sampleScene, changeShare.runs),
-    ...addTables(sampleScene, changeShare.added),
+    assetsEdited: editAssets(scene, share.edited),
+    columnsChanged: changeColumns(scene, share.columns),
+    columnsRewired: rewireColumns(scene, share.rewired),
+    testRuns: runTests(scene, share.runs),
+    ...addTables(scene, share.added),
     ...deleted,
   };
   connection.prepare('update environments set last_synced_at = ?, mirrored_at = ? where id = ?').run(now, now, env);
@@ -129,16 +129,16 @@ function changeColumns({ connection, estate: { random }, env, now }: SampleScene
 }
 
 function addTables(
-  sampleScene: SampleScene,
+  scene: SampleScene,
   count: number,
 ): Pick<SampleChanges, 'assetsAdded' | 'columnsAdded' | 'testsAdded'> {
-  const { connection, insert, estate, env } = sampleScene;
+  const { connection, insert, estate, env } = scene;
   const facts = connection
     .prepare(
       "select * from assets where env_id = ? and deleted_at is null and name like 'fct\\_%' escape '\\' order by id",
     )
     .all(env) as AssetRow[];
-  for (const fact of estate.random.some(facts, count)) addTable(sampleScene, fact);
+  for (const fact of estate.random.some(facts, count)) addTable(scene, fact);
   const added = estate.nodes.map((node) => dbtTest(estate, node, 'unique', node.columns[0]?.row.name as string));
   insertEstate(insert, estate);
   insert(
@@ -192,17 +192,17 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
 const NEWEST = 20;
 
 function deleteAssets(
-  sampleScene: SampleScene,
+  scene: SampleScene,
   count: number,
 ): Pick<SampleChanges, 'assetsDeleted' | 'columnsDeleted' | 'testsDeleted'> {
-  const { connection, estate, env } = sampleScene;
+  const { connection, estate, env } = scene;
   const ends = connection
     .prepare(`select id from assets a where env_id = ? and deleted_at is null and kind = 'table'
       and not exists (select 1 from asset_lineage l where l.env_id = a.env_id and l.upstream_asset_id = a.id)
       order by rowid desc limit ?`)
     .pluck()
     .all(env, NEWEST) as string[];
-  const gone = estate.random.some(ends, count).map((id) => deleteAsset(sampleScene, id));
+  const gone = estate.random.some(ends, count).map((id) => deleteAsset(scene, id));
   return {
     assetsDeleted: gone.length,
     columnsDeleted: gone.reduce((total, { columns }) => total + columns, 0),
@@ -210,7 +210,10 @@ function deleteAssets(
   };
 }
 
-/** Deletes an asset that no other derives from, with everything that belongs to it. Its edges and results leave no tombstones. */
+/**
+ * Deletes an asset that no other derives from, with everything that belongs to it. Its edges and results leave no
+ * tombstones.
+ */
 function deleteAsset({ connection, env, now }: SampleScene, id: string): { columns: number; tests: number } {
   const values = { env, id, now };
   const run = (sql: string) => connection.prepare(sql).run(values).changes;
@@ -228,7 +231,10 @@ function deleteAsset({ connection, env, now }: SampleScene, id: string): { colum
   return { columns: bury('columns', 'asset_id'), tests: bury('tests', 'asset_id') };
 }
 
-/** The chance that a run ends otherwise than the one before: what fails is mended sooner than something else begins to fail. */
+/**
+ * The chance that a run ends otherwise than the one before: what fails is mended sooner than something else begins to
+ * fail.
+ */
 const TURN = { toBad: 0.06, toPass: 0.4 };
 
 /** How long ago the first of the new runs started. */

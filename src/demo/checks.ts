@@ -21,43 +21,38 @@ export const DIMENSION_OF: Readonly<Record<string, string>> = {
   volume: 'accuracy',
 };
 
-export function buildTests(sampleEstate: SampleEstate): TestRow[] {
-  return sampleEstate.nodes
-    .filter(({ asset }) => asset.kind === 'table')
-    .flatMap((node) => testsOf(sampleEstate, node));
+export function buildTests(estate: SampleEstate): TestRow[] {
+  return estate.nodes.filter(({ asset }) => asset.kind === 'table').flatMap((node) => testsOf(estate, node));
 }
 
-function testsOf(sampleEstate: SampleEstate, sampleAsset: SampleAsset): TestRow[] {
-  const { random } = sampleEstate;
-  const { schema_name: schema, db_name: database, name } = sampleAsset.asset;
-  const key = sampleAsset.columns[0]?.row.name as string;
+function testsOf(estate: SampleEstate, asset: SampleAsset): TestRow[] {
+  const { random } = estate;
+  const { schema_name: schema, db_name: database, name } = asset.asset;
+  const key = asset.columns[0]?.row.name as string;
   if (database === 'raw')
-    return [
-      monitor(sampleEstate, sampleAsset, 'freshness'),
-      ...(random.chance(0.5) ? [monitor(sampleEstate, sampleAsset, 'volume')] : []),
-    ];
-  const notNull = dbtTest(sampleEstate, sampleAsset, 'not_null', key);
+    return [monitor(estate, asset, 'freshness'), ...(random.chance(0.5) ? [monitor(estate, asset, 'volume')] : [])];
+  const notNull = dbtTest(estate, asset, 'not_null', key);
   if (schema === 'intermediate') return [notNull];
-  const unique = dbtTest(sampleEstate, sampleAsset, 'unique', key);
+  const unique = dbtTest(estate, asset, 'unique', key);
   if (name?.startsWith('rpt_')) return [unique];
-  return schema === 'staging' ? [notNull, unique] : [notNull, unique, ...martTests(sampleEstate, sampleAsset)];
+  return schema === 'staging' ? [notNull, unique] : [notNull, unique, ...martTests(estate, asset)];
 }
 
-function martTests(sampleEstate: SampleEstate, sampleAsset: SampleAsset): TestRow[] {
-  const foreign = sampleAsset.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
-  const status = sampleAsset.columns.find(({ row }) => row.name === 'status')?.row.name;
+function martTests(estate: SampleEstate, asset: SampleAsset): TestRow[] {
+  const foreign = asset.columns.find(({ row }) => row.name?.endsWith('_id'))?.row.name;
+  const status = asset.columns.find(({ row }) => row.name === 'status')?.row.name;
   return [
-    ...(foreign ? [dbtTest(sampleEstate, sampleAsset, 'relationships', foreign)] : []),
-    ...(status ? [dbtTest(sampleEstate, sampleAsset, 'accepted_values', status)] : []),
-    monitor(sampleEstate, sampleAsset, 'volume'),
+    ...(foreign ? [dbtTest(estate, asset, 'relationships', foreign)] : []),
+    ...(status ? [dbtTest(estate, asset, 'accepted_values', status)] : []),
+    monitor(estate, asset, 'volume'),
   ];
 }
 
-export function dbtTest(sampleEstate: SampleEstate, { asset }: SampleAsset, type: string, column: string): TestRow {
-  const { random } = sampleEstate;
+export function dbtTest(estate: SampleEstate, { asset }: SampleAsset, type: string, column: string): TestRow {
+  const { random } = estate;
   const name = `${type}_${asset.name}_${column}`;
   return {
-    ...common(sampleEstate, asset.id, type),
+    ...common(estate, asset.id, type),
     ...DBT,
     id: `test.jaffle_shop.${name}.${random.hex(10)}`,
     name,
@@ -70,9 +65,9 @@ export function dbtTest(sampleEstate: SampleEstate, { asset }: SampleAsset, type
   };
 }
 
-function monitor(sampleEstate: SampleEstate, { asset }: SampleAsset, type: string): TestRow {
+function monitor(estate: SampleEstate, { asset }: SampleAsset, type: string): TestRow {
   return {
-    ...common(sampleEstate, asset.id, type),
+    ...common(estate, asset.id, type),
     ...HOSTED,
     id: `monitor/${type}/${asset.id}`,
     name: `${type} of ${asset.schema_name}.${asset.name}`,
@@ -84,9 +79,9 @@ function monitor(sampleEstate: SampleEstate, { asset }: SampleAsset, type: strin
   };
 }
 
-function common(sampleEstate: SampleEstate, asset_id: string, definition_type: string) {
-  const { env, random } = sampleEstate;
-  const synced_at = instantOfMs(syncedMs(sampleEstate));
+function common(estate: SampleEstate, asset_id: string, definition_type: string) {
+  const { env, random } = estate;
+  const synced_at = instantOfMs(syncedMs(estate));
   const disabled = random.chance(0.04) ? 1 : 0;
   return {
     env_id: env,

@@ -7,84 +7,71 @@ const PER_DOMAIN = 4;
 const TABLEAU_PER_DOMAIN = 3;
 
 /** Looker explores, dashboards and looks that read the fact tables; Tableau reports that read the report tables. */
-export function buildDashboards(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  { facts, reports }: DomainMarts,
-): void {
-  const explores = EXPLORE_NAMES.map((name, i) =>
-    addExplore(sampleEstate, sampleDomain, name, facts.slice(2 * i, 2 * i + 2)),
-  );
-  const dashboards = explores.map((explore, i) =>
-    addDashboard(sampleEstate, sampleDomain, VIEWS[i] as string, explore),
-  );
-  for (const dashboard of dashboards) addLook(sampleEstate, sampleDomain, dashboard);
-  for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(sampleEstate, sampleDomain, report);
+export function buildDashboards(estate: SampleEstate, domain: SampleDomain, { facts, reports }: DomainMarts): void {
+  const explores = EXPLORE_NAMES.map((name, i) => addExplore(estate, domain, name, facts.slice(2 * i, 2 * i + 2)));
+  const dashboards = explores.map((explore, i) => addDashboard(estate, domain, VIEWS[i] as string, explore));
+  for (const dashboard of dashboards) addLook(estate, domain, dashboard);
+  for (const report of reports.slice(0, TABLEAU_PER_DOMAIN)) addReport(estate, domain, report);
 }
 
 function addExplore(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
+  estate: SampleEstate,
+  domain: SampleDomain,
   name: string,
   facts: readonly SampleAsset[],
 ): SampleAsset {
   const fields = facts.flatMap(({ asset, columns }) =>
     columns.slice(0, 6).map((column) => ({ name: `${asset.name}.${column.row.name}`, type: 'string', from: [column] })),
   );
-  const id = `looker.explore.${sampleDomain.name}::${name.toLowerCase()}`;
+  const id = `looker.explore.${domain.name}::${name.toLowerCase()}`;
   return addNode(
-    sampleEstate,
-    looker(sampleDomain, { id, name: `${titled(sampleDomain.name)} ${name}`, bi_type: 'explore' }),
+    estate,
+    looker(domain, { id, name: `${titled(domain.name)} ${name}`, bi_type: 'explore' }),
     fields,
     facts,
   );
 }
 
-function addDashboard(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  view: string,
-  explore: SampleAsset,
-): SampleAsset {
-  const id = `looker.dashboard.${looseNumber(sampleEstate, 'dashboard')}`;
+function addDashboard(estate: SampleEstate, domain: SampleDomain, view: string, explore: SampleAsset): SampleAsset {
+  const id = `looker.dashboard.${looseNumber(estate, 'dashboard')}`;
   const tiles = explore.columns
     .slice(0, PER_DOMAIN)
     .map((column, i) => ({ name: `tile_${i + 1}`, type: 'tile', from: [column] }));
   return addNode(
-    sampleEstate,
-    looker(sampleDomain, { id, name: `${titled(sampleDomain.name)} – ${view}`, bi_type: 'dashboard' }),
+    estate,
+    looker(domain, { id, name: `${titled(domain.name)} – ${view}`, bi_type: 'dashboard' }),
     tiles,
     [explore],
   );
 }
 
-function addLook(sampleEstate: SampleEstate, sampleDomain: SampleDomain, dashboard: SampleAsset): void {
-  const id = `looker.look.${looseNumber(sampleEstate, 'look')}`;
+function addLook(estate: SampleEstate, domain: SampleDomain, dashboard: SampleAsset): void {
+  const id = `looker.look.${looseNumber(estate, 'look')}`;
   const name = `${dashboard.asset.name} (scheduled)`;
   addNode(
-    sampleEstate,
-    looker(sampleDomain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
+    estate,
+    looker(domain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
     [],
     [...dashboard.from],
   );
 }
 
 /** Tableau ids consist of folder and title, with slashes, spaces and letters of any script. */
-function addReport(sampleEstate: SampleEstate, sampleDomain: SampleDomain, report: SampleAsset): void {
-  const { random } = sampleEstate;
+function addReport(estate: SampleEstate, domain: SampleDomain, report: SampleAsset): void {
+  const { random } = estate;
   const title = `${titled((report.asset.name as string).replace('rpt_', ''))} – ${random.pick(REGIONS)}`;
-  const id = `tableau/${sampleDomain.team}/${title}`;
+  const id = `tableau/${domain.team}/${title}`;
   const platform = { kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report' };
   const url = `https://tableau.example.com/#/views/${encodeURIComponent(title)}`;
   addNode(
-    sampleEstate,
+    estate,
     {
       id,
       name: title,
       ...platform,
       url,
-      path: `Tableau/${sampleDomain.team}`,
-      owners: [sampleDomain.team],
+      path: `Tableau/${domain.team}`,
+      owners: [domain.team],
       tags: ['reporting'],
     },
     [],

@@ -21,14 +21,14 @@ export const DOMAINS: readonly SampleDomain[] = MARKETS.flatMap((market) =>
   domains.map((domain) => ofMarket(domain, market)),
 );
 
-function ofMarket(sampleDomain: SampleDomain, market: string): SampleDomain {
-  if (market === '') return sampleDomain;
+function ofMarket(domain: SampleDomain, market: string): SampleDomain {
+  if (market === '') return domain;
   const named = (name: string): string => `${market}_${name}`;
   return {
-    ...sampleDomain,
-    name: named(sampleDomain.name),
-    team: `${sampleDomain.team} ${market.toUpperCase()}`,
-    systems: sampleDomain.systems.map(named),
-    entities: sampleDomain.entities.map(named),
+    ...domain,
+    name: named(domain.name),
+    team: `${domain.team} ${market.toUpperCase()}`,
+    systems: domain.systems.map(named),
+    entities: domain.entities.map(named),
   };
 }

@@ -49,13 +49,13 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
 
 /** Adds an asset that derives from others, with its columns. */
 export function addNode(
-  sampleEstate: SampleEstate,
+  estate: SampleEstate,
   plan: AssetPlan,
   columns: readonly ColumnPlan[],
   from: readonly SampleAsset[],
 ): SampleAsset {
-  const times = timesOf(sampleEstate);
-  const { env } = sampleEstate;
+  const times = timesOf(estate);
+  const { env } = estate;
   const mirrored_at = times.synced_at;
   const asset = {
     ...plan,
@@ -75,7 +75,7 @@ export function addNode(
     mirrored_at,
   });
   const node = { asset, columns: columns.map((column) => ({ row: row(column), from: column.from })), from };
-  sampleEstate.nodes.push(node);
+  estate.nodes.push(node);
   return node;
 }
 
@@ -84,9 +84,9 @@ export function syncedMs({ random, latestMs, syncs }: SampleEstate): number {
   return latestMs - random.whole(syncs) * PASS_EVERY_MS;
 }
 
-function timesOf(sampleEstate: SampleEstate) {
-  const { random } = sampleEstate;
-  const atMs = syncedMs(sampleEstate);
+function timesOf(estate: SampleEstate) {
+  const { random } = estate;
+  const atMs = syncedMs(estate);
   const updatedMs = atMs - random.whole(PASS_EVERY_MS);
   return {
     synced_at: instantOfMs(atMs),

@@ -6,7 +6,10 @@ import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;
 
-/** Inserts rows in batches by statements made from the table. Fields that a row leaves out have the column's default, or are NULL. */
+/**
+ * Inserts rows in batches by statements made from the table. Fields that a row leaves out have the column's default, or
+ * are NULL.
+ */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
 export function insertInto(connection: Database.Database): InsertRows {
@@ -24,17 +27,17 @@ export function insertInto(connection: Database.Database): InsertRows {
   };
 }
 
-export function insertEstate(insertRows: InsertRows, sampleEstate: SampleEstate): void {
-  insertRows(
+export function insertEstate(rows: InsertRows, estate: SampleEstate): void {
+  rows(
     assets,
-    sampleEstate.nodes.map(({ asset }) => asset),
+    estate.nodes.map(({ asset }) => asset),
   );
-  insertRows(
+  rows(
     columns,
-    sampleEstate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
+    estate.nodes.flatMap((node) => node.columns.map(({ row }) => row)),
   );
-  insertRows(assetLineage, assetEdges(sampleEstate));
-  insertRows(columnLineage, columnEdges(sampleEstate));
+  rows(assetLineage, assetEdges(estate));
+  rows(columnLineage, columnEdges(estate));
 }
 
 function insertSql(table: string, names: readonly string[], count: number): string {

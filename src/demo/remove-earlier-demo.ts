@@ -5,7 +5,10 @@ import { SyncError } from '../core/errors.ts';
 import { mirrorExists, openEarlier, refuseInvalidMirror, refuseNoFolder } from '../destination/sqlite/open.ts';
 import { ENVIRONMENT_IDS } from './sample.ts';
 
-/** Removes the mirror of an earlier demo and no other file. @throws SyncError `usage`, or `locked` while a demo or a reader has it open */
+/**
+ * Removes the mirror of an earlier demo and no other file.
+ * @throws SyncError `usage`, or `locked` while a demo or a reader has it open
+ */
 export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
@@ -34,7 +37,10 @@ function refuseOther(db: string): void {
   }
 }
 
-/** Whoever has it open would go on with a file that is gone. SQLite leaves the mode of a mirror only if nobody else has it open. */
+/**
+ * Whoever has it open would go on with a file that is gone. SQLite leaves the mode of a mirror only if nobody else has
+ * it open.
+ */
 function refuseOpen(db: string): void {
   const connection = new Database(db, { timeout: 200 });
   try {

@@ -6,11 +6,11 @@ interface SampleEdge {
 }
 
 /**
- * Changes the edges of columns: the first column loses all of them, each other one gets a sibling column of the same upstream
- * table instead of one. Each column is dated now, because its feed is what brings its edges again.
+ * Changes the edges of columns: the first column loses all of them, each other one gets a sibling column of the same
+ * upstream table instead of one. Each column is dated now, because its feed is what brings its edges again.
  */
-export function rewireColumns(sampleScene: SampleScene, count: number): number {
-  const { connection, estate, env, now } = sampleScene;
+export function rewireColumns(scene: SampleScene, count: number): number {
+  const { connection, estate, env, now } = scene;
   const edges = connection
     .prepare(`select upstream_column_id, min(downstream_column_id) as downstream_column_id from column_lineage l
       join columns c on c.env_id = l.env_id and c.id = l.downstream_column_id and c.deleted_at is null
@@ -20,8 +20,8 @@ export function rewireColumns(sampleScene: SampleScene, count: number): number {
   const rewired = estate.random.some([...byDownstream.values()], count);
   const touch = connection.prepare('update columns set synced_at = ?, mirrored_at = ? where env_id = ? and id = ?');
   rewired.forEach((edge, i) => {
-    if (i === 0) cutOff(sampleScene, edge);
-    else swap(sampleScene, edge);
+    if (i === 0) cutOff(scene, edge);
+    else swap(scene, edge);
     touch.run(now, now, env, edge.downstream_column_id);
   });
   return rewired.length;
@@ -33,8 +33,8 @@ function cutOff({ connection, env }: SampleScene, { downstream_column_id }: Samp
     .run(env, downstream_column_id);
 }
 
-function swap({ connection, estate, env, now }: SampleScene, sampleEdge: SampleEdge): void {
-  const values = { env, now, ...sampleEdge };
+function swap({ connection, estate, env, now }: SampleScene, edge: SampleEdge): void {
+  const values = { env, now, ...edge };
   const siblings = connection
     .prepare(`select c.id from columns c join columns old on old.env_id = c.env_id and old.id = @upstream_column_id
       where c.env_id = @env and c.asset_id = old.asset_id and c.deleted_at is null and c.id not in

@@ -10,7 +10,9 @@ export type RunRow = typeof latestTestExecutions.$inferInsert;
 const HISTORY_DAYS = 14;
 const DISABLED_FOR_DAYS = 5;
 
-/** The history of a test: from day `since` to day `until` (days ago) its runs end with `status`, otherwise with PASS. */
+/**
+ * The history of a test: from day `since` to day `until` (days ago) its runs end with `status`, otherwise with PASS.
+ */
 interface FailurePeriod {
   readonly status: string;
   readonly since: number;
@@ -25,19 +27,15 @@ interface RunTime {
 }
 
 /** Two weeks of daily runs of every sub-test, the newest first. */
-export function runsOf(
-  test: TestRow,
-  seededRandom: SeededRandom,
-  times: { latestMs: number; nowMs: number },
-): RunRow[][] {
+export function runsOf(test: TestRow, random: SeededRandom, times: { latestMs: number; nowMs: number }): RunRow[][] {
   const startMs = times.latestMs - 2 * HOUR_MS;
   const days = Array.from({ length: HISTORY_DAYS }, (_, day) => day).slice(test.disabled === 1 ? DISABLED_FOR_DAYS : 0);
   return subTypesOf(test).map((subType) => {
-    const trouble = troubleOf(test, seededRandom);
+    const trouble = troubleOf(test, random);
     return days.map((day) => {
       const status = day <= trouble.since && day >= trouble.until ? trouble.status : 'PASS';
-      const time = { startMs: startMs - day * DAY_MS + seededRandom.whole(HOUR_MS), nowMs: times.nowMs };
-      return runOf(test, subType, status, { random: seededRandom, ...time });
+      const time = { startMs: startMs - day * DAY_MS + random.whole(HOUR_MS), nowMs: times.nowMs };
+      return runOf(test, subType, status, { random: random, ...time });
     });
   });
 }
@@ -75,23 +73,23 @@ function subTypesOf({ definition_type: type }: TestRow): string[] {
   return type === 'accepted_values' ? ['accepted_values', 'accepted_values_history'] : [type ?? 'custom'];
 }
 
-function troubleOf(test: TestRow, seededRandom: SeededRandom): FailurePeriod {
-  const luck = seededRandom.next();
-  const since = 1 + seededRandom.whole(HISTORY_DAYS - 1);
+function troubleOf(test: TestRow, random: SeededRandom): FailurePeriod {
+  const luck = random.next();
+  const since = 1 + random.whole(HISTORY_DAYS - 1);
   // Most of what fails now began before the history does, so that days are alike and some get better.
-  if (luck < 0.035) return { status: badStatus(test), since: since + seededRandom.whole(60), until: 0 };
-  if (luck < 0.045) return { status: 'ERROR', since: seededRandom.whole(3), until: 0 };
+  if (luck < 0.035) return { status: badStatus(test), since: since + random.whole(60), until: 0 };
+  if (luck < 0.045) return { status: 'ERROR', since: random.whole(3), until: 0 };
   if (luck < 0.055) return { status: isHosted(test) ? 'NO_DATA' : 'SKIPPED', since, until: 0 };
-  return luck < 0.14 ? { status: badStatus(test), since: since + seededRandom.whole(3), until: since } : CALM;
+  return luck < 0.14 ? { status: badStatus(test), since: since + random.whole(3), until: since } : CALM;
 }
 
 export function badStatus({ severity }: TestRow): string {
   return severity === 'WARNING' ? 'WARN' : 'FAIL';
 }
 
-function failuresOf(status: string, hosted: boolean, seededRandom: SeededRandom): number | null {
+function failuresOf(status: string, hosted: boolean, random: SeededRandom): number | null {
   if (status === 'ERROR') return null;
-  return hosted || (status !== 'FAIL' && status !== 'WARN') ? 0 : 1 + seededRandom.whole(400);
+  return hosted || (status !== 'FAIL' && status !== 'WARN') ? 0 : 1 + random.whole(400);
 }
 
 function reasonOf(status: string): string {

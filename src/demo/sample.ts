@@ -71,8 +71,8 @@ function environmentRow({ id, name, cron, platform }: SamplePlace, { latestMs, n
   return { id, name, cron, warehouse_type: platform, ...synced, mirrored_at: instantOfMs(nowMs) };
 }
 
-function insertTests(insertRows: InsertRows, sampleEstate: SampleEstate, rows: readonly TestRow[]): void {
-  const runs = rows.map((test) => ({ test, of: runsOf(test, sampleEstate.random, sampleEstate) }));
+function insertTests(insertRows: InsertRows, estate: SampleEstate, rows: readonly TestRow[]): void {
+  const runs = rows.map((test) => ({ test, of: runsOf(test, estate.random, estate) }));
   insertRows(tests, rows);
   insertRows(
     testExecutions,
@@ -84,11 +84,11 @@ function insertTests(insertRows: InsertRows, sampleEstate: SampleEstate, rows: r
   );
   const enabled = runs.filter(({ test }) => test.disabled === 0);
   const byAsset = [...Map.groupBy(enabled, ({ test }) => test.asset_id as string)].map(([asset_id, group]) => ({
-    env_id: sampleEstate.env,
+    env_id: estate.env,
     asset_id,
     runs: group.flatMap(({ of }) => latest(of)),
   }));
-  const { totals, dimensions } = scoresOf(byAsset, sampleEstate.latestMs, sampleEstate.nowMs);
+  const { totals, dimensions } = scoresOf(byAsset, estate.latestMs, estate.nowMs);
   insertRows(assetHealthScores, totals);
   insertRows(assetHealthScoreDimensions, dimensions);
 }

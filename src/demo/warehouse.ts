@@ -30,33 +30,24 @@ const MARTS: WarehouseLayer = {
 };
 
 /** Makes a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
-export function buildDomain(sampleEstate: SampleEstate, sampleDomain: SampleDomain): DomainMarts {
-  const connectors = sampleDomain.systems.map((system) => addConnector(sampleEstate, sampleDomain, system));
-  const unions = sampleDomain.entities.map((entity) => {
-    const shape = rawShape(sampleEstate, sampleDomain, entity);
+export function buildDomain(estate: SampleEstate, domain: SampleDomain): DomainMarts {
+  const connectors = domain.systems.map((system) => addConnector(estate, domain, system));
+  const unions = domain.entities.map((entity) => {
+    const shape = rawShape(estate, domain, entity);
     const staged = connectors.map((connector, i) => {
-      const system = sampleDomain.systems[i] as string;
-      return addStaging(
-        sampleEstate,
-        sampleDomain,
-        system,
-        addRaw(sampleEstate, sampleDomain, { system, entity, shape, connector }),
-      );
+      const system = domain.systems[i] as string;
+      return addStaging(estate, domain, system, addRaw(estate, domain, { system, entity, shape, connector }));
     });
-    return addModel(sampleEstate, sampleDomain, INTERMEDIATE, {
+    return addModel(estate, domain, INTERMEDIATE, {
       name: `int_${entity}_unioned`,
       columns: merged(staged),
       from: staged,
     });
   });
-  const joined = unions
-    .slice(1, 5)
-    .map((union, i) => addJoined(sampleEstate, sampleDomain, [union, unions[i] as SampleAsset]));
-  const facts = unions.map((union, i) => addFact(sampleEstate, sampleDomain, joined[i - 1] ?? union, i));
-  const reports = facts
-    .slice(0, 7)
-    .map((fact, i) => addReport(sampleEstate, sampleDomain, fact, GRAINS[i % 3] as string));
-  addSemantic(sampleEstate, sampleDomain, facts.slice(0, 3));
+  const joined = unions.slice(1, 5).map((union, i) => addJoined(estate, domain, [union, unions[i] as SampleAsset]));
+  const facts = unions.map((union, i) => addFact(estate, domain, joined[i - 1] ?? union, i));
+  const reports = facts.slice(0, 7).map((fact, i) => addReport(estate, domain, fact, GRAINS[i % 3] as string));
+  addSemantic(estate, domain, facts.slice(0, 3));
   return { facts, reports };
 }
 
@@ -66,10 +57,10 @@ const singular = (entity: string) =>
     .replace(/(ss|x|ch)es$/, '$1')
     .replace(/s$/, '');
 
-function addConnector(sampleEstate: SampleEstate, { team, tags }: SampleDomain, system: string): SampleAsset {
+function addConnector(estate: SampleEstate, { team, tags }: SampleDomain, system: string): SampleAsset {
   const name = `${system} connector`;
   return addNode(
-    sampleEstate,
+    estate,
     { id: `fivetran.connector.${system}`, name, kind: 'etl', source_type: 'fivetran', owners: [team], tags },
     [],
     [],
@@ -104,8 +95,8 @@ interface RawTable {
 }
 
 function addRaw(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
+  estate: SampleEstate,
+  domain: SampleDomain,
   { system, entity, shape, connector }: RawTable,
 ): SampleAsset {
   const columns = [...shape, plan('_fivetran_synced', 'TIMESTAMP_TZ')];
@@ -114,28 +105,23 @@ function addRaw(
     name: entity,
     kind: 'table',
     source_type: 'fivetran',
-    data_platform: sampleEstate.platform,
+    data_platform: estate.platform,
     db_name: 'raw',
     schema_name: system,
     table_name: entity,
     materialization: 'table',
     path: `sources/${system}`,
     owners: ['Data Platform'],
-    tags: ['raw', ...sampleDomain.tags],
+    tags: ['raw', ...domain.tags],
   };
-  return addNode(sampleEstate, place, columns, [connector]);
+  return addNode(estate, place, columns, [connector]);
 }
 
-function addStaging(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  system: string,
-  raw: SampleAsset,
-): SampleAsset {
+function addStaging(estate: SampleEstate, domain: SampleDomain, system: string, raw: SampleAsset): SampleAsset {
   const entity = raw.asset.name as string;
   const kept = raw.columns.filter(({ row }) => row.name !== '_fivetran_synced');
   const columns = kept.map((column) => ({ ...copied(column), name: renamed(column.row.name as string, entity) }));
-  return addModel(sampleEstate, sampleDomain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
+  return addModel(estate, domain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
 }
 
 /** Unites two tables of the same columns and adds a column with the name of the table. */
@@ -148,48 +134,34 @@ function merged(tables: readonly SampleAsset[]): ColumnPlan[] {
   return [...columns, plan('source_system', 'VARCHAR')];
 }
 
-function addJoined(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  from: readonly [SampleAsset, SampleAsset],
-): SampleAsset {
+function addJoined(estate: SampleEstate, domain: SampleDomain, from: readonly [SampleAsset, SampleAsset]): SampleAsset {
   const [left, right] = from;
   const names = new Set(left.columns.map(({ row }) => row.name));
   const added = right.columns.filter(({ row }) => !names.has(row.name)).slice(0, 4);
   const name = (left.asset.name as string).replace('_unioned', '_enriched');
-  return addModel(sampleEstate, sampleDomain, INTERMEDIATE, {
+  return addModel(estate, domain, INTERMEDIATE, {
     name,
     columns: [...left.columns, ...added].map(copied),
     from,
   });
 }
 
-function addFact(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  from: SampleAsset,
-  index: number,
-): SampleAsset {
-  const entity = sampleDomain.entities[index] as string;
+function addFact(estate: SampleEstate, domain: SampleDomain, from: SampleAsset, index: number): SampleAsset {
+  const entity = domain.entities[index] as string;
   const times = from.columns.filter(({ row }) => row.name?.endsWith('_at')).slice(0, 2);
   const columns = [
     ...from.columns.map(copied),
     made(`is_current_${singular(entity)}`, 'BOOLEAN', times),
     made('dbt_loaded_at', 'TIMESTAMP_TZ', []),
   ];
-  return addModel(sampleEstate, sampleDomain, MARTS, {
+  return addModel(estate, domain, MARTS, {
     name: `${index % 3 === 1 ? 'dim' : 'fct'}_${entity}`,
     columns,
     from: [from],
   });
 }
 
-function addReport(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  fact: SampleAsset,
-  grain: string,
-): SampleAsset {
+function addReport(estate: SampleEstate, domain: SampleDomain, fact: SampleAsset, grain: string): SampleAsset {
   const numbers = fact.columns.filter(({ row }) => row.data_type?.startsWith('NUMBER'));
   const created = fact.columns.filter(({ row }) => row.name === 'created_at');
   const columns = [
@@ -198,21 +170,17 @@ function addReport(
     made('row_count', 'NUMBER(38,0)', fact.columns.slice(0, 1)),
   ];
   const name = `rpt_${(fact.asset.name as string).replace(/^(fct|dim)_/, '')}_${grain}`;
-  return addModel(sampleEstate, sampleDomain, MARTS, { name, columns, from: [fact] });
+  return addModel(estate, domain, MARTS, { name, columns, from: [fact] });
 }
 
-function addSemantic(
-  sampleEstate: SampleEstate,
-  { name, team, tags }: SampleDomain,
-  from: readonly SampleAsset[],
-): void {
+function addSemantic(estate: SampleEstate, { name, team, tags }: SampleDomain, from: readonly SampleAsset[]): void {
   const place = {
     id: `semantic_model.jaffle_shop.${name}`,
     name: `${name} metrics`,
     kind: 'semantic',
     source_type: 'dbt',
   };
-  addNode(sampleEstate, { ...place, path: 'models/semantic', owners: [team], tags }, [], from);
+  addNode(estate, { ...place, path: 'models/semantic', owners: [team], tags }, [], from);
 }
 
 interface WarehouseModel {
@@ -222,12 +190,12 @@ interface WarehouseModel {
 }
 
 function addModel(
-  sampleEstate: SampleEstate,
-  sampleDomain: SampleDomain,
-  warehouseLayer: WarehouseLayer,
+  estate: SampleEstate,
+  domain: SampleDomain,
+  layer: WarehouseLayer,
   { name, columns, from }: WarehouseModel,
 ): SampleAsset {
-  const { random, platform } = sampleEstate;
+  const { random, platform } = estate;
   const entity = name
     .replace(/^(stg|int|fct|dim|rpt)_(\w+__)?/, '')
     .replace(/_(unioned|enriched)$/, '')
@@ -239,25 +207,25 @@ function addModel(
     source_type: 'dbt',
     data_platform: platform,
     db_name: 'analytics',
-    schema_name: warehouseLayer.schema,
+    schema_name: layer.schema,
     table_name: name,
-    materialization: random.pick(warehouseLayer.materializations),
-    path: `models/${warehouseLayer.folder}/${sampleDomain.name}`,
+    materialization: random.pick(layer.materializations),
+    path: `models/${layer.folder}/${domain.name}`,
     description: random.chance(0.8) ? random.pick(ENTITY_NOTES).replace('{}', entity) : null,
-    owners: random.chance(0.9) ? [sampleDomain.team] : [],
-    tags: [...warehouseLayer.tags, ...sampleDomain.tags],
+    owners: random.chance(0.9) ? [domain.team] : [],
+    tags: [...layer.tags, ...domain.tags],
   };
-  return addNode(sampleEstate, place, columns, from);
+  return addNode(estate, place, columns, from);
 }
 
 const plan = (name: string, type: string): ColumnPlan => ({ name, type, from: [] });
 
 const made = (name: string, type: string, from: readonly SampleColumn[]): ColumnPlan => ({ name, type, from });
 
-const copied = (sampleColumn: SampleColumn): ColumnPlan => ({
-  name: sampleColumn.row.name as string,
-  type: sampleColumn.row.data_type as string,
-  from: [sampleColumn],
+const copied = (column: SampleColumn): ColumnPlan => ({
+  name: column.row.name as string,
+  type: column.row.data_type as string,
+  from: [column],
 });
 
 const renamed = (name: string, entity: string) => (name === 'id' ? `${singular(entity)}_key` : name);

@@ -6,8 +6,8 @@ import type { CopySource, CopyTarget } from './sql/copied-tables.ts';
 import type { MirrorScope, SqlStatements } from './sql/statements.ts';
 
 /**
- * The port of a destination: all that the commands do with a mirror at one address. `stores.ts` has one for each kind of
- * address. Every error is a `SyncError` that says what to do.
+ * The port of a destination: all that the commands do with a mirror at one address. `stores.ts` has one for each kind
+ * of address. Every error is a `SyncError` that says what to do.
  */
 export interface MirrorStore {
   /** The mirror in messages and reports, without a password. */
@@ -23,13 +23,17 @@ export interface MirrorStore {
   /** Refuses an address at which no mirror can be made, before any request. @throws SyncError `usage` */
   checkPlace(): Promise<void>;
   /**
-   * Opens the mirror for its writer; creates or migrates it first. Commits that change no row may wait up to `quietMs` for others.
+   * Opens the mirror for its writer; creates or migrates it first. Commits that change no row may wait up to `quietMs`
+   * for others.
    * @throws SyncError `locked` or `usage`
    */
   open(stop: AbortSignal, quietMs?: number): Promise<OpenMirror>;
   /** Creates the mirror, or migrates one of an older version, unless a run is doing so. @throws SyncError `usage` */
   bringUpToDate(): Promise<MirrorChange>;
-  /** Reads from one state of an existing mirror. @throws SyncError `usage` if there is none, or one of another version */
+  /**
+   * Reads from one state of an existing mirror.
+   * @throws SyncError `usage` if there is none, or one of another version
+   */
   read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
   /** Runs one statement that only reads, up to its first rows, in the SQL of the database. @throws SyncError `usage` */
   query(statement: ReadStatement): Promise<StatementRows>;

@@ -2,7 +2,9 @@ import type { Instant } from '../core/time/instant.ts';
 import type { MirrorAddress } from './mirror-address.ts';
 import type { MirrorStore } from './mirror-store.ts';
 
-/** The store of the mirror at an address; nothing is opened yet. Loaded on demand: a file needs no driver of PostgreSQL. */
+/**
+ * The store of the mirror at an address; nothing is opened yet. Loaded on demand: a file needs no driver of PostgreSQL.
+ */
 export async function loadStore(address: MirrorAddress, clock: () => Instant): Promise<MirrorStore> {
   switch (address.kind) {
     case 'file':

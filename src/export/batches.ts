@@ -16,7 +16,10 @@ const MOST_ROWS = 10_000;
 /** Rows may be large: a batch of them has to fit into memory several times over. */
 const MOST_CHARACTERS = 1024 * 1024;
 
-/** How many files a large table of an environment has at first: so few rows in each that a change touches little of the whole. */
+/**
+ * How many files a large table of an environment has at first: so few rows in each that a change touches little of the
+ * whole.
+ */
 const FILES = 128;
 
 const FEWEST_ROWS_OF_FILE = 500;

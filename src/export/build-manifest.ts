@@ -74,7 +74,9 @@ export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): 
   return files.reduce((sum, file) => sum + file[field], 0);
 }
 
-/** What the export before had and this one does not have, because it was asked for less or the mirror has it no longer. */
+/**
+ * What the export before had and this one does not have, because it was asked for less or the mirror has it no longer.
+ */
 export interface DroppedParts {
   readonly tables: readonly string[];
   readonly environments: readonly string[];

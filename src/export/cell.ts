@@ -9,7 +9,9 @@ export type CellRow = readonly CellValue[];
 
 /** Turns rows into the bytes of one file. */
 export interface FileEncoder {
-  /** The bytes that these rows add to the file; before the first rows, its beginning. They are good until the next call. */
+  /**
+   * The bytes that these rows add to the file; before the first rows, its beginning. They are good until the next call.
+   */
   add(rows: readonly CellRow[]): Uint8Array;
   /** The end of the file. */
   end(): Uint8Array;

@@ -2,7 +2,10 @@ import type { Instant } from '../core/time/instant.ts';
 import type { CellRow } from './cell.ts';
 import type { ExportRelation } from './relation.ts';
 
-/** The least and the greatest value of columns of a file, so that a reader can pass over files. None is NULL in such a column. */
+/**
+ * The least and the greatest value of columns of a file, so that a reader can pass over files. None is NULL in such a
+ * column.
+ */
 export type ColumnBounds = Readonly<Record<string, ValueBounds>>;
 
 type ValueBounds = readonly [least: string, greatest: string];

@@ -40,7 +40,8 @@ export function encodeParquet({ name, columns }: ExportRelation, labels: FileLab
       return take();
     },
     end() {
-      // Only now: with it, the writer takes values for parsed JSON and writes their text anew. Readers need it as well as the logical type.
+      // Only now: with it, the writer takes values for parsed JSON and writes their text anew. Readers need it as well
+      // as the logical type.
       for (const element of elements) if (element.logical_type?.type === 'JSON') element.converted_type = 'JSON';
       void parquet.finish();
       return take();

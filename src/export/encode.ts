@@ -4,25 +4,25 @@ import { encodeParquet, type FileLabels } from './encode-parquet.ts';
 import type { ExportFormat } from './formats.ts';
 import type { ExportColumn, ExportRelation } from './relation.ts';
 
-export function encoderOf(format: ExportFormat, exportRelation: ExportRelation, labels: FileLabels): FileEncoder {
+export function encoderOf(format: ExportFormat, relation: ExportRelation, labels: FileLabels): FileEncoder {
   switch (format) {
     case 'parquet':
-      return encodeParquet(exportRelation, labels);
+      return encodeParquet(relation, labels);
     case 'delta':
-      return encodeParquet(withoutJson(exportRelation), labels);
+      return encodeParquet(withoutJson(relation), labels);
     case 'csv':
-      return encodeCsv(exportRelation);
+      return encodeCsv(relation);
     case 'ndjson':
-      return encodeNdjson(exportRelation);
+      return encodeNdjson(relation);
   }
 }
 
 /** Delta has no type for JSON. */
-function withoutJson(exportRelation: ExportRelation): ExportRelation {
-  const columns = exportRelation.columns.map(
+function withoutJson(relation: ExportRelation): ExportRelation {
+  const columns = relation.columns.map(
     (column): ExportColumn => (column.type === 'json' ? { ...column, type: 'text' } : column),
   );
-  return { ...exportRelation, columns };
+  return { ...relation, columns };
 }
 
 /** With a header line. NULL is an empty field, and an empty text is quoted. */

@@ -46,7 +46,8 @@ export const NODE_FILES: FileOperations = {
     try {
       linkSync(from, to);
     } catch (error) {
-      // Some file systems have no second names. One export at a time writes here, so that looking first is enough for them.
+      // Some file systems have no second names. One export at a time writes here, so that looking first is enough for
+      // them.
       if (!isSystemError(error) || !NO_LINKS.includes(error.code) || existsSync(to)) throw error;
       renameSync(from, to);
     }

@@ -29,7 +29,10 @@ export interface ExportFolder {
   sync(): void;
   /** Removes the data files that are not among these. */
   removeOthers(paths: ReadonlySet<string>): FileRemoval;
-  /** Removes, after a failure, the data files that were written and those that were begun. The next export removes what it cannot. */
+  /**
+   * Removes, after a failure, the data files that were written and those that were begun. The next export removes what
+   * it cannot.
+   */
   undo(keptPaths: ReadonlySet<string>): void;
 }
 

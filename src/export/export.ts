@@ -45,9 +45,10 @@ export interface ExportWork {
 }
 
 /**
- * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the previous export
- * stands, and a failure takes back what was written. From then on the new one stands, and none of its files is taken back. Delta logs
- * follow it, so that they too name only files that stay; old files are removed when no log names them any more.
+ * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the
+ * previous export stands, and a failure takes back what was written. From then on the new one stands, and none of its
+ * files is taken back. Delta logs follow it, so that they too name only files that stay; old files are removed when no
+ * log names them any more.
  */
 export async function exportTables(
   work: ExportWork,
@@ -114,8 +115,9 @@ async function exportFiles(
 }
 
 /**
- * The files of the previous export, by relation and environment, unless this version would write the same rows differently, or `mirrored_at`
- * does not tell what has changed since: in a mirror restored from a backup, other commits may have the same times (R21).
+ * The files of the previous export, by relation and environment, unless this version would write the same rows
+ * differently, or `mirrored_at` does not tell what has changed since: in a mirror restored from a backup, other commits
+ * may have the same times (R21).
  */
 function reusableFiles(
   { connection, folder: { format } }: ExportWork,
@@ -133,22 +135,25 @@ function reusableFiles(
 /** @returns the files of the environment: those whose rows have not changed, and new ones for all other rows */
 async function exportEnvironment(
   work: ExportWork,
-  exportRelation: ExportRelation,
+  relation: ExportRelation,
   envId: string,
   known: readonly ExportedFile[],
 ): Promise<ExportedFile[]> {
-  const reader = readerOf(work.connection, exportRelation, envId);
+  const reader = readerOf(work.connection, relation, envId);
   const surveyed = reader.survey(known);
   await yieldToSignal(work.signal);
   const changed: SurveyedSegment[] = [];
   for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.push(each);
   const kept = surveyed.filter((each) => !changed.includes(each)).flatMap(({ segment }) => segment.file ?? []);
   const allRows = surveyed.reduce((count, { rows }) => count + rows, 0);
-  const written = await writeSegments(work, exportRelation, reader, { changed, fileRows: rowsPerFile(allRows) });
+  const written = await writeSegments(work, relation, reader, { changed, fileRows: rowsPerFile(allRows) });
   return [...kept, ...written].sort(inPlace);
 }
 
-/** A file that was damaged is written again: to hash it takes a fraction of what it takes to read its rows from the mirror. */
+/**
+ * A file that was damaged is written again: to hash it takes a fraction of what it takes to read its rows from the
+ * mirror.
+ */
 async function isUnchanged({ path }: ExportFolder, { segment: { file }, changes }: SurveyedSegment): Promise<boolean> {
   return file !== null && file.changes === changes && (await isIntact(path, file));
 }
@@ -165,7 +170,7 @@ function compare(a: string | null, b: string | null): number {
 
 async function writeSegments(
   { folder, signal }: ExportWork,
-  exportRelation: ExportRelation,
+  relation: ExportRelation,
   reader: SegmentReader,
   { changed, fileRows }: { readonly changed: readonly SurveyedSegment[]; readonly fileRows: number },
 ): Promise<ExportedFile[]> {
@@ -176,7 +181,7 @@ async function writeSegments(
     for (const { surveyed, rows, newFileFrom } of batchesOf(reader.rows(changed), reader.cutValue, fileRows)) {
       if (newFileFrom !== undefined) {
         if (file !== null) written.push(file.finish());
-        file = createDataFile(folder, { exportRelation, segment: surveyed.segment, from: newFileFrom });
+        file = createDataFile(folder, { exportRelation: relation, segment: surveyed.segment, from: newFileFrom });
       }
       file?.add(rows);
       await yieldToSignal(signal);

@@ -41,7 +41,10 @@ interface EarlierExport {
   readonly paths: readonly string[];
 }
 
-/** A run of the mirror. Its nonce is random, so a mirror that was restored from a backup has other runs under the same ids. */
+/**
+ * A run of the mirror. Its nonce is random, so a mirror that was restored from a backup has other runs under the same
+ * ids.
+ */
 export interface MirrorRun {
   readonly id: number;
   readonly nonce: string;
@@ -70,7 +73,10 @@ export interface ExportManifest {
 
 export const PROGRAM = 'obsync export';
 
-/** It is raised when a file of the same rows would be written differently: then nothing of an older export is used again. */
+/**
+ * It is raised when a file of the same rows would be written differently: then nothing of an older export is used
+ * again.
+ */
 export const LAYOUT = 1;
 
 /** @throws SyncError `usage` for a file that is not the manifest of an export of this version */

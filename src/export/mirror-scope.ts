@@ -64,9 +64,9 @@ export function newestRun(connection: Database): MirrorRun | null {
 }
 
 /**
- * Whether everything that the mirror had at an export is part of what it has now; `run` was its newest run then. A mirror that was restored from a
- * backup made before that run has another run under its id, or none. One made during the run has it without an end for ever: what it
- * committed after the backup is lost.
+ * Whether everything that the mirror had at an export is part of what it has now; `run` was its newest run then. A
+ * mirror that was restored from a backup made before that run has another run under its id, or none. One made during
+ * the run has it without an end for ever: what it committed after the backup is lost.
  */
 export function continuesFrom(connection: Database, run: MirrorRun | null): boolean {
   if (run === null) return false;

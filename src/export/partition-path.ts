@@ -4,7 +4,10 @@ import type { ExportSegment } from './segment.ts';
 /** Most file systems take 255 bytes for a name. */
 const MOST_BYTES = 200;
 
-/** The folder of a partition, relative to that of the export. The value of a name is percent-encoded, as Hive and DuckDB have it. */
+/**
+ * The folder of a partition, relative to that of the export. The value of a name is percent-encoded, as Hive and DuckDB
+ * have it.
+ */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
   const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~.]/g, percentEncoded);
   const value = encoded.length <= MOST_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;

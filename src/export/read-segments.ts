@@ -14,16 +14,16 @@ import {
 } from './segment.ts';
 import { quotedNames, quoteName } from './sql-names.ts';
 
-export function readerOf(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
-  if (exportRelation.kind === 'view') return viewReader(connection, exportRelation, envId);
-  return exportRelation.timeColumn === null
-    ? listReader(connection, exportRelation, envId)
-    : historyReader(connection, exportRelation, exportRelation.timeColumn, envId);
+export function readerOf(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
+  if (relation.kind === 'view') return viewReader(connection, relation, envId);
+  return relation.timeColumn === null
+    ? listReader(connection, relation, envId)
+    : historyReader(connection, relation, relation.timeColumn, envId);
 }
 
 /** Without a time the segments are ranges of keys, which an index finds. */
-function listReader(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
-  const { name, columns, order, envColumn, changeColumns } = exportRelation;
+function listReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
+  const { name, columns, order, envColumn, changeColumns } = relation;
   const first = order[0] ?? envColumn;
   const range = ({ from, to }: ExportSegment) => {
     const bounds = [...(from === null ? [] : [['>=', from]]), ...(to === null ? [] : [['<', to]])];
@@ -59,8 +59,8 @@ function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegm
 }
 
 /**
- * A history has a partition for each month, and its segments are ranges of days. No index leads to a day, so that one pass
- * over the rows of the environment serves all segments.
+ * A history has a partition for each month, and its segments are ranges of days. No index leads to a day, so that one
+ * pass over the rows of the environment serves all segments.
  */
 function historyReader(
   connection: Database,
@@ -95,7 +95,8 @@ function historyReader(
     },
     *rows(segments) {
       const days = [...owners].filter(([, owner]) => segments.includes(owner)).map(([today]) => today);
-      // Only days, keys and row numbers are sorted; the rows are looked up after that. The limit keeps the order of the inner query.
+      // Only days, keys and row numbers are sorted; the rows are looked up after that. The limit keeps the order of the
+      // inner query.
       const statement = connection.prepare(`select ${names.map((column) => `t.${quoteName(column)}`).join(', ')}
         from (select rowid as number from ${quoteName(name)}
           where env_id = ? and ${day} in (select value from json_each(?)) order by ${day}, ${quotedNames(order)} limit -1) s

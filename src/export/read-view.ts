@@ -12,9 +12,12 @@ import {
 } from './segment.ts';
 import { quotedNames, quoteName } from './sql-names.ts';
 
-/** SQLite computes all of a view for a range of it, so that one pass serves all segments. They are ranges of its first own column. */
-export function viewReader(connection: Database, exportRelation: ExportRelation, envId: string): SegmentReader {
-  const { name, columns, order, envColumn } = exportRelation;
+/**
+ * SQLite computes all of a view for a range of it, so that one pass serves all segments. They are ranges of its first
+ * own column.
+ */
+export function viewReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
+  const { name, columns, order, envColumn } = relation;
   const at = columns.findIndex((column) => column.name === order[0]);
   const cutValue = (row: CellRow): string => String(row[at] ?? '');
   const read = (selection: string, end = ''): Iterable<CellRow> =>
@@ -51,7 +54,10 @@ export function viewReader(connection: Database, exportRelation: ExportRelation,
   };
 }
 
-/** Finds the segment of a value: the last that begins with it or before it, in the order of SQLite, which compares bytes. */
+/**
+ * Finds the segment of a value: the last that begins with it or before it, in the order of SQLite, which compares
+ * bytes.
+ */
 function segmentFinder(segments: readonly ExportSegment[]): (value: string) => ExportSegment {
   const bounds = segments.map(({ from }) => Buffer.from(from ?? ''));
   let last = { value: '', segment: segments[0] as ExportSegment };

@@ -9,7 +9,9 @@ import * as dailyViews from '../../schema/views-daily.ts';
 import * as testViews from '../../schema/views-data-tests.ts';
 import * as impactViews from '../../schema/views-impact.ts';
 
-/** What a column of an export holds. A `timestamp` is an instant (R4), a `date` is a day of it, and `json` is JSON text. */
+/**
+ * What a column of an export holds. A `timestamp` is an instant (R4), a `date` is a day of it, and `json` is JSON text.
+ */
 export type ColumnType = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json';
 
 export interface ExportColumn {

@@ -51,8 +51,9 @@ export function newPartition(envId: string, month: string | null): ExportSegment
 }
 
 /**
- * Tells whether the rows of a segment have changed: it sums up hashes of their keys and of `mirrored_at`, in whatever order they come.
- * Every commit has a time of its own (R21), so that a changed row never has the hash that it had before.
+ * Tells whether the rows of a segment have changed: it sums up hashes of their keys and of `mirrored_at`, in whatever
+ * order they come. Every commit has a time of its own (R21), so that a changed row never has the hash that it had
+ * before.
  */
 export interface ChangeFingerprint {
   readonly rows: number;

@@ -27,7 +27,9 @@ export interface ExportDifference {
   readonly month: string | null;
   /** Null for a partition without a file. */
   readonly path: string | null;
-  /** Why the next export refuses the Delta log of the table, and what to do first; null where it mends the difference. */
+  /**
+   * Why the next export refuses the Delta log of the table, and what to do first; null where it mends the difference.
+   */
   readonly reason: string | null;
 }
 
@@ -40,7 +42,10 @@ export interface ExportComparison {
   readonly signal: AbortSignal;
 }
 
-/** Compares all rows of the mirror, and all bytes of the files, with what the manifest says of them. @throws SyncError */
+/**
+ * Compares all rows of the mirror, and all bytes of the files, with what the manifest says of them.
+ * @throws SyncError
+ */
 export async function compareExport(comparison: ExportComparison): Promise<ExportDifference[]> {
   const { manifest, envIds, folder, signal } = comparison;
   const differences: ExportDifference[] = [];
@@ -70,14 +75,14 @@ function relationNamed(name: string): ExportRelation {
 
 async function compareRows(
   { connection, signal }: ExportComparison,
-  exportRelation: ExportRelation,
+  relation: ExportRelation,
   envId: string,
   files: readonly ExportedFile[],
 ): Promise<ExportDifference[]> {
-  const reader = readerOf(connection, exportRelation, envId);
+  const reader = readerOf(connection, relation, envId);
   const surveyed = reader.survey(files);
   const held = surveyed.filter(({ segment }) => segment.file !== null);
-  const measures = new Map(held.map((each) => [each, createMeasure(exportRelation)]));
+  const measures = new Map(held.map((each) => [each, createMeasure(relation)]));
   for (const batch of batchesOf(reader.rows(held), reader.cutValue, Number.POSITIVE_INFINITY)) {
     measures.get(batch.surveyed)?.add(batch.rows);
     await yieldToSignal(signal);
@@ -88,7 +93,7 @@ async function compareRows(
       .map(({ segment }) => segment.file),
   );
   const found = new Set(held.map(({ segment }) => segment.file));
-  const { name } = exportRelation;
+  const { name } = relation;
   return [
     ...surveyed.filter(({ segment }) => segment.file === null).map((each) => missingPartition(name, each)),
     ...files

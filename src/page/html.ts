@@ -7,7 +7,10 @@ const SHOWN = ['title', 'aria-label'];
 
 type DrawElement = (type: string, props: Readonly<Record<string, unknown>> | null, ...children: unknown[]) => VNode;
 
-/** Names come from the service, and may hold characters that hide what they are: texts are drawn with these made visible. */
+/**
+ * Names come from the service, and may hold characters that hide what they are: texts are drawn with these made
+ * visible.
+ */
 const draw: DrawElement = (type, props, ...children) => {
   const texts = SHOWN.filter((name) => typeof props?.[name] === 'string').map((name) => [name, shown(props?.[name])]);
   const drawn = texts.length === 0 ? props : { ...props, ...Object.fromEntries(texts) };

@@ -31,8 +31,8 @@ export function decideOffer(isTaken: boolean): void {
 }
 
 /**
- * An address may bring a token, `#token=…`, which is removed from the address bar and the history. It is taken over, but does not replace
- * another one without asking: it may show less, and the link may come from anybody.
+ * An address may bring a token, `#token=…`, which is removed from the address bar and the history. It is taken over,
+ * but does not replace another one without asking: it may show less, and the link may come from anybody.
  */
 export function takeTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;

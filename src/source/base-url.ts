@@ -7,8 +7,9 @@ export interface BaseUrlRules {
 }
 
 /**
- * The base URL as it is compared and stored: without `/public/beta` and without a trailing slash. Plain http is accepted for
- * loopback addresses only, unless it is allowed (R25). The error does not quote the URL, because it may contain a password.
+ * The base URL as it is compared and stored: without `/public/beta` and without a trailing slash. Plain http is
+ * accepted for loopback addresses only, unless it is allowed (R25). The error does not quote the URL, because it may
+ * contain a password.
  * @throws SyncError `usage`
  */
 export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string {

@@ -50,27 +50,27 @@ const LONGEST_QUOTE = 200;
 /** Decides by status and error code alone. A status that decides by itself counts even when the body is lost. */
 export function classify<T>(
   { answer, fault, heardMs }: RequestOutcome,
-  requestDescription: RequestDescription,
-  bodyDecoder: BodyDecoder<T>,
+  description: RequestDescription,
+  decoder: BodyDecoder<T>,
 ): Classification<T> {
   const status = answer?.status ?? 0;
   if (status === 429) return { kind: 'refused', atMs: heardMs };
-  if (answer !== null && status === 401) return failed(tokenRefused(answer, requestDescription));
-  if (answer !== null && status >= 500) return retriable(serverFailure(answer, requestDescription));
-  if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(requestDescription, fault));
+  if (answer !== null && status === 401) return failed(tokenRefused(answer, description));
+  if (answer !== null && status >= 500) return retriable(serverFailure(answer, description));
+  if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(description, fault));
   if (fault !== null && fault.kind !== 'too-large') return retriable(transportFailure(fault));
   if (answer === null) return retriable(broken('no answer', undefined));
-  if (status < 300) return decoded(answer, requestDescription, bodyDecoder);
-  return failed(status < 400 ? redirected(answer, requestDescription) : rejected(answer, requestDescription));
+  if (status < 300) return decoded(answer, description, decoder);
+  return failed(status < 400 ? redirected(answer, description) : rejected(answer, description));
 }
 
 /**
- * The error after the last try; `before` is the number of tries in earlier runs. A page that was too large for the service in every
- * try may be asked for in halves (R24).
+ * The error after the last try; `before` is the number of tries in earlier runs. A page that was too large for the
+ * service in every try may be asked for in halves (R24).
  */
 export function exhausted(
   troubles: readonly RetriableFailure[],
-  requestDescription: RequestDescription,
+  description: RequestDescription,
   before: number,
 ): SyncError {
   const last = troubles.at(-1);
@@ -78,7 +78,7 @@ export function exhausted(
   const count = before + troubles.length;
   const tries = count === 1 ? '1 try' : `${count} tries`;
   const advice = 'Try again later; if it fails again, check the base URL and the network.';
-  const text = `GET ${requestDescription.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
+  const text = `GET ${description.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });
 }
 
@@ -105,17 +105,13 @@ export function endsRunHere(error: SyncError): SyncError {
   return new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
 }
 
-function decoded<T>(
-  httpAnswer: HttpAnswer,
-  requestDescription: RequestDescription,
-  bodyDecoder: BodyDecoder<T>,
-): Classification<T> {
-  const json = parseBody(httpAnswer);
-  const value = json === undefined ? null : bodyDecoder(json);
+function decoded<T>(answer: HttpAnswer, description: RequestDescription, decoder: BodyDecoder<T>): Classification<T> {
+  const json = parseBody(answer);
+  const value = json === undefined ? null : decoder(json);
   if (value !== null) return { kind: 'done', value };
-  const type = quote(httpAnswer.headers['content-type'] ?? 'no content type', requestDescription);
+  const type = quote(answer.headers['content-type'] ?? 'no content type', description);
   const what = json === undefined ? `a body that is not JSON (${type})` : 'a body that is not the expected list';
-  return retriable(broken(`answered ${httpAnswer.status} with ${what}`, undefined));
+  return retriable(broken(`answered ${answer.status} with ${what}`, undefined));
 }
 
 /** Parses a heavy body in slices. It is parsed whole only when it does not have the form of a list (R27). */
@@ -125,9 +121,9 @@ function parseBody({ body }: HttpAnswer): unknown {
   return heavy === null ? parseJson(body) : heavy;
 }
 
-function serverFailure(httpAnswer: HttpAnswer, requestDescription: RequestDescription): RetriableFailure {
-  const waitMs = httpAnswer.status === 503 ? retryAfterMs(httpAnswer.headers) : null;
-  return { kind: 'slow', text: answered(httpAnswer, requestDescription), cause: undefined, retryAfterMs: waitMs };
+function serverFailure(answer: HttpAnswer, description: RequestDescription): RetriableFailure {
+  const waitMs = answer.status === 503 ? retryAfterMs(answer.headers) : null;
+  return { kind: 'slow', text: answered(answer, description), cause: undefined, retryAfterMs: waitMs };
 }
 
 function transportFailure({ kind, cause }: TransportError): RetriableFailure {
@@ -140,12 +136,12 @@ function broken(text: string, cause: unknown): RetriableFailure {
   return { kind: 'broken', text, cause, retryAfterMs: null };
 }
 
-function tokenRefused(httpAnswer: HttpAnswer, requestDescription: RequestDescription): SyncError {
+function tokenRefused(answer: HttpAnswer, description: RequestDescription): SyncError {
   return sentence(
     'token',
-    answered(httpAnswer, requestDescription),
-    { ...requestDescription, advice: null },
-    `The token${requestDescription.tokenFrom === undefined ? '' : ` in ${requestDescription.tokenFrom}`} is refused: give a valid one.`,
+    answered(answer, description),
+    { ...description, advice: null },
+    `The token${description.tokenFrom === undefined ? '' : ` in ${description.tokenFrom}`} is refused: give a valid one.`,
   );
 }
 
@@ -155,58 +151,56 @@ function tooLarge({ path }: RequestDescription, { cause }: TransportError): Sync
   return new SyncError('halve-page', text, { cause });
 }
 
-/** Shows only the path of the new address, because the rest may contain secrets. Following it would send the token there. */
-function redirected(httpAnswer: HttpAnswer, requestDescription: RequestDescription): SyncError {
-  const path = URL.parse(httpAnswer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
-  const what = `${answered(httpAnswer, requestDescription)}, a redirect to ${quote(path, requestDescription)}, which is not followed`;
-  return sentence('stream', what, requestDescription, 'Check the base URL.');
+/**
+ * Shows only the path of the new address, because the rest may contain secrets. Following it would send the token
+ * there.
+ */
+function redirected(answer: HttpAnswer, description: RequestDescription): SyncError {
+  const path = URL.parse(answer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
+  const what = `${answered(answer, description)}, a redirect to ${quote(path, description)}, which is not followed`;
+  return sentence('stream', what, description, 'Check the base URL.');
 }
 
 /** The request is too long: its URL (414), or URL and headers together (431). */
 const TOO_LONG = new Set([414, 431]);
 
-function rejected(httpAnswer: HttpAnswer, requestDescription: RequestDescription): SyncError {
-  const code = errorOf(httpAnswer)?.code ?? null;
-  const what = answered(httpAnswer, requestDescription);
-  if (httpAnswer.status === 400 && code === 'invalid_cursor') {
-    return sentence('restart-read', what, requestDescription, 'The read has to start again at its first page.');
+function rejected(answer: HttpAnswer, description: RequestDescription): SyncError {
+  const code = errorOf(answer)?.code ?? null;
+  const what = answered(answer, description);
+  if (answer.status === 400 && code === 'invalid_cursor') {
+    return sentence('restart-read', what, description, 'The read has to start again at its first page.');
   }
-  if (TOO_LONG.has(httpAnswer.status))
-    return sentence('halve-page', what, requestDescription, 'The next request asks for fewer ids.');
-  if (httpAnswer.status === 403) {
+  if (TOO_LONG.has(answer.status))
+    return sentence('halve-page', what, description, 'The next request asks for fewer ids.');
+  if (answer.status === 403) {
     return sentence(
       'forbidden',
       what,
-      { ...requestDescription, advice: null },
+      { ...description, advice: null },
       'The token may lack access to the environment or the view scope.',
     );
   }
-  if (httpAnswer.status === 404 && code !== null)
-    return sentence('not-live', what, requestDescription, 'It is not live or does not exist.');
-  if (httpAnswer.status === 404) return sentence('stream', what, requestDescription, 'Check the base URL.');
-  return sentence(
-    'restart-round',
-    what,
-    requestDescription,
-    'Another try would not help. Report this if it happens again.',
-  );
+  if (answer.status === 404 && code !== null)
+    return sentence('not-live', what, description, 'It is not live or does not exist.');
+  if (answer.status === 404) return sentence('stream', what, description, 'Check the base URL.');
+  return sentence('restart-round', what, description, 'Another try would not help. Report this if it happens again.');
 }
 
 function sentence(
   recovery: SyncError['recovery'],
   what: string,
-  requestDescription: RequestDescription,
+  description: RequestDescription,
   advice: string,
 ): SyncError {
-  return new SyncError(recovery, `GET ${requestDescription.path}: ${what}. ${requestDescription.advice ?? advice}`);
+  return new SyncError(recovery, `GET ${description.path}: ${what}. ${description.advice ?? advice}`);
 }
 
 /** `answered 403 permission_denied ("needs the tests view scope")` */
-function answered(httpAnswer: HttpAnswer, requestDescription: RequestDescription): string {
-  const error = errorOf(httpAnswer);
-  if (error === null) return `answered ${httpAnswer.status}`;
-  const message = error.message === '' ? '' : ` ("${quote(error.message, requestDescription)}")`;
-  return `answered ${httpAnswer.status} ${quote(error.code, requestDescription)}${message}`;
+function answered(answer: HttpAnswer, description: RequestDescription): string {
+  const error = errorOf(answer);
+  if (error === null) return `answered ${answer.status}`;
+  const message = error.message === '' ? '' : ` ("${quote(error.message, description)}")`;
+  return `answered ${answer.status} ${quote(error.code, description)}${message}`;
 }
 
 function errorOf({ body }: HttpAnswer): ReturnType<typeof decodeError> {
@@ -219,8 +213,8 @@ function quote(text: string, { secret }: RequestDescription): string {
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
 }
 
-function retriable(retriableFailure: RetriableFailure): { readonly kind: 'again'; readonly trouble: RetriableFailure } {
-  return { kind: 'again', trouble: retriableFailure };
+function retriable(failure: RetriableFailure): { readonly kind: 'again'; readonly trouble: RetriableFailure } {
+  return { kind: 'again', trouble: failure };
 }
 
 function failed(error: SyncError): { readonly kind: 'failed'; readonly error: SyncError } {

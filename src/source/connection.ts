@@ -23,7 +23,10 @@ export interface HttpSourceOptions extends RateLimiterOptions {
   readonly retries: number;
   /** The time that one request may take, including its body. */
   readonly timeoutMs: number;
-  /** Paths of lists under an environment. A probe asks one of them for a row, to see whether the service answers (R9, R24). */
+  /**
+   * Paths of lists under an environment. A probe asks one of them for a row, to see whether the service answers (R9,
+   * R24).
+   */
   readonly lists: readonly (readonly string[])[];
   /** Stops the source: waiting requests end at once, requests in flight within three seconds (R27). */
   readonly signal: AbortSignal;

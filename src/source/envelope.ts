@@ -5,8 +5,8 @@ import type { Page } from '../core/ports/source.ts';
 export type BodyDecoder<T> = (body: unknown) => T | null;
 
 /**
- * The envelope of a list: `items` is an array, a missing `has_more` means false, `next_cursor` may be null. A body with a value
- * of another type is not an envelope: if it counted as the last page, the read would end too early (R8).
+ * The envelope of a list: `items` is an array, a missing `has_more` means false, `next_cursor` may be null. A body with
+ * a value of another type is not an envelope: if it counted as the last page, the read would end too early (R8).
  */
 export function decodeEnvelope(body: unknown): Page | null {
   if (!isJsonObject(body) || !isItems(body.items)) return null;

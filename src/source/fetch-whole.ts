@@ -23,9 +23,10 @@ interface TryState {
 }
 
 /**
- * Sends a request until an answer decides. The loop ends, because each turn returns, throws or adds a failed try, and there are at
- * most `retries` + 1 of these (R24). Two turns add none: a refusal (429) while everything is refused, which lasts at most
- * `maxWaitMs` (R23), and a probe that is answered, after which the next refusal is a failed try (R9).
+ * Sends a request until an answer decides. The loop ends, because each turn returns, throws or adds a failed try, and
+ * there are at most `retries` + 1 of these (R24). Two turns add none: a refusal (429) while everything is refused,
+ * which lasts at most `maxWaitMs` (R23), and a probe that is answered, after which the next refusal is a failed try
+ * (R9).
  */
 export async function fetchWhole<T>(connection: SourceConnection, request: FetchRequest<T>): Promise<T> {
   const state: TryState = { before: request.failedTries ?? 0, troubles: [], refusals: NO_REFUSALS };
@@ -42,7 +43,10 @@ export async function fetchWhole<T>(connection: SourceConnection, request: Fetch
   }
 }
 
-/** The requests of a run may be spent between two tries of a page. The error then tells the next run how many tries failed. */
+/**
+ * The requests of a run may be spent between two tries of a page. The error then tells the next run how many tries
+ * failed.
+ */
 function withTries(error: unknown, { health }: SourceConnection, { before, troubles }: TryState): unknown {
   if (!isSpent(error) || troubles.length === 0 || health.isDown) return error;
   const failedTries = troubles.every(({ kind }) => kind === 'slow') ? before + troubles.length : 0;

@@ -6,8 +6,8 @@ import { parseJson } from './envelope.ts';
 const SLICE_BYTES = 64 * 1024;
 
 /**
- * The envelope of a heavy list. Its items stay bytes until they are read (R27); each is parsed once in advance, to check that it
- * is valid. Null for a body of another form, undefined for one that is not JSON.
+ * The envelope of a heavy list. Its items stay bytes until they are read (R27); each is parsed once in advance, to
+ * check that it is valid. Null for a body of another form, undefined for one that is not JSON.
  */
 export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object | null | undefined {
   const place = findItems(body, sliceBytes);
@@ -106,7 +106,10 @@ function findItems(body: Buffer, sliceBytes: number): ItemsPosition | null {
   return end < 0 ? null : { start, end, commas };
 }
 
-/** The position of the quotation mark that ends the string which begins at `start`; the length of the body if there is none. */
+/**
+ * The position of the quotation mark that ends the string which begins at `start`; the length of the body if there is
+ * none.
+ */
 function endOfString(body: Buffer, start: number): number {
   for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {
     let first = at;

@@ -30,7 +30,8 @@ export function createHttpSource(options: HttpSourceOptions): Source {
     requests: () => limiter.requests,
     quota: () => quotaOf(connection),
     resumeQuota({ remaining, resetSeconds }) {
-      // The rest of the window is computed by the machine's clock, which may be wrong. It may delay a run, but not end it (R1).
+      // The rest of the window is computed by the machine's clock, which may be wrong. It may delay a run, but not end
+      // it (R1).
       if (remaining === 0 && resetSeconds * 1000 > options.maxWaitMs) return;
       limiter.quota.resumed = { remaining, resetAtMs: options.clock.nowMs() + resetSeconds * 1000 };
     },

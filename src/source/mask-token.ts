@@ -2,8 +2,8 @@
 const LEAST_BASE64 = 6;
 
 /**
- * Replaces the token by `[token]` in a text of the service (R25). It finds the token as it is, percent-encoded (once or twice),
- * escaped as in JSON or HTML, in hexadecimal digits, and in base64 of a text that contains it.
+ * Replaces the token by `[token]` in a text of the service (R25). It finds the token as it is, percent-encoded (once or
+ * twice), escaped as in JSON or HTML, in hexadecimal digits, and in base64 of a text that contains it.
  */
 export function maskToken(text: string, token: string): string {
   return forms(token).reduce((masked, form) => masked.replaceAll(form, '[token]'), text);
@@ -39,7 +39,9 @@ function entity(character: string): string {
   return name === undefined ? '' : `|&${name};`;
 }
 
-/** The part of a base64 text that depends on the token alone, when `offset` bytes stand before it in a group of three. */
+/**
+ * The part of a base64 text that depends on the token alone, when `offset` bytes stand before it in a group of three.
+ */
 function base64Form(bytes: Buffer, offset: number): RegExp[] {
   const text = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')

@@ -13,7 +13,9 @@ export function sendProbe(connection: SourceConnection, own: readonly string[]):
   return sendOnce(connection, askElsewhere(connection, own));
 }
 
-/** Why a probe failed; null when it was answered, and when it was refused (429), which tells nothing about the service. */
+/**
+ * Why a probe failed; null when it was answered, and when it was refused (429), which tells nothing about the service.
+ */
 export function failureOfProbe(
   { health, options }: SourceConnection,
   outcome: RequestOutcome,
@@ -25,7 +27,8 @@ export function failureOfProbe(
 
 /**
  * During an outage the request that noticed it probes the service, and all others wait for the result.
- * @returns whether there was an outage, which is over now @throws SyncError `run` when the outage lasts (R24)
+ * @returns whether there was an outage, which is over now
+ * @throws SyncError `run` when the outage lasts (R24)
  */
 export async function waitForService(connection: SourceConnection, path: readonly string[]): Promise<boolean> {
   const { health, limiter } = connection;
@@ -35,7 +38,9 @@ export async function waitForService(connection: SourceConnection, path: readonl
   return true;
 }
 
-/** The loop ends: each turn is answered, uses one of the probe's tries, or is refused, which lasts at most `maxWaitMs`. */
+/**
+ * The loop ends: each turn is answered, uses one of the probe's tries, or is refused, which lasts at most `maxWaitMs`.
+ */
 async function probeUntilBack(connection: SourceConnection, path: readonly string[]): Promise<void> {
   const { health, limiter, options } = connection;
   const recovery = health.awaitRecovery();

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
-/** Where process ids mean the same: one machine, or one container of it. Hashed, since others need not know the name. */
+/**
+ * Where process ids mean the same: one machine, or one container of it. Hashed, since others need not know the name.
+ */
 const PLACE = createHash('sha256').update(`${hostname()}\n${processNamespace()}`).digest('hex').slice(0, 16);
 
 /** This process, for others that share the account's quota. */
@@ -17,7 +19,9 @@ function processNamespace(): string {
   }
 }
 
-/** Whether the owner of a request is a process of this place that no longer exists. Of other places nothing is known. */
+/**
+ * Whether the owner of a request is a process of this place that no longer exists. Of other places nothing is known.
+ */
 export function isGone(owner: string): boolean {
   const [place, pid] = owner.split('/');
   if (place !== PLACE || !/^[1-9]\d*$/.test(pid ?? '')) return false;

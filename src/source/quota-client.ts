@@ -63,23 +63,23 @@ export function openQuotaClient(
 }
 
 /** Asks for the permit to send one request. */
-export async function askPermit(quotaClient: QuotaClient): Promise<QuotaPermit> {
-  const { keeper, user, nowMs, awaited } = quotaClient;
-  const id = `${user.owner}/${++quotaClient.asked}`;
+export async function askPermit(client: QuotaClient): Promise<QuotaPermit> {
+  const { keeper, user, nowMs, awaited } = client;
+  const id = `${user.owner}/${++client.asked}`;
   awaited.add(id);
   const askedMs = nowMs();
   const { permit, atMs } = await keeper.change((state, atMs) => {
-    const known = quotaClient.begunMs === null ? beginWithQuota(state, beginning(quotaClient, atMs), atMs) : state;
+    const known = client.begunMs === null ? beginWithQuota(state, beginning(client, atMs), atMs) : state;
     const taken = takePermit(known, { id, user }, atMs);
-    see(quotaClient, taken.state.window, atMs);
+    see(client, taken.state.window, atMs);
     return { state: taken.state, result: { permit: taken.permit, atMs } };
   });
-  quotaClient.begunMs ??= atMs;
+  client.begunMs ??= atMs;
   if (permit.kind !== 'go') awaited.delete(id);
   // The process was stopped meanwhile, and others may hold it for dead.
   if (permit.kind !== 'go' || nowMs() - askedMs < user.lifetimeMs) return permit;
-  await returnPermit(quotaClient, permit.request);
-  return askPermit(quotaClient);
+  await returnPermit(client, permit.request);
+  return askPermit(client);
 }
 
 function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: number) {
@@ -89,16 +89,16 @@ function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: numbe
 
 /** Tells how a request ended. */
 export async function settleRequest(
-  quotaClient: QuotaClient,
+  client: QuotaClient,
   request: NotedRequest,
   { answer, heardMs }: RequestOutcome,
 ): Promise<void> {
-  const { keeper, nowMs, awaited } = quotaClient;
+  const { keeper, nowMs, awaited } = client;
   // The keeper's clock is read after this and before its answer is here, so the headers came no later than this says.
   const agoMs = nowMs() - heardMs;
   await keeper.change((state, atMs) => {
     const settled = settleNoted(state, request, answer, atMs - agoMs);
-    see(quotaClient, settled.window, atMs);
+    see(client, settled.window, atMs);
     return { state: settled, result: undefined };
   });
   awaited.delete(request.id);
@@ -110,9 +110,9 @@ export async function returnPermit({ keeper, awaited }: QuotaClient, request: No
   awaited.delete(request.id);
 }
 
-function see(quotaClient: QuotaClient, window: RateWindow, atMs: number): void {
-  quotaClient.window = window;
-  quotaClient.aheadMs = atMs - quotaClient.nowMs();
+function see(client: QuotaClient, window: RateWindow, atMs: number): void {
+  client.window = window;
+  client.aheadMs = atMs - client.nowMs();
 }
 
 /** The keeper's time, as far as it is known without asking. */

@@ -35,7 +35,10 @@ export interface RateLimiterOptions {
   readonly timeoutMs: number;
   /** A random number from 0 up to, but not including, 1. */
   readonly random: () => number;
-  /** Where the state of the account's quota is kept; the source closes it. By default, in the memory of this source alone. */
+  /**
+   * Where the state of the account's quota is kept; the source closes it. By default, in the memory of this source
+   * alone.
+   */
   readonly quotaKeeper?: QuotaKeeper | undefined;
   /** Resolves after the delay; rejects only when the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
@@ -43,8 +46,8 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Which request goes first. A refused request goes last: the answers to the others tell whether the whole account is refused or
- * only this list (R9). During an outage only the probe goes (R24).
+ * Which request goes first. A refused request goes last: the answers to the others tell whether the whole account is
+ * refused or only this list (R9). During an outage only the probe goes (R24).
  */
 export const PRIORITY = { probe: 2, retry: 1, fresh: 0, refused: -1 } as const;
 
@@ -106,8 +109,8 @@ export class RateLimiter {
   }
 
   /**
-   * Sends when it is this request's turn. After a stop it throws; a request in flight still gives its outcome. The loop ends:
-   * each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
+   * Sends when it is this request's turn. After a stop it throws; a request in flight still gives its outcome. The loop
+   * ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
    * @throws the SyncError that stopped the limiter
    */
   async send<V>(request: LimitedRequest<V>, priority: RequestPriority): Promise<V> {
@@ -223,8 +226,8 @@ export class RateLimiter {
   }
 
   /**
-   * Waits for a moment while requests of other processes are in flight. They do not tell when they end, and nobody may wait for them
-   * longer than `maxWaitMs`. A request of our own that ends asks again by itself.
+   * Waits for a moment while requests of other processes are in flight. They do not tell when they end, and nobody may
+   * wait for them longer than `maxWaitMs`. A request of our own that ends asks again by itself.
    */
   async #waitForOthers({ others, untilMs }: Extract<QuotaPermit, { kind: 'full' }>): Promise<boolean> {
     if (others === 0 || this.#stopped !== null) return false;

@@ -31,20 +31,20 @@ export interface BodyBounds {
 const COLLECTED_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads a whole body and decompresses it as `encoding` (the `content-encoding` header) says. A body that grows too long is destroyed
- * at once, so that neither an endless body nor a compression bomb fills the memory.
+ * Reads a whole body and decompresses it as `encoding` (the `content-encoding` header) says. A body that grows too long
+ * is destroyed at once, so that neither an endless body nor a compression bomb fills the memory.
  * @throws BodyTooLarge, BadEncoding, or the error of the connection
  */
-export async function readBody(body: Readable, encoding: string | undefined, bodyBounds: BodyBounds): Promise<Buffer> {
+export async function readBody(body: Readable, encoding: string | undefined, bounds: BodyBounds): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let heavy: Buffer | null = null;
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
-      if (bytes + chunk.length > bodyBounds.mostBytes) throw new BodyTooLarge(bodyBounds.mostBytes);
-      if (heavy === null && bytes + chunk.length > bodyBounds.heavyBytes) {
-        await bodyBounds.onHeavy();
-        heavy = gather(chunks, bodyBounds.mostBytes);
+      if (bytes + chunk.length > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
+      if (heavy === null && bytes + chunk.length > bounds.heavyBytes) {
+        await bounds.onHeavy();
+        heavy = gather(chunks, bounds.mostBytes);
       }
       if (heavy === null) chunks.push(chunk);
       else chunk.copy(heavy, bytes);
@@ -59,7 +59,10 @@ export async function readBody(body: Readable, encoding: string | undefined, bod
   return heavy === null ? Buffer.concat(chunks, bytes) : (heavy as Buffer).subarray(0, bytes);
 }
 
-/** A buffer for the whole heavy body, so that its bytes are in memory only once (R27). Its unwritten part takes no memory. */
+/**
+ * A buffer for the whole heavy body, so that its bytes are in memory only once (R27). Its unwritten part takes no
+ * memory.
+ */
 function gather(chunks: Buffer[], mostBytes: number): Buffer {
   const whole = Buffer.allocUnsafeSlow(mostBytes);
   Buffer.concat(chunks).copy(whole);

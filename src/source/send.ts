@@ -52,14 +52,14 @@ interface TransferState {
 }
 
 /** Sends one GET request and reads the whole answer. It never throws; `stop` aborts the request. */
-export async function send(httpConnection: HttpConnection, target: string, stop: AbortSignal): Promise<RequestOutcome> {
+export async function send(connection: HttpConnection, target: string, stop: AbortSignal): Promise<RequestOutcome> {
   const abort = new AbortController();
   const transferState: TransferState = { isWaiting: false, endTurn: null };
   const stopNow = () => abort.abort(STOPPED);
-  const timer = startTimer(httpConnection.timeoutMs, transferState, () => abort.abort(TIMED_OUT));
+  const timer = startTimer(connection.timeoutMs, transferState, () => abort.abort(TIMED_OUT));
   stop.addEventListener('abort', stopNow, { once: true });
   try {
-    return await exchange(httpConnection, target, abort.signal, transferState);
+    return await exchange(connection, target, abort.signal, transferState);
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
@@ -78,14 +78,14 @@ const TICKS = 10;
 const HELD_UP_MS = 1000;
 
 /** Time counts only while this process can listen, and not while the request waits for its turn. */
-function startTimer(timeoutMs: number, transferState: TransferState, onTimeout: () => void): NodeJS.Timeout {
+function startTimer(timeoutMs: number, state: TransferState, onTimeout: () => void): NodeJS.Timeout {
   const tickMs = timeoutMs / TICKS;
   let left = TICKS;
   let lastMs = performance.now();
   return setInterval(() => {
     const isLate = performance.now() - lastMs > tickMs + HELD_UP_MS;
     lastMs = performance.now();
-    if (isLate || transferState.isWaiting) return;
+    if (isLate || state.isWaiting) return;
     left -= 1;
     if (left === 0) onTimeout();
   }, tickMs);
@@ -95,12 +95,12 @@ const TIMED_OUT = new Error('The request took too long');
 const STOPPED = new Error('The request was given up');
 
 async function exchange(
-  httpConnection: HttpConnection,
+  connection: HttpConnection,
   target: string,
   signal: AbortSignal,
-  transferState: TransferState,
+  state: TransferState,
 ): Promise<RequestOutcome> {
-  const { pool, headers, nowMs } = httpConnection;
+  const { pool, headers, nowMs } = connection;
   let head: { status: number; headers: HeaderValues } | null = null;
   let heardMs: number | null = null;
   try {
@@ -108,7 +108,7 @@ async function exchange(
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
     const mostBytes = head.status < 300 ? MOST_PAGE_BYTES : MOST_ERROR_BYTES;
-    const onHeavy = () => waitForTurn(httpConnection, transferState);
+    const onHeavy = () => waitForTurn(connection, state);
     const bounds = { mostBytes, heavyBytes: HEAVY_BYTES, onHeavy };
     const body = await readBody(response.body, head.headers['content-encoding'], bounds);
     return { answer: { ...head, body }, fault: null, heardMs };
@@ -118,10 +118,10 @@ async function exchange(
   }
 }
 
-async function waitForTurn({ heavyTurns }: HttpConnection, transferState: TransferState): Promise<void> {
-  transferState.isWaiting = true;
-  transferState.endTurn = await takeTurn(heavyTurns);
-  transferState.isWaiting = false;
+async function waitForTurn({ heavyTurns }: HttpConnection, state: TransferState): Promise<void> {
+  state.isWaiting = true;
+  state.endTurn = await takeTurn(heavyTurns);
+  state.isWaiting = false;
 }
 
 function faultKind(cause: unknown, signal: AbortSignal): TransportError['kind'] {

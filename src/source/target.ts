@@ -1,7 +1,9 @@
 import type { PageRequest, Query } from '../core/ports/source.ts';
 import { API_PATH } from '../core/read-api.ts';
 
-/** The path of an endpoint, without a query. Every segment is percent-encoded, because ids may contain any character. */
+/**
+ * The path of an endpoint, without a query. Every segment is percent-encoded, because ids may contain any character.
+ */
 export function endpointPath(segments: readonly string[]): string {
   return `${API_PATH}/${segments.map(encodeSegment).join('/')}`;
 }

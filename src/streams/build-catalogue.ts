@@ -2,7 +2,10 @@ import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
 import type { CollectionEndpoint, EndpointFilter } from './endpoint.ts';
 import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
-/** The streams in the order of their entries, each with its marks. @throws Error that says which entries do not fit together */
+/**
+ * The streams in the order of their entries, each with its marks.
+ * @throws Error that says which entries do not fit together
+ */
 export function buildCatalogue<Name extends string>(entries: readonly CollectionEntry<Name>[]): CatalogueEntry<Name>[] {
   const problems = problemsOf(entries);
   if (problems.length > 0) throw new Error(`the catalogue does not fit together: ${problems.join('; ')}`);

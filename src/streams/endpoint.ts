@@ -16,17 +16,28 @@ export interface CollectionEndpoint {
   /** A sentence about the list for the OpenAPI description. */
   readonly describe?: string;
   readonly filters: EndpointFilters;
-  /** The endpoint of a single item: the last parameter of its path, and the field that this parameter is compared with. */
+  /**
+   * The endpoint of a single item: the last parameter of its path, and the field that this parameter is compared with.
+   */
   readonly get?: { readonly parameter: string; readonly field: string };
-  /** The fields with the ids of the assets that a reader must be allowed to see, if the row's parents do not lead to them. */
+  /**
+   * The fields with the ids of the assets that a reader must be allowed to see, if the row's parents do not lead to
+   * them.
+   */
   readonly assets?: readonly string[];
   /** A row is shown only while these other rows are as stated. */
   readonly shownWhile?: readonly OtherRow[];
   /** A row is shown only while the time in this field is at most a week ago. */
   readonly weekOf?: string;
-  /** Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or that of its first parent. */
+  /**
+   * Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or
+   * that of its first parent.
+   */
   readonly disabled?: 'row' | 'parent';
-  /** The values of `order_by`, each with the fields it sorts by; the first is the default. Without it, rows are sorted by their key. */
+  /**
+   * The values of `order_by`, each with the fields it sorts by; the first is the default. Without it, rows are sorted
+   * by their key.
+   */
   readonly orders?: Readonly<Record<string, readonly string[]>>;
   /** The field that is compared with the id in the list's path, if the path has one. */
   readonly idInPath?: string;

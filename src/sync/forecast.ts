@@ -16,8 +16,8 @@ export interface RunForecast {
   /** True if a list was never read to its end: then the count is a minimum. */
   readonly at_least: boolean;
   /**
-   * How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred, or if
-   * they make no progress.
+   * How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred,
+   * or if they make no progress.
    */
   readonly runs: number | null;
   readonly server_time: Instant | null;
@@ -47,14 +47,14 @@ export interface RunOpening {
 
 /** Rehearses a sync with a source that answers as the mirror expects. @throws SyncError if the sync would be refused */
 export async function forecast(
-  dryRunMirror: DryRunMirror,
-  runOpening: RunOpening,
+  mirror: DryRunMirror,
+  opening: RunOpening,
   options: ForecastOptions,
   ports: Pick<RunPorts, 'clock' | 'signal'>,
 ): Promise<RunForecast> {
   const estimatorState: EstimatorState = {
-    mirror: dryRunMirror,
-    opening: runOpening,
+    mirror: mirror,
+    opening: opening,
     catalogue: options.catalogue,
     maxRequests: options.maxRequests,
     rest: new Map(),
@@ -62,7 +62,7 @@ export async function forecast(
   };
   const rehearse = (): Promise<RunSummary> => {
     const openMirror = async (): Promise<OpenMirror> => ({
-      ...dryRunMirror,
+      ...mirror,
       keep: async () => {},
       hold: async () => {},
       close: async () => {},
@@ -76,15 +76,15 @@ export async function forecast(
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
     runs: await countRuns(first, rehearse),
-    server_time: runOpening.times.serverTime,
+    server_time: opening.times.serverTime,
     missing: first.missing,
     streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),
   };
 }
 
 /**
- * Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after all
- * streams were read does not matter.
+ * Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after
+ * all streams were read does not matter.
  */
 function isComplete({ recovery, streams }: RunSummary): boolean {
   if (recovery === null || recovery === 'budget') return true;
@@ -122,8 +122,8 @@ function streamForecast(summary: StreamSummary, unknown: ReadonlySet<string>): S
 }
 
 /** The source of one rehearsed run: it answers with as many pages as the expected rows would fill, but without rows. */
-function predictedSource(estimatorState: EstimatorState): Source {
-  const { opening, maxRequests } = estimatorState;
+function predictedSource(state: EstimatorState): Source {
+  const { opening, maxRequests } = state;
   let requests = 0;
   const send = (): void => {
     if (maxRequests !== null && requests >= maxRequests) throw new SyncError('budget', 'the requests are used up');
@@ -137,7 +137,7 @@ function predictedSource(estimatorState: EstimatorState): Source {
     async page(request, onRequest) {
       send();
       onRequest?.();
-      return answer(estimatorState, request);
+      return answer(state, request);
     },
     matchedCount: () => Promise.reject(new Error('a sync counts no matches')),
     times: () => opening.times,

@@ -6,8 +6,9 @@ import type { Page, PageRequest } from '../core/ports/source.ts';
 import type { Stream } from '../core/stream.ts';
 
 /**
- * The histories that a stream reads one after the other (R22). While one is read, the first pages of the next few are requested in
- * advance; they are committed in order (R5). After the first heavy page nothing is requested in advance any more (R27).
+ * The histories that a stream reads one after the other (R22). While one is read, the first pages of the next few are
+ * requested in advance; they are committed in order (R5). After the first heavy page nothing is requested in advance
+ * any more (R27).
  */
 export interface HistoryQueue {
   /** The step to the next due test, or the end of this step if no test is due. */
@@ -33,8 +34,8 @@ interface SentRequest {
 }
 
 /**
- * How many due tests are looked up at once. Each lookup reads all tests, so there should be few of them; memory limits the
- * number.
+ * How many due tests are looked up at once. Each lookup reads all tests, so there should be few of them; memory limits
+ * the number.
  */
 const LOOKED_UP = 5000;
 
@@ -86,8 +87,8 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
 }
 
 /**
- * Gives the due tests one after the other, and null at the end. The last lookup is the one that finds fewer tests than it asked for:
- * tests that become due later belong to the next round.
+ * Gives the due tests one after the other, and null at the end. The last lookup is the one that finds fewer tests than
+ * it asked for: tests that become due later belong to the next round.
  */
 function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
   let due: DueTest[] = [];
@@ -109,8 +110,8 @@ function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
 }
 
 /**
- * Whether the service is known to have histories. Before that, nothing is requested in advance, because each request may be in
- * vain (R15).
+ * Whether the service is known to have histories. Before that, nothing is requested in advance, because each request
+ * may be in vain (R15).
  */
 function isLive({ watermark, round }: RoundCheckpoint): boolean {
   return watermark !== null || round.pages > 0;

@@ -8,12 +8,15 @@ export interface RunPorts {
   readonly source: Source;
   /** What requests that this process made outside of a run left of the quota (R23). */
   readonly keptQuota?: KeptQuota | null;
-  /** Whether the mirror exists. If not, it is made after the first answer, so that a run that fails before leaves no file. */
+  /**
+   * Whether the mirror exists. If not, it is made after the first answer, so that a run that fails before leaves no
+   * file.
+   */
   readonly mirrorExists: boolean;
   /** Opens the mirror, or makes it, and takes its lock. */
   openMirror(): Promise<OpenMirror>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
   readonly signal: AbortSignal;
-  onProgress(runProgressEvent: RunProgressEvent): void;
+  onProgress(event: RunProgressEvent): void;
 }

@@ -2,8 +2,8 @@ import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { JoinedRun } from '../core/ports/state-store.ts';
 
 /**
- * How many scores a run looks up per environment, about a second's work. A deleted asset may have scores on every day of a long history: the
- * days that are left, the oldest, are computed by the next runs.
+ * How many scores a run looks up per environment, about a second's work. A deleted asset may have scores on every day
+ * of a long history: the days that are left, the oldest, are computed by the next runs.
  */
 const MOST_SCORES = 200_000;
 
@@ -12,7 +12,9 @@ interface RenewalPorts {
   readonly signal: AbortSignal;
 }
 
-/** Computes the mean scores of the stale days of these environments, which the run holds. It stops at a signal (R27). */
+/**
+ * Computes the mean scores of the stale days of these environments, which the run holds. It stops at a signal (R27).
+ */
 export async function renewDays(
   { mirror, signal }: RenewalPorts,
   { id }: Pick<JoinedRun, 'id'>,

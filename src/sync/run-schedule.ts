@@ -46,10 +46,11 @@ export interface RunOutcome {
 }
 
 /**
- * Syncs each environment when it is due, one run at a time, until a signal comes. A run that fails is tried again at the next tick.
+ * Syncs each environment when it is due, one run at a time, until a signal comes. A run that fails is tried again at
+ * the next tick.
  * @throws SyncError if the options can never work
  */
-export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleRules): Promise<void> {
+export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): Promise<void> {
   const mirrored = await ports.mirrored();
   const scheduleState: ScheduleState = {
     environments: mirrored.environments,
@@ -59,18 +60,21 @@ export async function runSchedule(ports: SchedulePorts, scheduleRules: ScheduleR
     listed: false,
     proven: false,
   };
-  await list(ports, scheduleRules, scheduleState);
+  await list(ports, rules, scheduleState);
   while (!ports.signal.aborted) {
     const now = ports.clock();
-    retime(ports, scheduleRules, scheduleState, now);
+    retime(ports, rules, scheduleState, now);
     const next = nextScheduleStep(scheduleState.timetable, scheduleState.nextListing, now);
-    if (next.do === 'run') await runDue(ports, scheduleRules, scheduleState, next.due);
-    else if (next.do === 'list') await list(ports, scheduleRules, scheduleState);
+    if (next.do === 'run') await runDue(ports, rules, scheduleState, next.due);
+    else if (next.do === 'list') await list(ports, rules, scheduleState);
     else await ports.sleep(Math.min(secondsBetween(now, next.until), MAX_SLEEP_SECONDS) * 1000);
   }
 }
 
-/** The longest sleep. It is short, so that the schedule is soon right again after the machine slept or its clock was set. */
+/**
+ * The longest sleep. It is short, so that the schedule is soon right again after the machine slept or its clock was
+ * set.
+ */
 const MAX_SLEEP_SECONDS = 60;
 
 /** The delay before a failed listing is retried while no environment is known. */
@@ -87,19 +91,14 @@ interface ScheduleState {
   proven: boolean;
 }
 
-function retime(
-  { next, log }: SchedulePorts,
-  scheduleRules: ScheduleRules,
-  scheduleState: ScheduleState,
-  now: Instant,
-): void {
-  scheduleState.lastStarts = capAtNow(scheduleState.lastStarts, now);
-  const after = timetable(scheduleState.environments, scheduleRules, scheduleState.lastStarts, { now, next });
-  for (const change of timetableChanges(scheduleState.timetable, after)) {
+function retime({ next, log }: SchedulePorts, rules: ScheduleRules, state: ScheduleState, now: Instant): void {
+  state.lastStarts = capAtNow(state.lastStarts, now);
+  const after = timetable(state.environments, rules, state.lastStarts, { now, next });
+  for (const change of timetableChanges(state.timetable, after)) {
     if (change.what === 'scheduled') log.info(sentence(change, now));
     else log.warn(sentence(change, now));
   }
-  scheduleState.timetable = after;
+  state.timetable = after;
 }
 
 function sentence({ what, scheduledRun: { environment, cron, due } }: TimetableChange, now: Instant): string {
@@ -120,21 +119,21 @@ function at(instant: Instant): string {
 }
 
 /** Lists the environments. Only an error in the first listing may end the schedule. */
-async function list(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): Promise<void> {
+async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): Promise<void> {
   try {
-    scheduleState.environments = await ports.list();
+    state.environments = await ports.list();
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (ports.signal.aborted) return;
-    if (!scheduleState.listed && isHopeless(error)) throw error;
-    const seconds = scheduleState.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
+    if (!state.listed && isHopeless(error)) throw error;
+    const seconds = state.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
     ports.log.warn(`${error.message} The next listing of the environments is in ${seconds / 60} min.`);
-    scheduleState.nextListing = addSeconds(ports.clock(), seconds);
+    state.nextListing = addSeconds(ports.clock(), seconds);
     return;
   }
-  scheduleState.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-  if (!scheduleState.listed) requireSchedule(ports, scheduleRules, scheduleState);
-  scheduleState.listed = true;
+  state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
+  if (!state.listed) requireSchedule(ports, rules, state);
+  state.listed = true;
 }
 
 /** Whether the configuration is wrong or the token is refused. */
@@ -142,40 +141,40 @@ function isHopeless({ recovery }: SyncError): boolean {
   return recovery === 'usage' || recovery === 'token';
 }
 
-function requireSchedule(ports: SchedulePorts, scheduleRules: ScheduleRules, scheduleState: ScheduleState): void {
-  const { unknown } = wantedOf(scheduleState.environments, scheduleRules.environments);
-  if (unknown.length > 0) throw noSuchEnvironment(unknown, scheduleState.environments);
-  retime(ports, scheduleRules, scheduleState, ports.clock());
-  if (scheduleState.timetable.every(({ due }) => due === null)) {
+function requireSchedule(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): void {
+  const { unknown } = wantedOf(state.environments, rules.environments);
+  if (unknown.length > 0) throw noSuchEnvironment(unknown, state.environments);
+  retime(ports, rules, state, ports.clock());
+  if (state.timetable.every(({ due }) => due === null)) {
     throw new SyncError('usage', 'there is nothing to schedule: give a cron expression with --cron');
   }
 }
 
 async function runDue(
   ports: SchedulePorts,
-  scheduleRules: ScheduleRules,
-  scheduleState: ScheduleState,
+  rules: ScheduleRules,
+  state: ScheduleState,
   due: readonly ScheduledRun[],
 ): Promise<void> {
-  const environments = due.slice(0, scheduleRules.together ? due.length : 1).map(({ environment }) => environment);
-  const { lastStarts } = scheduleState;
-  scheduleState.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
+  const environments = due.slice(0, rules.together ? due.length : 1).map(({ environment }) => environment);
+  const { lastStarts } = state;
+  state.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
   const ran = await outcomeOf(ports, environments);
   if (ports.signal.aborted || ran === null) return;
   const { summary, listed } = ran;
   report(ports, environments, summary);
   if (listed !== null) {
-    scheduleState.environments = listed;
-    scheduleState.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
-  } else if (summary.recovery === 'usage' && !(scheduleState.proven && environments.length === 1)) {
-    await list(ports, scheduleRules, scheduleState);
-    const stay = environments.filter(({ id }) => scheduleState.environments.some((each) => each.id === id));
+    state.environments = listed;
+    state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
+  } else if (summary.recovery === 'usage' && !(state.proven && environments.length === 1)) {
+    await list(ports, rules, state);
+    const stay = environments.filter(({ id }) => state.environments.some((each) => each.id === id));
     // If an environment was just removed, this is not an error, and the others are still due.
-    if (stay.length < environments.length) scheduleState.lastStarts = lastStarts;
-    else if (!scheduleState.proven && !ports.signal.aborted)
+    if (stay.length < environments.length) state.lastStarts = lastStarts;
+    else if (!state.proven && !ports.signal.aborted)
       throw new SyncError('usage', summary.error ?? 'the run was refused');
   }
-  scheduleState.proven ||= summary.recovery !== 'usage';
+  state.proven ||= summary.recovery !== 'usage';
 }
 
 /** @returns null for an unexpected failure: it is logged, and the schedule continues */

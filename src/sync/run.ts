@@ -24,7 +24,10 @@ export interface RunOptions extends DecisionOptions {
   readonly concurrency: number;
 }
 
-/** Runs a sync: lists the environments, brings every stream up to date and records how it went. It never throws a `SyncError`. */
+/**
+ * Runs a sync: lists the environments, brings every stream up to date and records how it went. It never throws a
+ * `SyncError`.
+ */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
   const runProgress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
@@ -171,15 +174,18 @@ async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredLis
 async function saveEnvironments(
   state: RunState,
   { mirror, run }: OpenedRun,
-  environmentChanges: EnvironmentChanges,
+  changes: EnvironmentChanges,
 ): Promise<void> {
-  state.missing = environmentChanges.missing;
-  await mirror.state.saveEnvironments(environmentChanges, run.id);
+  state.missing = changes.missing;
+  await mirror.state.saveEnvironments(changes, run.id);
 }
 
 const REFUSALS: ReadonlySet<SyncError['recovery']> = new Set(['usage', 'locked']);
 
-/** A run that was refused because of its options, or because another run writes the mirror, leaves no entry in the run log. */
+/**
+ * A run that was refused because of its options, or because another run writes the mirror, leaves no entry in the run
+ * log.
+ */
 async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
   if (!(failure instanceof SyncError) || !REFUSALS.has(failure.recovery) || streams.length > 0) return;
   if (state.mirror !== null && state.run !== null) await state.mirror.state.forgetRun(state.run.id);
@@ -208,7 +214,8 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
   });
   if (state.mirror !== null && state.run !== null)
     await record(ports, { mirror: state.mirror, run: state.run, state }, summary).catch((error: unknown) => {
-      // The first error ends the run and decides the exit code: where there is no room for rows, there may be none for the end of the run.
+      // The first error ends the run and decides the exit code: where there is no room for rows, there may be none for
+      // the end of the run.
       if (failure === null) throw error;
     });
   if (failure !== null && !(failure instanceof SyncError)) throw failure;

@@ -1,7 +1,9 @@
 import { Cron } from 'croner';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 
-/** The first tick of a cron expression in UTC after a moment; null if there is none, or if it is not a cron expression. */
+/**
+ * The first tick of a cron expression in UTC after a moment; null if there is none, or if it is not a cron expression.
+ */
 export function nextTick(cron: string, after: Instant): Instant | null {
   const parsed = parse(cron);
   const tick = parsed?.nextRun(new Date(after)) ?? null;

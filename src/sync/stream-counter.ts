@@ -19,11 +19,11 @@ export interface StreamCounter {
   request(this: void): void;
   /** Counts a page, or a slice of a heavy page; `pages` is 1 only for the last slice. */
   slice(shown: Pick<StreamCounters, 'pages' | 'rows' | 'late'>): void;
-  count(rowCounts: RowCounts): void;
+  count(counts: RowCounts): void;
   total(): StreamCounters;
 }
 
-export function createStreamCounter(onChange: (streamCounters: StreamCounters) => void): StreamCounter {
+export function createStreamCounter(onChange: (counters: StreamCounters) => void): StreamCounter {
   let streamCounters: StreamCounters = {
     mode: 'none',
     reason: 'none',

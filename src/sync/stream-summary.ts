@@ -30,15 +30,15 @@ interface SummaryInput {
 }
 
 export function summaryOf(
-  listedEnvironment: ListedEnvironment,
+  environment: ListedEnvironment,
   stream: Stream,
   { ending, counters, times, standing }: SummaryInput,
 ): StreamSummary {
   const held = standing.heldRemovals;
   const { mode, reason, requests, pages, written, deleted, rejected, late } = counters;
   return {
-    env_id: listedEnvironment.id,
-    environment: listedEnvironment.name,
+    env_id: environment.id,
+    environment: environment.name,
     stream: stream.name,
     mode,
     reason: mode === 'none' ? restReason(ending) : reason,

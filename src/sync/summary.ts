@@ -21,7 +21,10 @@ export interface RunSummary {
   readonly cycle: number | null;
   readonly status: RunStatus;
   readonly server_time: Instant | null;
-  /** How far apart the server times of its answers are, in seconds. More than an hour means that a clock on the way is wrong (R1). */
+  /**
+   * How far apart the server times of its answers are, in seconds. More than an hour means that a clock on the way is
+   * wrong (R1).
+   */
   readonly clock_spread_seconds: number;
   readonly started_at: Instant;
   readonly ended_at: Instant;

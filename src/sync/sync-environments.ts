@@ -35,54 +35,53 @@ export interface RunProgress {
   notReached: number;
 }
 
-export function streamKey(listedEnvironment: ListedEnvironment, stream: Pick<Stream, 'name'>): string {
-  return `${listedEnvironment.id} ${stream.name}`;
+export function streamKey(environment: ListedEnvironment, stream: Pick<Stream, 'name'>): string {
+  return `${environment.id} ${stream.name}`;
 }
 
 /**
- * Brings every stream of the environments up to date. Unfinished rounds of earlier cycles come first, and streams that failed last
- * time come last (R6). A stream that fails stops no other (R9). @throws SyncError if the run must end
+ * Brings every stream of the environments up to date. Unfinished rounds of earlier cycles come first, and streams that
+ * failed last time come last (R6). A stream that fails stops no other (R9).
+ * @throws SyncError if the run must end
  */
 export async function syncEnvironments(
-  syncSession: SyncSession,
+  session: SyncSession,
   environments: readonly ListedEnvironment[],
-  runProgress: RunProgress,
+  progress: RunProgress,
 ): Promise<void> {
-  const queue = new PQueue({ concurrency: syncSession.concurrency });
+  const queue = new PQueue({ concurrency: session.concurrency });
   const environmentsWork: EnvironmentsWork = {
-    session: syncSession,
-    reached: runProgress,
+    session: session,
+    reached: progress,
     queue,
     tasks: new Map(),
     unended: new Map(),
     stopped: null,
   };
-  const unfinished = await syncSession.mirror.state.unfinishedStreams(syncSession.context().cycle);
-  const lateOf = ({ id }: ListedEnvironment) => syncSession.late.get(id) ?? NONE;
-  const failed = (listedEnvironment: ListedEnvironment, stream: Stream): boolean =>
-    FAILED.has(runProgress.summaries.get(streamKey(listedEnvironment, stream))?.status ?? 'done');
+  const unfinished = await session.mirror.state.unfinishedStreams(session.context().cycle);
+  const lateOf = ({ id }: ListedEnvironment) => session.late.get(id) ?? NONE;
+  const failed = (environment: ListedEnvironment, stream: Stream): boolean =>
+    FAILED.has(progress.summaries.get(streamKey(environment, stream))?.status ?? 'done');
   await inTurn(environmentsWork, environments, (environment) => {
     const first = unfinished.get(environment.id) ?? [];
-    const streams = syncSession.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
+    const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
     return syncStreams(environmentsWork, environment, streams, 'unfinished');
   });
   await inTurn(environmentsWork, environments, async (environment) => {
-    const streams = syncSession.streams.filter(
+    const streams = session.streams.filter(
       (stream) => !lateOf(environment).has(stream.name) && !failed(environment, stream),
     );
     await syncStreams(environmentsWork, environment, streams);
-    if (!syncSession.late.has(environment.id)) environmentsWork.tasks.delete(environment.id);
+    if (!session.late.has(environment.id)) environmentsWork.tasks.delete(environment.id);
   });
-  if (environmentsWork.stopped === null) runProgress.leftOver = 'failed';
+  if (environmentsWork.stopped === null) progress.leftOver = 'failed';
   await inTurn(environmentsWork, environments, (environment) => {
-    const streams = withDependents(syncSession.streams, lateOf(environment)).filter(
-      (each) => !failed(environment, each),
-    );
+    const streams = withDependents(session.streams, lateOf(environment)).filter((each) => !failed(environment, each));
     return syncStreams(environmentsWork, environment, streams);
   });
   for (const end of environmentsWork.unended.values()) await end();
-  runProgress.notReached = environments.length * syncSession.streams.length - runProgress.summaries.size;
-  runProgress.heldElsewhere = await heldElsewhere(syncSession, environments, runProgress);
+  progress.notReached = environments.length * session.streams.length - progress.summaries.size;
+  progress.heldElsewhere = await heldElsewhere(session, environments, progress);
   if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
 }
 
@@ -96,8 +95,8 @@ interface EnvironmentsWork {
   /** The tasks of the environments that are being synced. */
   readonly tasks: Map<string, Map<StreamName, StreamTask>>;
   /**
-   * Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run does not
-   * reach it again.
+   * Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run
+   * does not reach it again.
    */
   readonly unended: Map<string, () => Promise<void>>;
   /** The reason why the run must end. */
@@ -112,43 +111,41 @@ interface StreamTask {
 }
 
 /**
- * Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end, no more are
- * begun.
+ * Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end,
+ * no more are begun.
  */
 async function inTurn(
-  environmentsWork: EnvironmentsWork,
+  work: EnvironmentsWork,
   environments: readonly ListedEnvironment[],
-  runTask: (listedEnvironment: ListedEnvironment) => Promise<void>,
+  runTask: (environment: ListedEnvironment) => Promise<void>,
 ): Promise<void> {
   const remaining = environments.values();
   let broken = false;
   const worker = async (): Promise<void> => {
     for (const environment of remaining) {
-      if (broken || environmentsWork.stopped !== null) return;
+      if (broken || work.stopped !== null) return;
       await runTask(environment).catch((error: unknown) => {
         broken = true;
         throw error;
       });
     }
   };
-  const results = await Promise.allSettled(Array.from({ length: environmentsWork.session.concurrency }, worker));
+  const results = await Promise.allSettled(Array.from({ length: work.session.concurrency }, worker));
   const failure = results.find((result) => result.status === 'rejected');
   if (failure !== undefined) throw failure.reason;
 }
 
 /** A stream waits until its dependencies have ended, whether or not they have succeeded. */
 async function syncStreams(
-  environmentsWork: EnvironmentsWork,
-  listedEnvironment: ListedEnvironment,
+  work: EnvironmentsWork,
+  environment: ListedEnvironment,
   streams: readonly Stream[],
   only?: 'unfinished',
 ): Promise<void> {
   const begun = new Map<StreamName, Promise<void>>();
   for (const stream of streams) {
     const before = stream.dependencies.flatMap((name) => begun.get(name) ?? []);
-    const done = Promise.allSettled(before).then(() =>
-      environmentsWork.queue.add(() => go(environmentsWork, listedEnvironment, stream, only)),
-    );
+    const done = Promise.allSettled(before).then(() => work.queue.add(() => go(work, environment, stream, only)));
     begun.set(stream.name, done);
   }
   const failure = (await Promise.allSettled(begun.values())).find((result) => result.status === 'rejected');
@@ -156,65 +153,60 @@ async function syncStreams(
 }
 
 async function go(
-  environmentsWork: EnvironmentsWork,
-  listedEnvironment: ListedEnvironment,
+  work: EnvironmentsWork,
+  environment: ListedEnvironment,
   stream: Stream,
   only?: 'unfinished',
 ): Promise<void> {
-  const { ports, mirror, context } = environmentsWork.session;
-  const key = streamKey(listedEnvironment, stream);
-  const { counter, streamSync, startedAt } = taskOf(environmentsWork, listedEnvironment, stream);
+  const { ports, mirror, context } = work.session;
+  const key = streamKey(environment, stream);
+  const { counter, streamSync, startedAt } = taskOf(work, environment, stream);
   const before = workOf(counter.total());
-  const wasEnded = !environmentsWork.unended.delete(key);
+  const wasEnded = !work.unended.delete(key);
   const ending = await resultOf(syncStream(streamSync, only));
-  if (endsRun(ending.error)) environmentsWork.stopped ??= ending.error;
-  if (only === 'unfinished' && ending.error === null)
-    environmentsWork.unended.set(key, () => go(environmentsWork, listedEnvironment, stream));
+  if (endsRun(ending.error)) work.stopped ??= ending.error;
+  if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
   const counters = counter.total();
   // The run has not reached the stream, or not again.
   if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
   const standing = await streamSync.destination.outstanding(stream);
-  const summary = summaryOf(listedEnvironment, stream, { ending, counters, times, standing });
+  const summary = summaryOf(environment, stream, { ending, counters, times, standing });
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
-  environmentsWork.reached.summaries.set(key, summary);
+  work.reached.summaries.set(key, summary);
   // A stream that has only ended its unfinished round is not finished: the run reads it again (R6).
   if (only === undefined || ending.error !== null)
-    ports.onProgress({ type: 'ended', environment: listedEnvironment, summary, error: ending.error });
+    ports.onProgress({ type: 'ended', environment: environment, summary, error: ending.error });
 }
 
 function workOf({ requests, written, deleted }: StreamCounters): number {
   return requests + written + deleted;
 }
 
-function taskOf(environmentsWork: EnvironmentsWork, listedEnvironment: ListedEnvironment, stream: Stream): StreamTask {
-  const tasks = environmentsWork.tasks.get(listedEnvironment.id) ?? new Map<StreamName, StreamTask>();
-  environmentsWork.tasks.set(listedEnvironment.id, tasks);
-  const task = tasks.get(stream.name) ?? createTask(environmentsWork, listedEnvironment, stream);
+function taskOf(work: EnvironmentsWork, environment: ListedEnvironment, stream: Stream): StreamTask {
+  const tasks = work.tasks.get(environment.id) ?? new Map<StreamName, StreamTask>();
+  work.tasks.set(environment.id, tasks);
+  const task = tasks.get(stream.name) ?? createTask(work, environment, stream);
   tasks.set(stream.name, task);
   return task;
 }
 
-function createTask(
-  environmentsWork: EnvironmentsWork,
-  listedEnvironment: ListedEnvironment,
-  stream: Stream,
-): StreamTask {
-  const { ports, mirror, context } = environmentsWork.session;
+function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stream: Stream): StreamTask {
+  const { ports, mirror, context } = work.session;
   const counter = createStreamCounter((counters) =>
-    ports.onProgress({ type: 'stream', environment: listedEnvironment, stream: stream.name, counters }),
+    ports.onProgress({ type: 'stream', environment: environment, stream: stream.name, counters }),
   );
   const streamSync: StreamSync = {
     stream,
     source: ports.source,
-    destination: mirror.destination(listedEnvironment.id, context().run),
-    prefix: [listedEnvironment.id],
+    destination: mirror.destination(environment.id, context().run),
+    prefix: [environment.id],
     counter,
-    concurrency: environmentsWork.session.concurrency,
-    context: () => inEnvironment(context(), listedEnvironment.id),
+    concurrency: work.session.concurrency,
+    context: () => inEnvironment(context(), environment.id),
     continueOrStop() {
-      if (environmentsWork.stopped !== null) throw environmentsWork.stopped;
+      if (work.stopped !== null) throw work.stopped;
       if (ports.signal.aborted) throw new SyncError('signal', 'stopped by a signal: run it again to continue');
     },
   };
@@ -223,18 +215,18 @@ function createTask(
 
 /** Every run reports what is held back in its environments, also in streams that it does not reach (R14). */
 async function heldElsewhere(
-  syncSession: SyncSession,
+  session: SyncSession,
   environments: readonly ListedEnvironment[],
   { summaries }: RunProgress,
 ): Promise<StreamSummary[]> {
-  const { mirror, ports, context, catalogue } = syncSession;
+  const { mirror, ports, context, catalogue } = session;
   const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
   const counters = createStreamCounter(() => {}).total();
-  const others = (listedEnvironment: ListedEnvironment): readonly Stream[] =>
+  const others = (environment: ListedEnvironment): readonly Stream[] =>
     catalogue.filter(
-      (each) => holding.has(streamKey(listedEnvironment, each)) && !summaries.has(streamKey(listedEnvironment, each)),
+      (each) => holding.has(streamKey(environment, each)) && !summaries.has(streamKey(environment, each)),
     );
   if (holding.size === 0) return [];
   const found: StreamSummary[] = [];

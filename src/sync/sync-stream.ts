@@ -37,13 +37,14 @@ export interface StreamSync {
 export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
- * Brings one stream up to date, one page at a time. With `unfinished` it only continues a round of an earlier cycle, and stops when
- * that has ended (R6). @throws SyncError if the stream or the run fails
+ * Brings one stream up to date, one page at a time. With `unfinished` it only continues a round of an earlier cycle,
+ * and stops when that has ended (R6).
+ * @throws SyncError if the stream or the run fails
  */
-export async function syncStream(streamSync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
-  const { stream, destination, concurrency, counter } = streamSync;
+export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
+  const { stream, destination, concurrency, counter } = sync;
   const fetch = (request: PageRequest): Promise<Page> => {
-    return streamSync.source.page(absolute(streamSync, request), counter.request);
+    return sync.source.page(absolute(sync, request), counter.request);
   };
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
   const pagingState = {
@@ -53,7 +54,7 @@ export async function syncStream(streamSync: StreamSync, only?: 'unfinished'): P
     skipped: { first: null, count: 0 },
   };
   try {
-    return await takeSteps(streamSync, pagingState, only);
+    return await takeSteps(sync, pagingState, only);
   } finally {
     await histories.close();
   }
@@ -69,42 +70,35 @@ interface PagingState {
   readonly skipped: { first: SyncError | null; count: number };
 }
 
-async function takeSteps(
-  streamSync: StreamSync,
-  pagingState: PagingState,
-  only?: 'unfinished',
-): Promise<StreamOutcome> {
-  const { stream, destination } = streamSync;
+async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinished'): Promise<StreamOutcome> {
+  const { stream, destination } = sync;
   let checkpoint = await destination.load(stream.name);
-  if (streamSync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
-    // The stream reads again, even if it has finished in this cycle: nothing is removed on what an earlier run saw (R14).
+  if (sync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
+    // The stream reads again, even if it has finished in this cycle: nothing is removed on what an earlier run saw
+    // (R14).
     checkpoint = { ...checkpoint, finishedCycle: null };
     if (stream.method === 'marked')
-      await destination.commit(stream, { kind: 'mark-held', checkpoint }, pagingState.markableStreams);
+      await destination.commit(stream, { kind: 'mark-held', checkpoint }, state.markableStreams);
   }
   for (;;) {
-    streamSync.continueOrStop();
-    const context = streamSync.context();
+    sync.continueOrStop();
+    const context = sync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue && pagingState.skipped.first === null) return 'done';
-    const step = await decideStep(streamSync, checkpoint, context, pagingState.histories);
+    if (only === 'unfinished' && !isDue && state.skipped.first === null) return 'done';
+    const step = await decideStep(sync, checkpoint, context, state.histories);
     if (step.do === 'rest') return step.why;
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
-      streamSync.continueOrStop();
-      if (isOverdue(step.request.query, streamSync.context())) continue;
-      const fetched = await syncPage(streamSync, step, pagingState);
-      if (fetched === 'unavailable') return throwIfSkipped(stream, fetched, pagingState);
+      sync.continueOrStop();
+      if (isOverdue(step.request.query, sync.context())) continue;
+      const fetched = await syncPage(sync, step, state);
+      if (fetched === 'unavailable') return throwIfSkipped(stream, fetched, state);
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = throwIfSkipped(
-        stream,
-        await applyRoundEnd(streamSync, step, pagingState.markableStreams),
-        pagingState,
-      );
+      checkpoint = throwIfSkipped(stream, await applyRoundEnd(sync, step, state.markableStreams), state);
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
-      streamSync.counter.count((await destination.commit(stream, discard, pagingState.markableStreams)).counts);
+      sync.counter.count((await destination.commit(stream, discard, state.markableStreams)).counts);
       checkpoint = step.checkpoint;
     } else {
       checkpoint = step.checkpoint;
@@ -159,18 +153,18 @@ async function decideStep(
 
 /** Fetches one page and commits it. If that fails, it commits how the stream goes on. */
 async function syncPage(
-  streamSync: StreamSync,
+  sync: StreamSync,
   step: Extract<LocalStep, { do: 'fetch' }>,
   { visitedCursors, markableStreams, histories, skipped }: PagingState,
 ): Promise<Checkpoint | 'unavailable'> {
-  const { stream, destination, counter } = streamSync;
+  const { stream, destination, counter } = sync;
   const { checkpoint } = step;
   counter.round(checkpoint.round);
   try {
     const sentInAdvance = histories.take(step);
-    const page = await (sentInAdvance ?? streamSync.source.page(absolute(streamSync, step.request), counter.request));
+    const page = await (sentInAdvance ?? sync.source.page(absolute(sync, step.request), counter.request));
     if (step.request.cursor === null) visitedCursors.clear();
-    const next = await takePage(streamSync, { checkpoint, page, visitedCursors, markableStreams }, skipped);
+    const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams }, skipped);
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
     return next;
   } catch (error) {
@@ -180,7 +174,7 @@ async function syncPage(
       if (kept !== null) await destination.commit(stream, { kind: 'page', checkpoint: kept }, markableStreams);
       throw error;
     }
-    const recovered = recover(stream, checkpoint, error, streamSync.context());
+    const recovered = recover(stream, checkpoint, error, sync.context());
     await destination.commit(stream, commitOf(recovered), markableStreams);
     const advisedError = advised(error, recovered);
     if (recovered.outcome === 'fail') throw advisedError;
@@ -192,7 +186,10 @@ async function syncPage(
   }
 }
 
-/** Commits a page, or a heavy page slice by slice (R27); only the last slice moves the read on (R5). @returns the next checkpoint */
+/**
+ * Commits a page, or a heavy page slice by slice (R27); only the last slice moves the read on (R5).
+ * @returns the next checkpoint
+ */
 async function takePage(
   { stream, destination, counter, context }: StreamSync,
   { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
@@ -247,8 +244,8 @@ async function applyRoundEnd(
 }
 
 /**
- * The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that shows all
- * rows.
+ * The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that
+ * shows all rows.
  */
 export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();

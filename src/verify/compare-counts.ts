@@ -20,9 +20,9 @@ const LEVELS = [
 type CountLevel = (typeof LEVELS)[number];
 
 /**
- * Compares the number of tables: one request while the numbers agree. Where they differ, it finds the smallest groups that
- * differ, by database and schema, and reads only their ids; or the ids of all tables, where that takes fewer requests or the
- * source does not count. `tables` is the typed stream, `verification` that of the stream of all assets.
+ * Compares the number of tables: one request while the numbers agree. Where they differ, it finds the smallest groups
+ * that differ, by database and schema, and reads only their ids; or the ids of all tables, where that takes fewer
+ * requests or the source does not count. `tables` is the typed stream, `verification` that of the stream of all assets.
  * @returns tables that both sides have, in another schema or database, or of another kind
  */
 export async function compareCounts(tables: StreamContext, verification: StreamVerification): Promise<Mismatch[]> {
@@ -98,9 +98,9 @@ function isMoved(shown: Row, existing: ExistingRow | undefined): boolean {
 }
 
 /**
- * The smallest groups whose numbers differ. A group is read whole when tables differ that are in none of its smaller groups, or
- * when counting those would take more requests than reading its pages.
- * It ends: each turn is one level deeper, and within a level each turn has half the groups.
+ * The smallest groups whose numbers differ. A group is read whole when tables differ that are in none of its smaller
+ * groups, or when counting those would take more requests than reading its pages. It ends: each turn is one level
+ * deeper, and within a level each turn has half the groups.
  */
 async function closeIn(
   tables: StreamContext,
@@ -137,7 +137,9 @@ interface TableRange {
   readonly budget: RequestBudget;
 }
 
-/** The groups whose numbers differ, each with the source's number. Counting one half also gives the number of the other. */
+/**
+ * The groups whose numbers differ, each with the source's number. Counting one half also gives the number of the other.
+ */
 async function halve(
   tables: StreamContext,
   groups: readonly TableGroup[],

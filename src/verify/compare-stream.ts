@@ -13,7 +13,10 @@ import type { StreamVerification } from './stream-verification.ts';
 /** How many mismatches are explained at once, and how many extra rows are looked up at once. */
 const BATCH = 5000;
 
-/** Reads every list of the stream and compares each row with the mirror's. A row of the mirror that no list showed is extra. */
+/**
+ * Reads every list of the stream and compares each row with the mirror's. A row of the mirror that no list showed is
+ * extra.
+ */
 export async function compareStream(verification: StreamVerification): Promise<void> {
   const { streamContext, unexplained } = verification;
   const { stream, reader, context } = streamContext;
@@ -53,17 +56,17 @@ async function compareSlice(verification: StreamVerification, decoded: DecodedPa
 }
 
 /** How both sides of one row differ; null when they are equal. */
-export function compareRow(streamContext: StreamContext, rowKey: RowKey, rowPair: RowPair): Mismatch | null {
-  const { stream, depth } = streamContext;
-  const { existing, shown } = rowPair;
+export function compareRow(context: StreamContext, key: RowKey, pair: RowPair): Mismatch | null {
+  const { stream, depth } = context;
+  const { existing, shown } = pair;
   const isExtra = existing !== undefined && isLive(existing.row) && stream.subtype === undefined;
   const extra = isExtra ? ({ what: 'extra', fields: [] } as const) : null;
   const difference = shown === undefined ? extra : differenceOf(stream, existing, shown, depth);
   if (difference === null) return null;
-  const verdict = causeOf(stream, rowPair, refreshTimesOf(streamContext)) ?? 'possible';
-  return mismatchOf(rowKey, difference, {
+  const verdict = causeOf(stream, pair, refreshTimesOf(context)) ?? 'possible';
+  return mismatchOf(key, difference, {
     verdict,
-    parentIds: parentIdsOf(streamContext, shown?.row ?? existing?.row),
+    parentIds: parentIdsOf(context, shown?.row ?? existing?.row),
   });
 }
 
@@ -76,7 +79,10 @@ export function isLiveIn(existing: ReadonlyMap<string, ExistingRow>, rowKey: Row
   return found !== undefined && isLive(found.row);
 }
 
-/** Rows that the source did not show to the read of `seenBy`. It ends: each turn begins after the last key of the one before. */
+/**
+ * Rows that the source did not show to the read of `seenBy`. It ends: each turn begins after the last key of the one
+ * before.
+ */
 export async function addExtras(
   verification: StreamVerification,
   seenBy: StreamContext['stream'],

@@ -4,20 +4,20 @@ import { parentIdsOf, parentStreamsOf, type StreamContext } from './contexts.ts'
 import type { Mismatch } from './mismatch.ts';
 
 /** Gives each mismatch its verdict, as far as the feeds and the mirror's own marks explain it. */
-export async function explain(streamContext: StreamContext, mismatches: readonly Mismatch[]): Promise<Mismatch[]> {
-  const { stream, reader } = streamContext;
+export async function explain(context: StreamContext, mismatches: readonly Mismatch[]): Promise<Mismatch[]> {
+  const { stream, reader } = context;
   const extra = mismatches.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
   const heldBack = await reader.heldRemovals(stream.name, extra);
   const ids = [...new Set(mismatches.flatMap(({ key, parentIds }) => [...key.slice(0, 1), ...parentIds]))];
   const isFeed = stream.method === 'feed';
   const changed = isFeed ? await reader.pendingIds('changed', stream.name, ids) : NONE;
-  const facts = await parentFactsOf(streamContext, ids);
+  const facts = await parentFactsOf(context, ids);
   return mismatches.map((mismatch) => {
     const isHeldBack = mismatch.what === 'extra' && heldBack.has(joinKey(mismatch.key));
     const known = isHeldBack ? { ...mismatch, ...HELD_BACK, verdict: keptVerdict(mismatch) } : mismatch;
     if (known.verdict !== 'possible' || known.why !== null) return known;
     if (changed.has(known.key[0] ?? '')) return { ...known, verdict: 'changed' };
-    const isBrought = known.parentIds.some((parent) => isReadAgain(streamContext, known, { parent, facts }));
+    const isBrought = known.parentIds.some((parent) => isReadAgain(context, known, { parent, facts }));
     return isBrought ? { ...known, verdict: 'ambiguous' } : known;
   });
 }
@@ -45,8 +45,8 @@ interface ParentFacts {
   readonly followed: ReadonlySet<string>;
 }
 
-async function parentFactsOf(streamContext: StreamContext, ids: readonly string[]): Promise<ParentFacts> {
-  const { stream, reader, checkpoints, catalogue } = streamContext;
+async function parentFactsOf(context: StreamContext, ids: readonly string[]): Promise<ParentFacts> {
+  const { stream, reader, checkpoints, catalogue } = context;
   const watermark = stream.method === 'snapshot' ? checkpoints.get(stream.name)?.watermark : null;
   const facts = {
     marked: await reader.marked(stream.name, ids),
@@ -56,7 +56,7 @@ async function parentFactsOf(streamContext: StreamContext, ids: readonly string[
     asked: new Set<string>(),
     followed: new Set<string>(),
   };
-  for (const parent of new Set(parentStreamsOf(streamContext).map((each) => each.stream))) {
+  for (const parent of new Set(parentStreamsOf(context).map((each) => each.stream))) {
     for (const what of ['deleted', 'changed', 'asked'] as const)
       for (const id of await reader.pendingIds(what, parent.name, ids)) facts[what].add(id);
     const existing = await reader.existing(

@@ -25,8 +25,8 @@ export interface Mismatch extends RowDifference {
   readonly heldBack?: true;
 }
 
-export function mismatchOf(rowKey: RowKey, rowDifference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
-  return { parentIds: [], verdict: 'possible', why: null, ...known, ...rowDifference, key: rowKey };
+export function mismatchOf(key: RowKey, difference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
+  return { parentIds: [], verdict: 'possible', why: null, ...known, ...difference, key: key };
 }
 
 /** A row that the mirror cannot store (R20). */

@@ -14,11 +14,14 @@ function feedsAbout({ catalogue, stream }: Pick<StreamContext, 'catalogue' | 'st
   return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
 }
 
-/** Reads, once per feed, what has changed at the source since the last sync, and records what the next sync does with it. */
-export async function readChanges(streamContext: StreamContext): Promise<void> {
-  const { feedReads } = streamContext;
-  for (const stream of feedsAbout(streamContext)) {
-    const feed = { ...streamContext, stream };
+/**
+ * Reads, once per feed, what has changed at the source since the last sync, and records what the next sync does with
+ * it.
+ */
+export async function readChanges(context: StreamContext): Promise<void> {
+  const { feedReads } = context;
+  for (const stream of feedsAbout(context)) {
+    const feed = { ...context, stream };
     const feedRead = feedReads.get(stream.name) ?? readFeeds(feed, refreshTimesOf(feed).watermark);
     feedReads.set(stream.name, feedRead);
     await feedRead;
@@ -26,9 +29,9 @@ export async function readChanges(streamContext: StreamContext): Promise<void> {
 }
 
 /** Reads what has changed at the source since the verification began. */
-export async function rereadChanges(streamContext: StreamContext): Promise<void> {
-  for (const stream of feedsAbout(streamContext)) {
-    const feed = { ...streamContext, stream };
+export async function rereadChanges(context: StreamContext): Promise<void> {
+  for (const stream of feedsAbout(context)) {
+    const feed = { ...context, stream };
     const { watermark, now } = refreshTimesOf(feed);
     await readFeeds(feed, watermark === null || now === null || watermark > now ? watermark : now);
   }

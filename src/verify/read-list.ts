@@ -7,21 +7,21 @@ import type { StreamContext } from './contexts.ts';
 type OnPage = (page: Page) => void | Promise<void>;
 
 /**
- * Reads a list to its end. `onStart` is called before the first page, and again each time the read starts again. It ends: a read
- * starts again only a few times (R7, R24), and no cursor comes twice (R8).
+ * Reads a list to its end. `onStart` is called before the first page, and again each time the read starts again. It
+ * ends: a read starts again only a few times (R7, R24), and no cursor comes twice (R8).
  */
 export async function readList(
-  streamContext: StreamContext,
+  context: StreamContext,
   query: Query,
   { onStart = () => {}, onPage }: { onStart?: () => void; onPage: OnPage },
 ): Promise<void> {
-  const { pageSize } = streamContext.context().options;
-  const pageLimit = streamContext.checkpoints.get(streamContext.stream.name)?.pageLimit?.rows ?? pageSize;
+  const { pageSize } = context.context().options;
+  const pageLimit = context.checkpoints.get(context.stream.name)?.pageLimit?.rows ?? pageSize;
   let attempts: ReadAttempts = { restarts: 0, isHalved: false, limit: Math.min(pageSize, pageLimit) };
   for (;;) {
     onStart();
     try {
-      return await readPages(streamContext, { ...query, limit: attempts.limit }, onPage);
+      return await readPages(context, { ...query, limit: attempts.limit }, onPage);
     } catch (error) {
       const next = error instanceof SyncError ? nextAttempt(error.recovery, attempts) : null;
       if (next === null) throw error;
@@ -49,8 +49,8 @@ async function readPages(
 }
 
 /** Reads the rows with these ids in all lists of the stream (R12): one chunk of ids. */
-export async function readByIds(streamContext: StreamContext, ids: readonly string[], onPage: OnPage): Promise<void> {
-  const { scanQueries } = streamContext.stream;
-  const idsParameter = idsParameterOf(streamContext.stream);
-  for (const query of scanQueries) await readList(streamContext, { ...query, [idsParameter]: ids }, { onPage });
+export async function readByIds(context: StreamContext, ids: readonly string[], page: OnPage): Promise<void> {
+  const { scanQueries } = context.stream;
+  const idsParameter = idsParameterOf(context.stream);
+  for (const query of scanQueries) await readList(context, { ...query, [idsParameter]: ids }, { onPage: page });
 }

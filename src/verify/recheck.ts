@@ -13,8 +13,9 @@ import type { StreamVerification } from './stream-verification.ts';
 const MAX_REQUESTS = 50;
 
 /**
- * Requests every unexplained mismatch again by its id: pages shift while they are read, and a sync may run meanwhile. A row is
- * different if it still differs, the source has not changed it since the last sync, and the mirror has not changed it meanwhile.
+ * Requests every unexplained mismatch again by its id: pages shift while they are read, and a sync may run meanwhile. A
+ * row is different if it still differs, the source has not changed it since the last sync, and the mirror has not
+ * changed it meanwhile.
  */
 export async function recheck({ streamContext, unexplained }: StreamVerification): Promise<void> {
   const { stream, reader } = streamContext;
@@ -35,10 +36,10 @@ export async function recheck({ streamContext, unexplained }: StreamVerification
 
 /** The joined keys of the rows that differ still, however many requests it takes. */
 export async function stillDiffering(
-  streamContext: StreamContext,
+  context: StreamContext,
   mismatches: readonly Mismatch[],
 ): Promise<ReadonlySet<string>> {
-  const { found } = await requestAgain(streamContext, mismatches, Number.POSITIVE_INFINITY);
+  const { found } = await requestAgain(context, mismatches, Number.POSITIVE_INFINITY);
   const changed = new Set(mismatches.filter(({ verdict }) => verdict === 'changed').map(({ key }) => joinKey(key)));
   // A row that the source has changed since its repair was repaired.
   const differing = found.filter(
@@ -55,7 +56,7 @@ interface RecheckedRow {
 
 /** It ends: each turn requests one chunk of the ids. */
 async function requestAgain(
-  streamContext: StreamContext,
+  context: StreamContext,
   mismatches: readonly Mismatch[],
   maxRequests: number,
 ): Promise<{ found: RecheckedRow[]; unread: Mismatch[] }> {
@@ -63,36 +64,36 @@ async function requestAgain(
   // A row without a key cannot be requested.
   const found: RecheckedRow[] = (byId.get('') ?? []).map((mismatch) => ({ mismatch, before: undefined }));
   const unread: Mismatch[] = [];
-  const { pageSize } = streamContext.context().options;
+  const { pageSize } = context.context().options;
   let left = maxRequests;
   const counting: StreamContext = {
-    ...streamContext,
+    ...context,
     onRequest() {
       left -= 1;
-      streamContext.onRequest();
+      context.onRequest();
     },
   };
   const ids = [...byId.keys()].filter((id) => id !== '').sort();
-  for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids, pageSize)) {
+  for (const chunk of chunksOf(idsParameterOf(context.stream), ids, pageSize)) {
     const asked = chunk.flatMap((id) => byId.get(id) ?? []);
-    if (left < streamContext.stream.scanQueries.length) unread.push(...asked);
+    if (left < context.stream.scanQueries.length) unread.push(...asked);
     else found.push(...(await requestChunk(counting, chunk, asked)));
   }
   return { found, unread };
 }
 
 async function requestChunk(
-  streamContext: StreamContext,
+  context: StreamContext,
   ids: readonly string[],
   mismatches: readonly Mismatch[],
 ): Promise<RecheckedRow[]> {
-  const { stream, reader } = streamContext;
+  const { stream, reader } = context;
   const keys = mismatches.map(({ key }) => key);
   const existing = await reader.existing(stream, keys);
   const shown = new Map<string, DecodedRow>();
   const rejected = new Map<string, RejectedRow>();
-  await readByIds(streamContext, ids, ({ items }) => {
-    const decoded = decodePage(stream, items, streamContext.context());
+  await readByIds(context, ids, ({ items }) => {
+    const decoded = decodePage(stream, items, context.context());
     for (const row of decoded.rows) if (row.deletedAt === null) shown.set(joinKey(row.key), row);
     for (const row of decoded.rejected) if (row.key !== null) rejected.set(joinKey(row.key), row);
   });
@@ -100,9 +101,7 @@ async function requestChunk(
     const joined = joinKey(key);
     const refused = rejected.get(joined);
     const pair = { existing: existing.get(joined), shown: shown.get(joined) };
-    const mismatch = refused
-      ? rejectedMismatch(refused, isLiveIn(existing, key))
-      : compareRow(streamContext, key, pair);
+    const mismatch = refused ? rejectedMismatch(refused, isLiveIn(existing, key)) : compareRow(context, key, pair);
     return mismatch === null ? [] : [{ mismatch, before: JSON.stringify(pair.existing) }];
   });
 }

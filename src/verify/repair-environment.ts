@@ -32,9 +32,9 @@ export interface RepairWork {
 }
 
 /**
- * Repairs the streams of one environment and reports each verification with its verdicts after the repair. Rows of feed streams are
- * requested by id; the other streams are read again by the sync's own loop: what is marked, or the whole snapshot. Feed streams go
- * first: their changes mark rows of the streams that follow them.
+ * Repairs the streams of one environment and reports each verification with its verdicts after the repair. Rows of feed
+ * streams are requested by id; the other streams are read again by the sync's own loop: what is marked, or the whole
+ * snapshot. Feed streams go first: their changes mark rows of the streams that follow them.
  */
 export async function repairEnvironment(
   work: RepairWork,
@@ -82,7 +82,10 @@ function addNotRepaired({ notRepaired }: RepairWork, { environment, stream }: St
   notRepaired.push(`${environment.name}, ${stream.name}: ${why}`);
 }
 
-/** The mismatches that a repair works on. It leaves pending rows to the next sync, unless it reads their whole list anyway. */
+/**
+ * The mismatches that a repair works on. It leaves pending rows to the next sync, unless it reads their whole list
+ * anyway.
+ */
 export function repairable(verification: StreamVerification): Mismatch[] {
   const { method } = verification.streamContext.stream;
   return mismatchesOf(verification).filter((mismatch) => {
@@ -93,7 +96,9 @@ export function repairable(verification: StreamVerification): Mismatch[] {
   });
 }
 
-/** Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay: held back, or too many (R14). */
+/**
+ * Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay: held back, or too many (R14).
+ */
 async function repairRows(work: RepairWork, verification: StreamVerification, kept: Set<Mismatch>): Promise<void> {
   const { streamContext, unexplained } = verification;
   const { stream, reader } = streamContext;
@@ -158,9 +163,12 @@ function idsOf(mismatches: readonly Mismatch[]): readonly string[] {
   return [...new Set(mismatches.map(({ key }) => key[0] as string))].sort();
 }
 
-/** Reads one stream by the sync's own loop: its marked rows, or the whole snapshot. An unsynced stream is left to a sync. */
-async function readAgain(work: RepairWork, streamContext: StreamContext): Promise<void> {
-  const { stream, environment, source, continueOrStop } = streamContext;
+/**
+ * Reads one stream by the sync's own loop: its marked rows, or the whole snapshot. An unsynced stream is left to a
+ * sync.
+ */
+async function readAgain(work: RepairWork, context: StreamContext): Promise<void> {
+  const { stream, environment, source, continueOrStop } = context;
   if (stream.method === 'marked' && (await work.destination.load(stream.name)).scanEndedCycle === null) return;
   await syncStream({
     stream,
@@ -174,7 +182,7 @@ async function readAgain(work: RepairWork, streamContext: StreamContext): Promis
   });
   const { heldRemovals: held } = await work.destination.outstanding(stream);
   const advice = 'apply them with `obsync sync --allow-shrink`';
-  if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
+  if (held > 0) addNotRepaired(work, context, `${held} removals are held back: ${advice}`);
 }
 
 /** The hourly snapshot is read whatever the hour is (R22). */
@@ -184,8 +192,8 @@ function contextOf({ source, options, run }: RepairWork, stream?: Stream): Conte
 }
 
 /**
- * The verification with the verdicts after the repair: the rows that it worked on are requested once more. The mirror is read through its writer,
- * because a reader may have a copy of before the repair.
+ * The verification with the verdicts after the repair: the rows that it worked on are requested once more. The mirror
+ * is read through its writer, because a reader may have a copy of before the repair.
  */
 async function judgeAgain(
   { destination }: RepairWork,

@@ -33,8 +33,8 @@ export interface RepairResult {
 }
 
 /**
- * Writes what a verification found. It is a run of its own in `sync_runs`, but it finishes no stream: a cycle that was stopped goes
- * on with the next sync (R6). Never throws a `SyncError`.
+ * Writes what a verification found. It is a run of its own in `sync_runs`, but it finishes no stream: a cycle that was
+ * stopped goes on with the next sync (R6). Never throws a `SyncError`.
  */
 export async function repair(
   { mirror, source, clock, catalogue, signal }: RepairPorts,

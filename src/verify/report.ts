@@ -9,14 +9,14 @@ import type { StreamReport, VerifyFinding, VerifyReport } from './verify-report.
 
 /** The report of a verification, and of the repair that followed it. */
 export function reportOf(
-  verifyResult: VerifyResult,
+  result: VerifyResult,
   facts: Pick<VerifyReport, 'server_time' | 'requests'>,
   repaired: RepairResult | null = null,
 ): VerifyReport {
-  const { depth, environments, reconciled } = verifyResult;
-  const { verifications } = repaired ?? verifyResult;
-  const error = verifyResult.error ?? repaired?.error ?? null;
-  const environmentRows = environmentFindings(verifyResult, repaired?.hasWrittenEnvironments ?? false);
+  const { depth, environments, reconciled } = result;
+  const { verifications } = repaired ?? result;
+  const error = result.error ?? repaired?.error ?? null;
+  const environmentRows = environmentFindings(result, repaired?.hasWrittenEnvironments ?? false);
   const streams = verifications.map(streamReport);
   const findings = [
     ...environmentRows.findings,
@@ -41,7 +41,7 @@ export function reportOf(
       (sum, each) => sum + countUnlisted(each.unexplained) + countUnlisted(each.pending),
       0,
     ),
-    not_looked_at: notLookedAt(verifyResult),
+    not_looked_at: notLookedAt(result),
     repair: repaired === null ? null : { run: repaired.run, not_repaired: repaired.notRepaired },
     error: error === null ? null : (STOPPED[error.recovery] ?? error.message),
     recovery: error?.recovery ?? null,

@@ -2,7 +2,9 @@ import type { SyncError } from '../core/errors.ts';
 import type { StreamContext } from './contexts.ts';
 import { createMismatchList, type Mismatch, type MismatchList } from './mismatch.ts';
 
-/** One stream of one environment, and what verify has found in it so far. What was found stays when a failure ends it. */
+/**
+ * One stream of one environment, and what verify has found in it so far. What was found stays when a failure ends it.
+ */
 export interface StreamVerification {
   readonly streamContext: StreamContext;
   /** How far the comparison has come. */
@@ -21,9 +23,9 @@ export interface StreamVerification {
   readonly pending: MismatchList;
 }
 
-export function createVerification(streamContext: StreamContext): StreamVerification {
+export function createVerification(context: StreamContext): StreamVerification {
   return {
-    streamContext,
+    streamContext: context,
     outcome: 'compared',
     error: null,
     rows: 0,

@@ -49,7 +49,9 @@ export interface StreamReport<Name extends StreamName = StreamName> {
   readonly error: string | null;
 }
 
-/** A verification in one document: what `verify --json` prints. The names are those of the catalogue that it was given. */
+/**
+ * A verification in one document: what `verify --json` prints. The names are those of the catalogue that it was given.
+ */
 export interface VerifyReport<Name extends StreamName = StreamName> {
   /** Null when no difference was confirmed, and not everything was compared, or requested a second time. */
   readonly equal: boolean | null;

@@ -8,19 +8,19 @@ import { recheck } from './recheck.ts';
 import { createVerification, type StreamVerification } from './stream-verification.ts';
 
 /** Compares one stream, then requests again what differs. Never throws a `SyncError`. */
-export async function verifyStream(streamContext: StreamContext): Promise<StreamVerification[]> {
-  const { catalogue, checkpoints, depth } = streamContext;
-  const assets = { ...streamContext, stream: streamNamed(catalogue, 'assets') };
+export async function verifyStream(context: StreamContext): Promise<StreamVerification[]> {
+  const { catalogue, checkpoints, depth } = context;
+  const assets = { ...context, stream: streamNamed(catalogue, 'assets') };
   // The stream of all assets decides which tables there are; the typed stream decides where they stand.
-  const needed = depth === 'count' ? [assets, streamContext] : [streamContext];
+  const needed = depth === 'count' ? [assets, context] : [context];
   // As it was when the verification began: what a sync finishes meanwhile is a matter of the next verification.
   for (const each of needed) {
     const checkpoint = checkpoints.get(each.stream.name);
     if (checkpoint !== undefined && isUnsynced(each.stream, checkpoint))
       return [{ ...createVerification(each), outcome: checkpoint.unavailable ? 'unavailable' : 'unsynced' }];
   }
-  if (depth === 'count') return verifyCounts(streamContext, assets);
-  return [await judge(createVerification(streamContext), compareStream)];
+  if (depth === 'count') return verifyCounts(context, assets);
+  return [await judge(createVerification(context), compareStream)];
 }
 
 /** The number of tables; those that moved are compared by their rows. */
@@ -33,7 +33,8 @@ async function verifyCounts(tables: StreamContext, assets: StreamContext): Promi
   for (const each of counts.outcome === 'compared' && moved.length > 0 ? [assets, tables] : []) {
     const rows = { ...createVerification({ ...each, depth: 'rows' }), fresh: [...moved] };
     const verification = await judge(rows, async () => {});
-    // A table that the source has moved since the last sync is pending once: where it stands, not in the list of all assets.
+    // A table that the source has moved since the last sync is pending once: where it stands, not in the list of all
+    // assets.
     const { outcome, unexplained } = verification;
     if (outcome !== 'compared' || unexplained.listed.size > 0) verifications.push(verification);
   }

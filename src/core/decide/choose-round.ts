@@ -11,21 +11,16 @@ export type RoundStart =
   | { readonly do: 'rest'; readonly why: 'hourly' | 'waiting' };
 
 /** Decides how and why a stream is read next. */
-export function chooseRound(
-  stream: Stream,
-  checkpoint: Checkpoint,
-  context: Context,
-  roundFacts: RoundFacts,
-): RoundStart {
+export function chooseRound(stream: Stream, checkpoint: Checkpoint, context: Context, facts: RoundFacts): RoundStart {
   switch (stream.method) {
     case 'feed':
-      return chooseFeedRound(stream, checkpoint, context, roundFacts);
+      return chooseFeedRound(stream, checkpoint, context, facts);
     case 'marked':
-      return chooseMarkedRound(stream, checkpoint, context, roundFacts);
+      return chooseMarkedRound(stream, checkpoint, context, facts);
     case 'snapshot':
-      return chooseSnapshotRound(stream, checkpoint, context, roundFacts);
+      return chooseSnapshotRound(stream, checkpoint, context, facts);
     case 'window':
-      return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, roundFacts);
+      return started({ mode: 'window', reason: 'window', steps: [lookupStep('tests')] }, context, facts);
   }
 }
 
@@ -39,12 +34,7 @@ export function reachableBoundOf(checkpoint: Checkpoint, context: Context): Inst
   return withinLookback(feedBoundOf(checkpoint, context), context);
 }
 
-function chooseFeedRound(
-  stream: FeedStream,
-  checkpoint: Checkpoint,
-  context: Context,
-  roundFacts: RoundFacts,
-): RoundStart {
+function chooseFeedRound(stream: FeedStream, checkpoint: Checkpoint, context: Context, facts: RoundFacts): RoundStart {
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
   const hasFailed = checkpoint.scanTriedInRun === context.run;
   const since = hasFailed ? reachableBoundOf(checkpoint, context) : feedBoundOf(checkpoint, context);
@@ -62,20 +52,20 @@ function chooseFeedRound(
         steps: [
           ...feeds,
           ...(stream.parent === undefined ? [] : [lookupStep('owned'), lookupStep('unshown')]),
-          ...rejectedSteps(roundFacts),
+          ...rejectedSteps(facts),
           // Held-back removals are confirmed by id before they are applied (R14).
-          ...(context.options.allowShrink && roundFacts.hasHeld ? [lookupStep('candidates')] : []),
+          ...(context.options.allowShrink && facts.hasHeld ? [lookupStep('candidates')] : []),
         ],
       },
       context,
-      roundFacts,
+      facts,
     );
   const steps: ReadStep[] = [
     ...scanSteps(stream, context),
     ...feeds.slice(1),
-    ...(roundFacts.hasRows ? [lookupStep('candidates')] : []),
+    ...(facts.hasRows ? [lookupStep('candidates')] : []),
   ];
-  return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
+  return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, facts);
 }
 
 /** Reasons that concern the bound of a feed: without a mark, none is read (R18, R22). */
@@ -85,30 +75,30 @@ function chooseMarkedRound(
   stream: MarkedStream,
   checkpoint: Checkpoint,
   context: Context,
-  roundFacts: RoundFacts,
+  facts: RoundFacts,
 ): RoundStart {
-  const parent = roundFacts.checkpoints.get(stream.dependencies[0]);
+  const parent = facts.checkpoints.get(stream.dependencies[0]);
   if (parent === undefined || parent.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
   const forced = scanReason(checkpoint, context);
   // Without a server time nobody knows what is due, so everything is scanned, as of the feed streams (R13).
   const isDated = context.serverTime !== null;
-  const isMoot = isDated && forced !== null && BOUND_REASONS.has(forced) && !roundFacts.marks.isDue;
+  const isMoot = isDated && forced !== null && BOUND_REASONS.has(forced) && !facts.marks.isDue;
   const reason = (isMoot ? null : forced) ?? dueReason(checkpoint, context);
   if (reason !== null && checkpoint.scanTriedInRun !== context.run) {
-    const isAsked = roundFacts.hasRows || roundFacts.marks.isDue;
+    const isAsked = facts.hasRows || facts.marks.isDue;
     const steps = [...scanSteps(stream, context), ...(isAsked ? [lookupStep('unshown')] : [])];
-    return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, roundFacts);
+    return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, facts);
   }
   const steps = [
-    ...markedSteps(stream, checkpoint, context, roundFacts),
-    ...(stream.staged === undefined ? rejectedSteps(roundFacts) : []),
+    ...markedSteps(stream, checkpoint, context, facts),
+    ...(stream.staged === undefined ? rejectedSteps(facts) : []),
   ];
-  return started({ mode: 'marked', reason: 'increment', steps }, context, roundFacts);
+  return started({ mode: 'marked', reason: 'increment', steps }, context, facts);
 }
 
 /**
- * Marked rows that are too old for the upserts feed are asked for by id. A typed stream then asks by id for the marks that the feed
- * left as well. Rows that none of these reads shows are asked for in the parent's list (R18).
+ * Marked rows that are too old for the upserts feed are asked for by id. A typed stream then asks by id for the marks
+ * that the feed left as well. Rows that none of these reads shows are asked for in the parent's list (R18).
  */
 function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
   const since = reachableBoundOf(checkpoint, context);
@@ -130,7 +120,7 @@ function chooseSnapshotRound(
   stream: SnapshotStream,
   { watermark }: Checkpoint,
   context: Context,
-  roundFacts: RoundFacts,
+  facts: RoundFacts,
 ): RoundStart {
   const { latestServerTime: now, options } = context;
   if (stream.hourly && !options.full && watermark !== null && now !== null && sameHour(watermark, now)) {
@@ -138,8 +128,8 @@ function chooseSnapshotRound(
   }
   const lists = scanSteps(stream, context).map((step): ListRead => ({ ...step, as: 'snapshot' }));
   // A row may move from one list to another between the two reads (R12).
-  const steps = lists.length > 1 && roundFacts.hasRows ? [...lists, lookupStep('candidates')] : lists;
-  return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, roundFacts);
+  const steps = lists.length > 1 && facts.hasRows ? [...lists, lookupStep('candidates')] : lists;
+  return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, facts);
 }
 
 function started(...plan: Parameters<typeof newRound>): RoundStart {
@@ -155,8 +145,8 @@ function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context)
 }
 
 /**
- * Whether a watermark may be used as a bound. It may not without a server time, nor if it is so far in the future that a feed
- * from the watermark less the overlap would begin in the future as well (R1).
+ * Whether a watermark may be used as a bound. It may not without a server time, nor if it is so far in the future that
+ * a feed from the watermark less the overlap would begin in the future as well (R1).
  */
 export function isBelieved(watermark: Instant | null, { serverTime, options }: Context): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);

@@ -4,7 +4,9 @@ const MAX_IDS_BYTES = 6500;
 /** The API takes at most 1000 values in one parameter. */
 const MAX_IDS = 1000;
 
-/** The first ids, as many as one request can hold; at least one. No id is too long for a URL, because no key is (R20). */
+/**
+ * The first ids, as many as one request can hold; at least one. No id is too long for a URL, because no key is (R20).
+ */
 export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
   let bytes = 0;
   let count = 0;
@@ -16,7 +18,10 @@ export function firstChunk(parameter: string, ids: readonly string[]): readonly 
   return ids.slice(0, count);
 }
 
-/** The ids in chunks that one request each holds; a chunk has no more than `maxIds`. It ends: each chunk takes at least one id. */
+/**
+ * The ids in chunks that one request each holds; a chunk has no more than `maxIds`. It ends: each chunk takes at least
+ * one id.
+ */
 export function* chunksOf(
   parameter: string,
   ids: readonly string[],

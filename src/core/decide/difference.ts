@@ -25,10 +25,10 @@ export function differenceOf(
   stream: Stream,
   held: ExistingRow | undefined,
   shown: DecodedRow,
-  compareDepth: CompareDepth,
+  depth: CompareDepth,
 ): RowDifference | null {
   if (held === undefined || held.partial || !isLive(held.row)) return stream.subtype === undefined ? MISSING : null;
-  if (compareDepth !== 'rows' || !fills(stream, held.row)) return null;
+  if (depth !== 'rows' || !fills(stream, held.row)) return null;
   const expected = expectedFields(stream, shown.row);
   const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
   const parts = (stream.childTables ?? []).flatMap((part, i) =>
@@ -62,15 +62,15 @@ function blank(names: readonly string[]): Row {
 }
 
 /** The rows of a child table that only one side has, or that differ. */
-function partsApart(childTable: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
-  const own = childTable.key.at(-1) as string;
+function partsApart(table: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
+  const own = table.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));
   const apart = ([name, row]: [Row[string] | undefined, Row]): boolean =>
-    !sameRow(childTable.fields, before.get(name) ?? {}, row);
+    !sameRow(table.fields, before.get(name) ?? {}, row);
   const names = [
     ...[...after].filter(apart).map(([name]) => name),
     ...[...before.keys()].filter((name) => !after.has(name)),
   ];
-  return names.map((name) => `${childTable.each}.${name}`);
+  return names.map((name) => `${table.each}.${name}`);
 }

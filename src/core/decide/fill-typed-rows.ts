@@ -12,7 +12,10 @@ interface TypedRowsInput {
   readonly existing: ReadonlyMap<string, Row>;
 }
 
-/** The changes that typed rows make, the ids whose marks they clear, and the ids whose marks stay: all `unsettled`, some `lagging`. */
+/**
+ * The changes that typed rows make, the ids whose marks they clear, and the ids whose marks stay: all `unsettled`, some
+ * `lagging`.
+ */
 interface TypedRowsOutcome {
   readonly changes: readonly RowChange[];
   readonly cleared: readonly string[];
@@ -21,7 +24,10 @@ interface TypedRowsOutcome {
   readonly lagging: readonly string[];
 }
 
-/** Fills the fields of live rows of the parent stream. An older version fills only a row that has no such fields yet (R22). */
+/**
+ * Fills the fields of live rows of the parent stream. An older version fills only a row that has no such fields yet
+ * (R22).
+ */
 export function fillTypedRows(
   { stream, rows, existing }: TypedRowsInput,
   read: Read,
@@ -57,7 +63,10 @@ function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
   return typeof shown === 'string' && typeof at === 'string' && shown < at;
 }
 
-/** Whether the source may commit what hangs on the row after the read, because the row is younger than the overlap (R18, R22). */
+/**
+ * Whether the source may commit what hangs on the row after the read, because the row is younger than the overlap (R18,
+ * R22).
+ */
 function isUnsettled(row: Row | undefined, read: Read, context: Context): boolean {
   const at = withoutFuture(row, context.newestReading)?.['synced_at'];
   const settled = settledBefore(read, context);

@@ -11,7 +11,7 @@ import { roundReadAt } from './trusted-until.ts';
 export function checkpointAfterRound(
   stream: Stream,
   checkpoint: RoundCheckpoint,
-  roundEnd: RoundEnd,
+  end: RoundEnd,
   context: Context,
 ): IdleCheckpoint {
   const { serverTime, cycle } = context;
@@ -27,7 +27,7 @@ export function checkpointAfterRound(
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
     scanEndedAt: (scan ? serverTime : null) ?? checkpoint.scanEndedAt,
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
-    scanDue: dueAfter(stream, checkpoint, roundEnd, isKeptInDoubt(stream, checkpoint, watermark, context)),
+    scanDue: dueAfter(stream, checkpoint, end, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
     finishedCycle: isComplete({ round, scanTriedInRun, waitingScan }, context) ? cycle : checkpoint.finishedCycle,
     round: null,
@@ -40,8 +40,8 @@ export function checkpointAfterRound(
 }
 
 /**
- * Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover` waits for
- * (R15).
+ * Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover`
+ * waits for (R15).
  */
 function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
   if (method !== 'window' || watermark !== null) return false;
@@ -49,8 +49,8 @@ function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint)
 }
 
 /**
- * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does not move if a
- * feed was left out (R9), and never backwards, unless it lies ahead of every reading (R1).
+ * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does
+ * not move if a feed was left out (R9), and never backwards, unless it lies ahead of every reading (R1).
  */
 function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context): Instant | null {
   const { serverTime, newestReading } = context;
@@ -68,14 +68,17 @@ function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, 
   return round.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
 }
 
-/** What the feeds saw while the scan waited counts for the scan as well, so the numbers of its reads go on from theirs (R9, R12). */
+/**
+ * What the feeds saw while the scan waited counts for the scan as well, so the numbers of its reads go on from theirs
+ * (R9, R12).
+ */
 function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
   return scan === null ? null : { ...scan, ...fed };
 }
 
 /**
- * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit is doubled each
- * time, so that one halving undoes it (R24).
+ * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit
+ * is doubled each time, so that one halving undoes it (R24).
  */
 function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
   const { serverTime, latestServerTime, options } = context;
@@ -87,8 +90,8 @@ function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint
 }
 
 /**
- * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or for a reason that
- * came up meanwhile (R13).
+ * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or
+ * for a reason that came up meanwhile (R13).
  */
 function dueAfter(
   stream: Stream,
@@ -101,7 +104,10 @@ function dueAfter(
   return scanDue ?? (isInDoubt ? 'clock' : null);
 }
 
-/** Whether a scan left the watermark where it was, although it is not believed: no feed may start there in the next run (R1). */
+/**
+ * Whether a scan left the watermark where it was, although it is not believed: no feed may start there in the next run
+ * (R1).
+ */
 function isKeptInDoubt(
   { method }: Stream,
   { round, watermark }: RoundCheckpoint,

@@ -5,8 +5,8 @@ import type { ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 
 /**
- * A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its deletion
- * change.
+ * A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its
+ * deletion change.
  */
 export interface RowChange {
   readonly row: Row;
@@ -14,8 +14,9 @@ export interface RowChange {
 }
 
 /**
- * Until when the mirror's own times give way to what a read shows (R10). For a scan or an answer by id this is the T of the run in
- * which it began, less the overlap: only later times of the mirror stand against it. Null for a feed, where the newest wins.
+ * Until when the mirror's own times give way to what a read shows (R10). For a scan or an answer by id this is the T of
+ * the run in which it began, less the overlap: only later times of the mirror stand against it. Null for a feed, where
+ * the newest wins.
  */
 export type TrustedUntil = Instant | null;
 
@@ -24,7 +25,7 @@ export function newestWins(
   stream: Stream,
   existing: Row | undefined,
   shown: DecodedRow,
-  trustedUntil: TrustedUntil,
+  until: TrustedUntil,
 ): RowChange | null {
   if (shown.deletedAt !== null)
     return shown.isUntimed
@@ -33,18 +34,18 @@ export function newestWins(
   const row = fieldsShown(stream, shown.row);
   if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
   const believed =
-    trustedUntil !== null &&
-    !isAfter(existing['synced_at'], trustedUntil) &&
-    !(isTombstone(existing) && isAfter(existing['deleted_at'], trustedUntil));
+    until !== null &&
+    !isAfter(existing['synced_at'], until) &&
+    !(isTombstone(existing) && isAfter(existing['deleted_at'], until));
   if (!believed && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
-  const staysDeleted = isTombstone(existing) && !believed && isBuried(existing, shown, trustedUntil);
+  const staysDeleted = isTombstone(existing) && !believed && isBuried(existing, shown, until);
   const merged = { ...existing, ...foreignFields(stream, existing, shown.row), ...row, ...(staysDeleted ? {} : LIVE) };
   return sameRow(stream.fields, existing, merged) ? null : { row: merged, kind: changeKind(existing, merged) };
 }
 
 /**
- * The row without times in the future, which an older version may have stored: such a `synced_at` counts as missing, and such a
- * tombstone as `absent`, which never stands against a row that is shown (R10).
+ * The row without times in the future, which an older version may have stored: such a `synced_at` counts as missing,
+ * and such a tombstone as `absent`, which never stands against a row that is shown (R10).
  */
 export function withoutFuture(existing: Row | undefined, latest: Instant | null): Row | undefined {
   if (existing === undefined) return undefined;
@@ -89,8 +90,8 @@ function applyTombstone(
 }
 
 /**
- * Whether a row from a feed and its tombstone carry the same instant, one of them in the mirror: neither wins, and the row is looked
- * up by id (R10).
+ * Whether a row from a feed and its tombstone carry the same instant, one of them in the mirror: neither wins, and the
+ * row is looked up by id (R10).
  */
 export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
   if (existing === undefined || isUntimed) return false;
@@ -99,9 +100,9 @@ export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: 
 }
 
 /** Whether a tombstone stands against a row that is shown. On a tie, an answer by id decides (R10). */
-function isBuried(existing: Row, { row }: DecodedRow, trustedUntil: TrustedUntil): boolean {
+function isBuried(existing: Row, { row }: DecodedRow, until: TrustedUntil): boolean {
   const [diedAt, shownAt] = [existing['deleted_at'], row['synced_at']];
-  return trustedUntil === null ? !isAfter(shownAt, diedAt) : isAfter(diedAt, shownAt);
+  return until === null ? !isAfter(shownAt, diedAt) : isAfter(diedAt, shownAt);
 }
 
 /** `absent` never stands against a row that is shown again, even by an older page (R10). */

@@ -52,7 +52,9 @@ const LATE_DAYS = 7;
 /** A step that needs no lookup. */
 export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
-/** The next step of a stream. The steps come to an end: each of them uses up a page, a step of the round, or the round. */
+/**
+ * The next step of a stream. The steps come to an end: each of them uses up a page, a step of the round, or the round.
+ */
 export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
   return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
 }
@@ -87,9 +89,9 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
 }
 
 /**
- * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow: then the round
- * goes on without its feeds, and moves no watermark (R9). Without its feed, a marked round would pay marks whose edges nothing has
- * read (R18): the next one asks for them by id.
+ * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow:
+ * then the round goes on without its feeds, and moves no watermark (R9). Without its feed, a marked round would pay
+ * marks whose edges nothing has read (R18): the next one asks for them by id.
  */
 function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   if (checkpoint.scanTriedInRun !== run || checkpoint.round.mode === 'marked')
@@ -104,8 +106,8 @@ function isForFull({ cycle }: Round, context: Context): boolean {
 }
 
 /**
- * A read goes on from where it stopped. It starts again if its pages are larger than `--page-size`, or, at its first page, larger than
- * the stream's page limit (R6, R24).
+ * A read goes on from where it stopped. It starts again if its pages are larger than `--page-size`, or, at its first
+ * page, larger than the stream's page limit (R6, R24).
  */
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
@@ -153,7 +155,9 @@ function isDearer(
   return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + scanQueries.length - 1;
 }
 
-/** Turns the round into a scan instead of asking by id. A sweep needs the tombstones once more, after the scan (R12). */
+/**
+ * Turns the round into a scan instead of asking by id. A sweep needs the tombstones once more, after the scan (R12).
+ */
 function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): Partial<Round> {
   const since = feedBoundOf(checkpoint, context);
   const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
@@ -241,8 +245,8 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
 }
 
 /**
- * Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its tombstones
- * feed.
+ * Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its
+ * tombstones feed.
  */
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;

@@ -21,21 +21,21 @@ export interface PageOutcome {
 }
 
 /** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
-export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome {
-  const { stream, checkpoint, decoded } = pageInput;
+export function pageOutcome(input: PageInput, context: Context): PageOutcome {
+  const { stream, checkpoint, decoded } = input;
   const { round } = checkpoint;
   const { read } = round;
-  refuseBadCursor(pageInput, read);
-  if (read.as === 'unshown') return confirmed(pageInput, context);
-  const effect = PAGE_EFFECTS[effectKindOf(stream)](pageInput, read, context);
+  refuseBadCursor(input, read);
+  if (read.as === 'unshown') return confirmed(input, context);
+  const effect = PAGE_EFFECTS[effectKindOf(stream)](input, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
-  const dead = isFeedRead(read) ? [] : stillDeleted(pageInput, effect.changes ?? []);
+  const dead = isFeedRead(read) ? [] : stillDeleted(input, effect.changes ?? []);
   const unpaid = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
-  const next = withTies(nextCheckpoint(pageInput, unpaid, context), effect.ties);
+  const next = withTies(nextCheckpoint(input, unpaid, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
     read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
-  const end = readEnd(pageInput, unpaid, context);
+  const end = readEnd(input, unpaid, context);
   const commit = {
     kind: 'page' as const,
     returnedKeys,
@@ -45,7 +45,7 @@ export function pageOutcome(pageInput: PageInput, context: Context): PageOutcome
     checkpoint: next,
     rejected: decoded.rejected,
   };
-  return { commit, late: lateRows(pageInput, read, effect.changes ?? [], context) };
+  return { commit, late: lateRows(input, read, effect.changes ?? [], context) };
 }
 
 /** Ties are looked up at the end of the round (R10). */
@@ -55,17 +55,22 @@ function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundC
   return isPlanned ? checkpoint : withRound(checkpoint, { steps: [...steps, lookupStep('ties')] });
 }
 
-/** A page of the parent's list: the rows that it shows are in sight, so that an empty answer about them counts (R18). */
-function confirmed(pageInput: PageInput, context: Context): PageOutcome {
-  const { checkpoint, decoded } = pageInput;
+/**
+ * A page of the parent's list: the rows that it shows are in sight, so that an empty answer about them counts (R18).
+ */
+function confirmed(input: PageInput, context: Context): PageOutcome {
+  const { checkpoint, decoded } = input;
   const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
   const unpaid = unclearedIds(checkpoint.round).filter((id) => !shown.has(id));
-  const next = nextCheckpoint(pageInput, unpaid, context);
-  const end = readEnd(pageInput, unpaid, context);
+  const next = nextCheckpoint(input, unpaid, context);
+  const end = readEnd(input, unpaid, context);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
-/** The parents of rows that were shown but stay deleted, because their tombstone is newer: they are asked for again (R13). */
+/**
+ * The parents of rows that were shown but stay deleted, because their tombstone is newer: they are asked for again
+ * (R13).
+ */
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
   const { parent } = stream;
   if (parent === undefined) return [];
@@ -131,9 +136,11 @@ function rewritten(existing: Row | undefined, believed: Row | undefined): RowCha
   return { row: believed, kind: believed['deleted_at'] === null ? 'updated' : 'tombstoned' };
 }
 
-/** A row of which only a tombstone was ever seen counts as deleted: the mirror may have rows that belong to it (R13). */
-function firstTombstone(rowChange: RowChange): RowChange {
-  return rowChange.kind === 'tombstoned' ? { ...rowChange, kind: 'deleted' } : rowChange;
+/**
+ * A row of which only a tombstone was ever seen counts as deleted: the mirror may have rows that belong to it (R13).
+ */
+function firstTombstone(change: RowChange): RowChange {
+  return change.kind === 'tombstoned' ? { ...change, kind: 'deleted' } : change;
 }
 
 /** Combines two changes of one row on one page. */
@@ -156,7 +163,10 @@ function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Re
   return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
 }
 
-/** Rows of a snapshot or of lineage are staged beside the table; rows that are kept for ever are written at once (R16, R17). */
+/**
+ * Rows of a snapshot or of lineage are staged beside the table; rows that are kept for ever are written at once (R16,
+ * R17).
+ */
 function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
   return {
     staged: { rows: decoded.rows, readNumber: read.number },
@@ -195,21 +205,22 @@ function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
 }
 
 /**
- * A row that a later scan finds for the first time, although it is older than the last round, has become visible by a permission.
- * So have the rows that belong to it, which no feed shows (R13). One second is added because T is rounded down to whole seconds.
+ * A row that a later scan finds for the first time, although it is older than the last round, has become visible by a
+ * permission. So have the rows that belong to it, which no feed shows (R13). One second is added because T is rounded
+ * down to whole seconds.
  */
 function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
-function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
-  const { stream, checkpoint, page, decoded } = pageInput;
+function nextCheckpoint(input: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
+  const { stream, checkpoint, page, decoded } = input;
   const { round } = checkpoint;
   const [step, ...rest] = round.steps;
   const steps = step?.do === 'look-up' ? [{ ...step, unpaid }, ...rest] : round.steps;
   const shown = {
     firstPageAt: round.pages === 0 ? serverTime : round.firstPageAt,
-    sweepContradicted: round.sweepContradicted || isContradicted(pageInput, round.read, unpaid),
+    sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, unpaid),
     consecutiveNotFound: 0,
   };
   // A heavy page is read again after a stop, until all of it is written (R5, R27).
@@ -225,7 +236,10 @@ function nextCheckpoint(pageInput: PageInput, unpaid: readonly string[], { serve
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
 }
 
-/** Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight (R18). */
+/**
+ * Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight
+ * (R18).
+ */
 function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
   return (

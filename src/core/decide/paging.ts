@@ -16,10 +16,10 @@ export interface ReadAttempts {
 }
 
 /** How a read starts again after a failure; null if no attempt is left (R7, R24). */
-export function nextAttempt(recoveryKind: RecoveryKind, attempts: ReadAttempts): ReadAttempts | null {
+export function nextAttempt(kind: RecoveryKind, attempts: ReadAttempts): ReadAttempts | null {
   const { restarts, isHalved, limit } = attempts;
-  if (recoveryKind === 'restart-read') return restarts < MAX_RESTARTS ? { ...attempts, restarts: restarts + 1 } : null;
-  const half = recoveryKind === 'halve-page' && !isHalved ? halfOf(limit) : null;
+  if (kind === 'restart-read') return restarts < MAX_RESTARTS ? { ...attempts, restarts: restarts + 1 } : null;
+  const half = kind === 'halve-page' && !isHalved ? halfOf(limit) : null;
   return half === null ? null : { ...attempts, isHalved: true, limit: half };
 }
 

@@ -26,22 +26,23 @@ export interface RefreshTimes {
 type WatermarkTimes = RefreshTimes & { readonly watermark: Instant };
 
 /**
- * Why a difference goes away with the next sync: the source has `changed` the row since the last sync; or the stream is read whole
- * each time, and it is unknown whether the source has changed or the mirror was wrong (`ambiguous`).
+ * Why a difference goes away with the next sync: the source has `changed` the row since the last sync; or the stream is
+ * read whole each time, and it is unknown whether the source has changed or the mirror was wrong (`ambiguous`).
  */
 export type PendingCause = 'changed' | 'ambiguous';
 
 /** The cause of a difference, by the times of the row and of its snapshot; null if they do not explain it. */
-export function causeOf(stream: Stream, rowPair: RowPair, refreshTimes: RefreshTimes): PendingCause | null {
-  const { watermark } = refreshTimes;
+export function causeOf(stream: Stream, pair: RowPair, times: RefreshTimes): PendingCause | null {
+  const { watermark } = times;
   if (watermark === null) return null;
-  if (isChanged(rowPair, watermark) || hasLeft(stream, rowPair, { ...refreshTimes, watermark })) return 'changed';
-  return stream.method === 'snapshot' && isAmbiguous(stream, rowPair, { ...refreshTimes, watermark })
-    ? 'ambiguous'
-    : null;
+  if (isChanged(pair, watermark) || hasLeft(stream, pair, { ...times, watermark })) return 'changed';
+  return stream.method === 'snapshot' && isAmbiguous(stream, pair, { ...times, watermark }) ? 'ambiguous' : null;
 }
 
-/** Whether the source changed the row after the last sync: its time is later than the watermark and than the mirror's own time. */
+/**
+ * Whether the source changed the row after the last sync: its time is later than the watermark and than the mirror's
+ * own time.
+ */
 function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
   if (shown === undefined) return false;
   const bucketAt = latestBucket(shown.row, shown.parts);
@@ -51,7 +52,10 @@ function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
   return at !== null && at >= watermark && at > mirroredVersionAt(existing);
 }
 
-/** The time of the mirror's version of a row. A tombstone counts with its own time: an older row does not bring it back (R10). */
+/**
+ * The time of the mirror's version of a row. A tombstone counts with its own time: an older row does not bring it back
+ * (R10).
+ */
 function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
   if (existing === undefined || existing.partial) return '';
   if (isLive(existing.row)) return changedAt(existing.row) ?? '';
@@ -59,13 +63,13 @@ function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
 }
 
 /**
- * Edges between assets have no times. Scores are read only once an hour (R22); the service may change them during their hour, and
- * removes them without notice when the tests of their asset are gone.
+ * Edges between assets have no times. Scores are read only once an hour (R22); the service may change them during their
+ * hour, and removes them without notice when the tests of their asset are gone.
  */
-function isAmbiguous(stream: Stream, { existing, shown }: RowPair, watermarkTimes: WatermarkTimes): boolean {
-  const { watermark, now } = watermarkTimes;
+function isAmbiguous(stream: Stream, { existing, shown }: RowPair, times: WatermarkTimes): boolean {
+  const { watermark, now } = times;
   const hasTimes = ['synced_at', 'start_time', 'bucket_at'].some((name) => name in stream.fields);
-  if (!hasTimes) return isRefreshed(watermarkTimes);
+  if (!hasTimes) return isRefreshed(times);
   if (!stream.hourly) return false;
   const bucketAt = latestBucket(shown?.row ?? {}, [...(shown?.parts ?? []), ...(existing?.parts ?? [])]);
   const isOpen = shown !== undefined && bucketAt !== null && endOf(bucketAt) > watermark;
@@ -73,8 +77,8 @@ function isAmbiguous(stream: Stream, { existing, shown }: RowPair, watermarkTime
 }
 
 /**
- * Whether the service has refreshed the environment since the last sync. T has whole seconds, so a refresh in the same second counts
- * as later, unless the run already saw it when it began.
+ * Whether the service has refreshed the environment since the last sync. T has whole seconds, so a refresh in the same
+ * second counts as later, unless the run already saw it when it began.
  */
 function isRefreshed({ watermark, refreshedAt, metRefreshAt }: WatermarkTimes): boolean {
   if (refreshedAt === null || refreshedAt <= watermark) return false;
@@ -136,8 +140,8 @@ export function changesAhead(
 }
 
 /**
- * Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did not change
- * it.
+ * Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did
+ * not change it.
  */
 function hasSameTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow): boolean {
   return row !== undefined && isLive(row) && deletedAt === null && row['synced_at'] === shown['synced_at'];

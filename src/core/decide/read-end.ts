@@ -6,9 +6,11 @@ import type { PageEffect, PageInput } from './page-input.ts';
 import { isLastVariant } from './round.ts';
 import { readAt } from './trusted-until.ts';
 
-/** What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay. */
-export function readEnd(pageInput: PageInput, unpaid: readonly string[], context: Context): PageEffect {
-  const { stream, checkpoint, page, decoded } = pageInput;
+/**
+ * What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay.
+ */
+export function readEnd(input: PageInput, unpaid: readonly string[], context: Context): PageEffect {
+  const { stream, checkpoint, page, decoded } = input;
   const { read, lastMark, run, steps } = checkpoint.round;
   const [step] = steps;
   if (page.hasMore || decoded.isPart) return {};
@@ -34,7 +36,9 @@ function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverT
     : { historyRead: { ...history, readAt: at, since: read.restartRun } };
 }
 
-/** The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13). */
+/**
+ * The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13).
+ */
 function sweptBy(
   { key, parent }: Stream,
   { about, ids, variant }: LookupRead,

@@ -64,8 +64,8 @@ function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadC
 }
 
 /** The scan waits for the next run, which continues it if possible; this run goes on with the feeds (R9). */
-function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
-  const { checkpoint } = recoveryDecision;
+function setAside(decision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
+  const { checkpoint } = decision;
   const leavesGap = isBeforeFeeds(checkpoint, context);
   // If the feeds do not reach back to the watermark, a scan stays due, whatever the reason of this one was (R3).
   const leavesHole = round.reason === 'clamp' || !reachesBack(checkpoint, context);
@@ -73,23 +73,26 @@ function setAside(recoveryDecision: RecoveryDecision, { round }: ReadCheckpoint,
   const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   return {
-    ...recoveryDecision,
+    ...decision,
     outcome: 'pass-over',
     checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
-    forget: leavesGap ? 'all' : recoveryDecision.forget,
-    advice: withAdvice(recoveryDecision, 'The feeds go on. The next run tries the scan again.'),
+    forget: leavesGap ? 'all' : decision.forget,
+    advice: withAdvice(decision, 'The feeds go on. The next run tries the scan again.'),
   };
 }
 
-/** What a scan of a marked stream has staged would mix with what the marks read, so the next run scans from the start (R9). */
-function dropped(recoveryDecision: RecoveryDecision, { run }: Context): RecoveryDecision {
-  const checkpoint = { ...withoutRound(recoveryDecision.checkpoint), scanTriedInRun: run };
+/**
+ * What a scan of a marked stream has staged would mix with what the marks read, so the next run scans from the start
+ * (R9).
+ */
+function dropped(decision: RecoveryDecision, { run }: Context): RecoveryDecision {
+  const checkpoint = { ...withoutRound(decision.checkpoint), scanTriedInRun: run };
   return {
-    ...recoveryDecision,
+    ...decision,
     outcome: 'pass-over',
     checkpoint,
     forget: 'all',
-    advice: withAdvice(recoveryDecision, 'What is marked is read. The next run tries the scan again.'),
+    advice: withAdvice(decision, 'What is marked is read. The next run tries the scan again.'),
   };
 }
 
@@ -98,7 +101,10 @@ function withAdvice({ advice }: RecoveryDecision, meanwhile: string): string {
   return advice === undefined ? meanwhile : `${advice} ${meanwhile}`;
 }
 
-/** Whether the scan began before the earliest time that the feeds can show: then neither shows the changes between the two (R3). */
+/**
+ * Whether the scan began before the earliest time that the feeds can show: then neither shows the changes between the
+ * two (R3).
+ */
 function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
   const since = reachableBoundOf(checkpoint, context);
   const began = checkpoint.round?.firstPageAt ?? null;
@@ -133,8 +139,8 @@ function recoverRead(
 }
 
 /**
- * A history that cannot be read is skipped, so that the others are read (R22). A history that does not exist is not a failure
- * (R15).
+ * A history that cannot be read is skipped, so that the others are read (R22). A history that does not exist is not a
+ * failure (R15).
  */
 function recoverHistory(
   stream: Stream,
@@ -173,8 +179,8 @@ function restartRead(checkpoint: ReadCheckpoint, context: Context): RecoveryDeci
 }
 
 /**
- * The checkpoint after a run that ended before all tries of a page were made. The next run makes only the remaining tries; so the
- * tries come to an end, even if each run has few requests (R6, R24). Null if nothing has to be kept.
+ * The checkpoint after a run that ended before all tries of a page were made. The next run makes only the remaining
+ * tries; so the tries come to an end, even if each run has few requests (R6, R24). Null if nothing has to be kept.
  */
 export function cutOff(checkpoint: Checkpoint, { failedTries }: SyncError): ReadCheckpoint | null {
   if (!isInRead(checkpoint) || failedTries === null) return null;
@@ -196,8 +202,8 @@ function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
 }
 
 /**
- * A page that is too large for the service is tried at half the limit, once a run. No read of the stream asks for more from then
- * on (R24).
+ * A page that is too large for the service is tried at half the limit, once a run. No read of the stream asks for more
+ * from then on (R24).
  */
 function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
@@ -248,8 +254,8 @@ function testIdOf({ round }: ReadCheckpoint): string {
 }
 
 /**
- * Whether no history was ever read and so many tests in a row have none: after a finished round the service is known to have
- * them.
+ * Whether no history was ever read and so many tests in a row have none: after a finished round the service is known to
+ * have them.
  */
 function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
   const { pages, consecutiveNotFound } = round;

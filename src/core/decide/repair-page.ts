@@ -23,9 +23,9 @@ export interface RepairInput {
 }
 
 /**
- * What a page of such an answer does to the mirror: the same as a page of a sync that asks by id (R10, R13, R22), but that the
- * times of a row that differs do not stand against it. They may be what is wrong, and the answer is later than all the mirror was
- * made of, since nobody else writes.
+ * What a page of such an answer does to the mirror: the same as a page of a sync that asks by id (R10, R13, R22), but
+ * that the times of a row that differs do not stand against it. They may be what is wrong, and the answer is later than
+ * all the mirror was made of, since nobody else writes.
  */
 export function repairPage(
   { stream, checkpoint, page, decoded, existing, markableStreams }: RepairInput,

@@ -91,8 +91,8 @@ export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
 }
 
 /**
- * The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept beside it
- * (R13).
+ * The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept
+ * beside it (R13).
  */
 export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
   if (round.mode !== 'scan') return { ...checkpoint, round };
@@ -100,8 +100,8 @@ export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoin
 }
 
 /**
- * The checkpoint when its environment has come back for the given number of times. After a return a stream is scanned again (R13); one
- * that has neither been scanned nor is in a round is scanned first anyway, or never.
+ * The checkpoint when its environment has come back for the given number of times. After a return a stream is scanned
+ * again (R13); one that has neither been scanned nor is in a round is scanned first anyway, or never.
  */
 export function withReturns(checkpoint: Checkpoint, returns: number): Checkpoint {
   if (returns === checkpoint.returns) return checkpoint;
@@ -146,8 +146,8 @@ export function unclearedIds({ steps: [step] }: Pick<Round, 'steps'>): readonly 
 }
 
 /**
- * The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with the next
- * chunk.
+ * The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with
+ * the next chunk.
  */
 export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
   if (step?.do !== 'look-up') return rest;

@@ -10,7 +10,10 @@ export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   return settledBefore(read, context) ?? LAST_INSTANT;
 }
 
-/** Rows last synced until then are older than the overlap at the time of the read; null without a server time (R10, R18). */
+/**
+ * Rows last synced until then are older than the overlap at the time of the read; null without a server time (R10,
+ * R18).
+ */
 export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: Context): Instant | null {
   const at = readAt(read, serverTime);
   return at === null ? null : addSeconds(at, -options.overlapSeconds);

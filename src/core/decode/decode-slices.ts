@@ -22,11 +22,11 @@ const PARENT_LIST: DecodableStream = { method: 'snapshot', key: ['id'], fields: 
 export function* decodeSlices(
   stream: DecodableStream,
   items: Page['items'],
-  decodeContext: DecodeContext,
+  context: DecodeContext,
 ): Generator<DecodedPage, void, undefined> {
   const slices = 'slices' in items ? items.slices : [() => items];
   for (const [i, parse] of slices.entries()) {
-    const decoded = decodePage(stream, parse(), decodeContext);
+    const decoded = decodePage(stream, parse(), context);
     yield i < slices.length - 1 ? { ...decoded, isPart: true } : decoded;
   }
 }

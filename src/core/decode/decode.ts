@@ -12,7 +12,9 @@ export interface DecodedRow {
   readonly row: Row;
   /** Set when the item is a tombstone. */
   readonly deletedAt: Instant | null;
-  /** Set when the tombstone's own time is not believed; then `deletedAt` is the server's time when it was read (R10). */
+  /**
+   * Set when the tombstone's own time is not believed; then `deletedAt` is the server's time when it was read (R10).
+   */
   readonly isUntimed?: true;
   readonly parts: readonly (readonly Row[])[];
 }
@@ -75,8 +77,8 @@ export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childT
   Partial<Pick<Stream, 'table' | 'historyTables'>>;
 
 /**
- * Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read. @returns null for a tombstone
- * whose key the mirror cannot store
+ * Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read.
+ * @returns null for a tombstone whose key the mirror cannot store
  */
 export function decodeItem(
   stream: DecodableStream,
@@ -117,7 +119,10 @@ function historyFault({ historyTables = [] }: DecodableStream, row: Row): string
   return null;
 }
 
-/** A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by it (R20). */
+/**
+ * A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by
+ * it (R20).
+ */
 function withinLimits(
   stream: DecodableStream,
   item: unknown,
@@ -148,12 +153,12 @@ function withinLimits(
 }
 
 /**
- * A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps it as
- * sent.
+ * A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps
+ * it as sent.
  */
-function disbelieve({ row, unknown }: DecodedFields, listItem: ListItem): void {
+function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
   row['synced_at'] = null;
-  unknown.set('synced_at', listItem['synced_at']);
+  unknown.set('synced_at', item['synced_at']);
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
@@ -166,7 +171,7 @@ interface DecodedFields {
   readonly fault: string | null;
 }
 
-function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<string>): DecodedFields {
+function decodeFields(fields: Fields, item: ListItem, reserved: ReadonlySet<string>): DecodedFields {
   const row: Record<string, ColumnValue> = {};
   const unknown = new Map<string, unknown>();
   const misfits: [path: readonly string[], sent: unknown][] = [];
@@ -174,15 +179,15 @@ function decodeFields(fields: Fields, listItem: ListItem, reserved: ReadonlySet<
   for (const name in fields) {
     const field = fields[name];
     if (field === undefined) continue;
-    const sent = field.from === undefined ? listItem[name] : dig(listItem, field.from);
+    const sent = field.from === undefined ? item[name] : dig(item, field.from);
     const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
     row[name] = value ?? (field.required ? fallbackValue(field, sent) : null);
     if (value === undefined) misfits.push([field.from ?? [name], sent]);
     if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
   }
-  for (const name in listItem) {
+  for (const name in item) {
     if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
-    const rest = isSource(fields, [name]) ? restOf(fields, name, listItem[name]) : listItem[name];
+    const rest = isSource(fields, [name]) ? restOf(fields, name, item[name]) : item[name];
     if (rest !== undefined) unknown.set(name, rest);
   }
   for (const [path, sent] of misfits) putBack(unknown, path, sent);
@@ -194,25 +199,28 @@ function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly str
   unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
 
-function decodePart(childTable: ChildTable, listItem: ListItem, owner: Row): Row[] | string {
-  const elements = listItem[childTable.each] ?? [];
-  if (!Array.isArray(elements)) return `${childTable.each} is not an array`;
+function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | string {
+  const elements = item[table.each] ?? [];
+  if (!Array.isArray(elements)) return `${table.each} is not an array`;
   const rows: Row[] = [];
   for (const element of elements) {
-    if (!isJsonObject(element)) return `an element of ${childTable.each} is not an object`;
-    const { row, unknown, fault } = decodeFields(childTable.fields, element, RESERVED);
-    if (fault !== null) return `${childTable.each}: ${fault}`;
-    for (const name of childTable.key) if (!(name in row)) row[name] = owner[name] ?? null;
-    const unusable = keyFault(childTable.key.map((name) => row[name]));
-    if (unusable !== null) return `${childTable.each}: ${unusable}`;
+    if (!isJsonObject(element)) return `an element of ${table.each} is not an object`;
+    const { row, unknown, fault } = decodeFields(table.fields, element, RESERVED);
+    if (fault !== null) return `${table.each}: ${fault}`;
+    for (const name of table.key) if (!(name in row)) row[name] = owner[name] ?? null;
+    const unusable = keyFault(table.key.map((name) => row[name]));
+    if (unusable !== null) return `${table.each}: ${unusable}`;
     rows.push({ ...row, extra: asJson(unknown) });
   }
   return rows;
 }
 
-/** The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an instant. */
-function tombstoneOf(stream: DecodableStream, listItem: ListItem): Instant | null | undefined {
-  const sent = listItem['deleted_at'] ?? null;
+/**
+ * The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an
+ * instant.
+ */
+function tombstoneOf(stream: DecodableStream, item: ListItem): Instant | null | undefined {
+  const sent = item['deleted_at'] ?? null;
   return stream.method === 'feed' && sent !== null ? instantOf(sent) : null;
 }
 
@@ -230,8 +238,8 @@ function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
   return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
 }
 
-function dig(listItem: ListItem, from: readonly string[]): unknown {
-  return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), listItem);
+function dig(item: ListItem, from: readonly string[]): unknown {
+  return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), item);
 }
 
 /** Whether the value of a field is found under these names. */

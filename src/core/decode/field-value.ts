@@ -30,7 +30,9 @@ export function instantOf(sent: unknown): Instant | undefined {
   return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
 }
 
-/** The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19). */
+/**
+ * The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19).
+ */
 export function fallbackValue({ type }: Field, sent: unknown): ColumnValue {
   const value = type === 'integer' ? numberOf(sent) : undefined;
   return value !== undefined && Number.isInteger(value) ? value : null;
@@ -50,7 +52,10 @@ const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
   json: 'an object or an array',
 };
 
-/** JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make another key. */
+/**
+ * JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make
+ * another key.
+ */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();
 }

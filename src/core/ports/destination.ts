@@ -10,8 +10,9 @@ export interface RoundFacts {
   /** Whether the stream has live rows. */
   readonly hasRows: boolean;
   /**
-   * How many marks the stream has: of rows that were synced at or after the bound (`inside`), and of older rows (`outside`). None
-   * `isDue` if all were left by earlier runs and wait for their rows to be older than the overlap (R18).
+   * How many marks the stream has: of rows that were synced at or after the bound (`inside`), and of older rows
+   * (`outside`). None `isDue` if all were left by earlier runs and wait for their rows to be older than the overlap
+   * (R18).
    */
   readonly marks: { readonly inside: number; readonly outside: number; readonly isDue: boolean };
   /** Whether there are rejected rows that can be asked for by id (R20). */
@@ -36,8 +37,8 @@ export interface FactsQuery {
 export interface Backlog {
   readonly ids: readonly string[];
   /**
-   * How many ids there are in all, and how many rows a scan would read: this tells which takes fewer requests. Only with the first
-   * ids of `owned` and `marked` (R13, R18, R22), else null.
+   * How many ids there are in all, and how many rows a scan would read: this tells which takes fewer requests. Only
+   * with the first ids of `owned` and `marked` (R13, R18, R22), else null.
    */
   readonly weighed: { readonly ids: number; readonly rows: number } | null;
 }
@@ -79,11 +80,14 @@ export interface RoundEnd {
   /** The staged rows replace the whole table, or the edges of the marked columns (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
   /**
-   * Rows after this key were not confirmed, and stay, because one that was confirmed still exists or may only be out of sight. Null
-   * if all may be deleted (R12, R18).
+   * Rows after this key were not confirmed, and stay, because one that was confirmed still exists or may only be out of
+   * sight. Null if all may be deleted (R12, R18).
    */
   readonly through: string | null;
-  /** Marks after this id were not confirmed, and stay, unless a read has shown the row; null if all were asked for (R18). */
+  /**
+   * Marks after this id were not confirmed, and stay, unless a read has shown the row; null if all were asked for
+   * (R18).
+   */
   readonly marksThrough: string | null;
   /** Marks of rows last synced after this stay for one more read; null without a server time (R18). */
   readonly settledBefore: Instant | null;
@@ -100,8 +104,9 @@ export interface RoundEnd {
 }
 
 /**
- * How many of how many rows the end of a round would remove. Rows whose parent was deleted by a tombstone count in neither number.
- * `live` is counted only up to twice `toRemove`, which is enough to know whether more than half would go (R14).
+ * How many of how many rows the end of a round would remove. Rows whose parent was deleted by a tombstone count in
+ * neither number. `live` is counted only up to twice `toRemove`, which is enough to know whether more than half would
+ * go (R14).
  */
 export interface RemovalCount {
   readonly live: number;
@@ -110,7 +115,7 @@ export interface RemovalCount {
 
 /** Decides, within the commit that counts them, whether removals are held back (R14). */
 interface RemovalGuard {
-  readonly isHeld: (removalCount: RemovalCount) => boolean;
+  readonly isHeld: (count: RemovalCount) => boolean;
 }
 
 /** Marks of this stream that the round of `run` could not clear: they wait for a later run (R13, R18). */
@@ -126,7 +131,9 @@ export interface LeftMarks {
 /** What is written in one transaction together with the checkpoint (R5). */
 export type Commit = PageCommit | RoundEndCommit | DiscardCommit | MarkHeldCommit;
 
-/** What a page changes; also a change without a page, such as marks that are made or a history that could not be read. */
+/**
+ * What a page changes; also a change without a page, such as marks that are made or a history that could not be read.
+ */
 export interface PageCommit {
   readonly kind: 'page';
   readonly checkpoint: Checkpoint;
@@ -141,20 +148,22 @@ export interface PageCommit {
   readonly returnedKeys?: readonly (readonly string[])[];
   readonly rejected?: readonly RejectedRow[];
   /**
-   * Ids that were asked for and not shown. What was rejected of them before the run `since` is gone, unless the mirror holds an
-   * earlier version live: a tombstone or a scan decides on that one (R20).
+   * Ids that were asked for and not shown. What was rejected of them before the run `since` is gone, unless the mirror
+   * holds an earlier version live: a tombstone or a scan decides on that one (R20).
    */
   readonly notShown?: { readonly ids: readonly string[]; readonly since: number };
   /** New marks: the stream that has to read, and the id (R13, R18, R22). */
   readonly marks?: readonly { readonly stream: StreamName; readonly id: string }[];
-  /** Marks of this stream that are cleared, if made no later than `lastMark`; null clears them whenever they were made. */
+  /**
+   * Marks of this stream that are cleared, if made no later than `lastMark`; null clears them whenever they were made.
+   */
   readonly clearedMarks?: { readonly ids: readonly string[]; readonly lastMark: number | null };
   readonly leftMarks?: LeftMarks;
   /** Rows of a feed that carry the same instant as their tombstone: they are looked up (R10). */
   readonly ties?: readonly (readonly string[])[];
   /**
-   * Live rows whose field `by` has one of these ids, and that the reads from `sinceRead` on did not see, are absent (R10, R13). If they
-   * are not `confirmed`, the rows of a live parent stay, and so does its mark.
+   * Live rows whose field `by` has one of these ids, and that the reads from `sinceRead` on did not see, are absent
+   * (R10, R13). If they are not `confirmed`, the rows of a live parent stay, and so does its mark.
    */
   readonly sweptRows?: {
     readonly by: string;
@@ -211,7 +220,10 @@ export interface RowCounts {
 /** What a commit has done. */
 export interface CommitResult {
   readonly counts: RowCounts;
-  /** The checkpoint as it is stored now: a stream that was marked by this commit or in the meantime is not finished (R9). */
+  /**
+   * The checkpoint as it is stored now: a stream that was marked by this commit or in the meantime is not finished
+   * (R9).
+   */
   readonly checkpoint: Checkpoint;
   /** Whether removals were held back (R14). */
   readonly isHeld: boolean;
@@ -236,8 +248,9 @@ export interface Destination {
   existingWithChildren(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, ExistingRow>>;
   backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
-   * The next tests whose histories are to be read, at most `most`. Tests that were never read come first, then those that were not
-   * read for the longest time, then those that failed last time. Tests that failed in this run are left out.
+   * The next tests whose histories are to be read, at most `most`. Tests that were never read come first, then those
+   * that were not read for the longest time, then those that failed last time. Tests that failed in this run are left
+   * out.
    */
   dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
   /** Writes a commit in one transaction (R5). Removals make marks for `markableStreams` alone. */

@@ -19,16 +19,16 @@ export interface TableGroup {
 type PendingChange = 'changed' | 'deleted' | 'marked' | 'asked';
 
 /**
- * One environment of a mirror, as `verify` reads it. It writes nothing into the mirror; its notes are kept outside of it. Every
- * failure is a `SyncError`.
+ * One environment of a mirror, as `verify` reads it. It writes nothing into the mirror; its notes are kept outside of
+ * it. Every failure is a `SyncError`.
  */
 export interface MirrorReader {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;
   /** The rows that the mirror has under these keys, with those of their child tables, by joined key (see `joinKey`). */
-  existing(stream: Stream, rowKeys: RowKeys): Promise<Map<string, ExistingRow>>;
+  existing(stream: Stream, keys: RowKeys): Promise<Map<string, ExistingRow>>;
   /** Notes that the source showed these keys. */
-  recordSeen(stream: Stream, rowKeys: RowKeys): Promise<void>;
+  recordSeen(stream: Stream, keys: RowKeys): Promise<void>;
   /** Forgets which keys the source showed. */
   forget(stream: Stream): Promise<void>;
   /** The keys of live rows that the source did not show, in ascending order, from the one after `after` on. */
@@ -48,7 +48,7 @@ export interface MirrorReader {
   /** Which of these ids are marked for the stream, or will be marked by the next sync (R13, R18, R22). */
   marked(stream: StreamName, ids: readonly string[]): Promise<ReadonlySet<string>>;
   /** Which of these keys have a removal that is held back (R14), as joined keys. */
-  heldRemovals(stream: StreamName, rowKeys: RowKeys): Promise<ReadonlySet<string>>;
+  heldRemovals(stream: StreamName, keys: RowKeys): Promise<ReadonlySet<string>>;
   /** How many live rows there are. */
   count(stream: Stream, within?: TableFilter): Promise<number>;
   /** Groups the live tables by the value of a field; tables without a value are in no group. */

@@ -12,8 +12,8 @@ export interface ExpectedRows {
 /** What to expect of the source, according to the mirror. */
 export interface SourceExpectations {
   /**
-   * How many rows a read will show from this page on. `request` has the path under the environment, and a cursor only if an earlier
-   * run has left one. `now` is T (R1).
+   * How many rows a read will show from this page on. `request` has the path under the environment, and a cursor only
+   * if an earlier run has left one. `now` is T (R1).
    */
   expected(envId: string, stream: Stream, request: PageRequest, now: Instant | null): Promise<ExpectedRows>;
   /** How the service refused the stream when it was last asked; null if it answered. */

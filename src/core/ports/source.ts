@@ -10,7 +10,9 @@ export interface PageRequest {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** How many of its tries failed in earlier runs that ended before the remaining tries (R24); none if it is left out. */
+  /**
+   * How many of its tries failed in earlier runs that ended before the remaining tries (R24); none if it is left out.
+   */
   readonly failedTries?: number;
 }
 
@@ -63,7 +65,10 @@ export interface Source {
   times(): ServerTimes;
   /** How many requests were sent in this run so far. */
   requests(): number;
-  /** The account's quota as the answers of this run stated it; null until one has. A source without a quota leaves this out. */
+  /**
+   * The account's quota as the answers of this run stated it; null until one has. A source without a quota leaves this
+   * out.
+   */
   quota?(): AccountQuota | null;
   /** Sets what an earlier run left of the current window; called before the first request (R23). */
   resumeQuota?(left: WindowLeft): void;

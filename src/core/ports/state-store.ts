@@ -88,9 +88,9 @@ export interface MeasuredList {
 }
 
 /**
- * What a mirror stores beside its rows: its base URL, the run log, the environments, the account's quota and the lengths of lists.
- * Every write is a transaction of its own. Checkpoints are not here, because they are committed together with the rows (R5, see
- * `Destination`).
+ * What a mirror stores beside its rows: its base URL, the run log, the environments, the account's quota and the
+ * lengths of lists. Every write is a transaction of its own. Checkpoints are not here, because they are committed
+ * together with the rows (R5, see `Destination`).
  */
 export interface StateStore {
   /** Binds a new mirror to its base URL. @throws SyncError `usage` if it belongs to another one (R26) */
@@ -112,12 +112,12 @@ export interface StateStore {
   /** The environments in the mirror. */
   environments(): Promise<readonly Row[]>;
   /** Writes the changes that `reconcile` found, as part of this run. */
-  saveEnvironments(environmentChanges: EnvironmentChanges, runId: number): Promise<void>;
+  saveEnvironments(changes: EnvironmentChanges, runId: number): Promise<void>;
   /** What is known of the account's quota from earlier runs; null if nothing is. */
   quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
   /** What the last run left of the quota (R23); null if it is unknown. */
   keptQuota(): Promise<KeptQuota | null>;
-  saveQuota(accountQuota: AccountQuota, notedAt: Instant): Promise<void>;
+  saveQuota(quota: AccountQuota, notedAt: Instant): Promise<void>;
   /** Saves the lengths of lists that a run has read completely. */
   saveListLengths(lists: readonly MeasuredList[]): Promise<void>;
   /** The streams with an unfinished round of another cycle, by environment (R6). */

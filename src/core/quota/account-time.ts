@@ -16,8 +16,8 @@ export interface AccountTimeReading {
 const TOLERANCE_MS = 1500;
 
 /**
- * The account's time: that of a shared clock, as if nobody ever set it. In doubt less time has passed, so that a wait becomes longer and
- * never too short (R1, R23).
+ * The account's time: that of a shared clock, as if nobody ever set it. In doubt less time has passed, so that a wait
+ * becomes longer and never too short (R1, R23).
  */
 export function accountTime(look: AccountTimeReading): { readonly atMs: number; readonly offsetMs: number } {
   const { clockMs, offsetMs, writtenMs, ownMs, seen } = look;

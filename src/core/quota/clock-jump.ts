@@ -10,8 +10,9 @@ export interface MachineTime {
 const TOLERANCE_MS = 1500;
 
 /**
- * By how much the wall clock jumped between two moments: what it moved without time having passed. In doubt less time has passed, so
- * that a wait becomes longer and never too short (R1, R23). After a restart the wall clock alone tells how much has.
+ * By how much the wall clock jumped between two moments: what it moved without time having passed. In doubt less time
+ * has passed, so that a wait becomes longer and never too short (R1, R23). After a restart the wall clock alone tells
+ * how much has.
  */
 export function clockJumpMs(before: MachineTime, now: MachineTime): number {
   const wallMs = now.wallMs - before.wallMs;

@@ -1,6 +1,6 @@
 /**
- * What has failed since the service last answered (R24). If one list fails, others may still work. If several lists fail one after
- * the other, the service is down; then only one request at a time is sent, as a probe.
+ * What has failed since the service last answered (R24). If one list fails, others may still work. If several lists
+ * fail one after the other, the service is down; then only one request at a time is sent, as a probe.
  */
 export interface OutageState {
   /** The lists of which a request failed, each once. */
@@ -15,13 +15,13 @@ export const NO_OUTAGE: OutageState = { lists: [], probes: 0 };
 const LISTS_OF_AN_OUTAGE = 3;
 
 /** A request for the list at this path failed by a connection fault, a time-out or a 5xx. */
-export function listFailed(outageState: OutageState, path: readonly string[]): OutageState {
+export function listFailed(state: OutageState, path: readonly string[]): OutageState {
   const list = listAt(path);
-  return outageState.lists.includes(list) ? outageState : { ...outageState, lists: [...outageState.lists, list] };
+  return state.lists.includes(list) ? state : { ...state, lists: [...state.lists, list] };
 }
 
-export function probeFailed(outageState: OutageState): OutageState {
-  return { ...outageState, probes: outageState.probes + 1 };
+export function probeFailed(state: OutageState): OutageState {
+  return { ...state, probes: state.probes + 1 };
 }
 
 export function isServiceDown({ lists }: OutageState): boolean {
@@ -33,7 +33,9 @@ export function isOver({ probes }: OutageState, retries: number): boolean {
   return probes > retries;
 }
 
-/** The list that a path under `/public/beta` belongs to. The histories of all tests of an environment count as one list. */
+/**
+ * The list that a path under `/public/beta` belongs to. The histories of all tests of an environment count as one list.
+ */
 export function listAt(path: readonly string[]): string {
   const [environment = '', ...rest] = path;
   const segments = rest.length === 3 ? [rest[0], '{id}', rest[2]] : rest;

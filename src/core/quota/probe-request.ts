@@ -12,9 +12,9 @@ export interface ProbeTarget {
 }
 
 /**
- * The lightest request that shows whether the service answers: one row of a list that has not failed. Each turn takes another list
- * and another environment, so that a single broken list is not taken for an outage (R9, R24). If every list has failed, it asks for
- * one row of `own`.
+ * The lightest request that shows whether the service answers: one row of a list that has not failed. Each turn takes
+ * another list and another environment, so that a single broken list is not taken for an outage (R9, R24). If every
+ * list has failed, it asks for one row of `own`.
  */
 export function probeRequest(
   turn: number,
@@ -28,7 +28,9 @@ export function probeRequest(
   return { path, query: { limit: 1 }, cursor: null };
 }
 
-/** The list of a turn: each turn takes the next environment; after the last environment every one takes its next list. */
+/**
+ * The list of a turn: each turn takes the next environment; after the last environment every one takes its next list.
+ */
 function pathOf(turn: number, environments: readonly string[], lists: ProbeTarget['lists']): readonly string[] {
   const environment = turn % environments.length;
   const list = (environment + Math.floor(turn / environments.length)) % lists.length;

@@ -11,10 +11,11 @@ import {
 } from './rate-window.ts';
 
 /**
- * What all processes that use one account know of its quota together (R23). Times are milliseconds of the clock of its keeper.
+ * What all processes that use one account know of its quota together (R23). Times are milliseconds of the clock of its
+ * keeper.
  *
- * It is never overrun, for the same reason as the window of one process: every request is noted here before it is sent, and each
- * change is made by one process at a time. A request of a process that died counts as sent.
+ * It is never overrun, for the same reason as the window of one process: every request is noted here before it is sent,
+ * and each change is made by one process at a time. A request of a process that died counts as sent.
  */
 export interface QuotaState {
   readonly window: RateWindow;
@@ -73,8 +74,8 @@ function full(inFlight: readonly NotedRequest[], { owner }: QuotaUser): QuotaPer
 }
 
 /**
- * The service may have counted the requests of the dead. A user knows its own: one that it does not wait for has ended while this state was
- * out of its reach.
+ * The service may have counted the requests of the dead. A user knows its own: one that it does not wait for has ended
+ * while this state was out of its reach.
  */
 function withoutAbandoned(state: QuotaState, { owner, isGone, awaits }: QuotaUser, nowMs: number): QuotaState {
   const isDead = (request: NotedRequest): boolean =>
@@ -84,15 +85,14 @@ function withoutAbandoned(state: QuotaState, { owner, isGone, awaits }: QuotaUse
   return { ...unanswered(state.window, dead, nowMs), inFlight: state.inFlight.filter((each) => !dead.includes(each)) };
 }
 
-function unanswered(
-  rateWindow: RateWindow,
-  requests: readonly NotedRequest[],
-  nowMs: number,
-): Pick<QuotaState, 'window'> {
-  return { window: requests.reduce((before, request) => observe(before, request, null, nowMs), rateWindow) };
+function unanswered(window: RateWindow, requests: readonly NotedRequest[], nowMs: number): Pick<QuotaState, 'window'> {
+  return { window: requests.reduce((before, request) => observe(before, request, null, nowMs), window) };
 }
 
-/** What one process goes on with while it cannot share the state. It will not hear how the requests in flight end, so all count as sent. */
+/**
+ * What one process goes on with while it cannot share the state. It will not hear how the requests in flight end, so
+ * all count as sent.
+ */
 export function detach({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
   return { ...unanswered({ ...window, uncounted: 0 }, inFlight, nowMs), inFlight: [] };
 }

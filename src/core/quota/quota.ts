@@ -13,8 +13,8 @@ export interface AccountQuota {
 }
 
 /**
- * How many seconds so many requests have to wait for quota (R23), without the time that the service takes to answer. Null if the
- * remaining requests are too few and the limit of the next window is unknown.
+ * How many seconds so many requests have to wait for quota (R23), without the time that the service takes to answer.
+ * Null if the remaining requests are too few and the limit of the next window is unknown.
  */
 export function secondsOfWaiting(requests: number, quota: AccountQuota | null): number | null {
   if (quota === null) return null;
@@ -24,7 +24,9 @@ export function secondsOfWaiting(requests: number, quota: AccountQuota | null): 
   return quota.resetSeconds + (Math.ceil(beyond / quota.limit) - 1) * quota.windowSeconds;
 }
 
-/** What is known of the quota after an answer has stated it. The longest window counts, unless the limit has changed. */
+/**
+ * What is known of the quota after an answer has stated it. The longest window counts, unless the limit has changed.
+ */
 export function mergeQuota(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   stated: AccountQuota,
@@ -44,8 +46,9 @@ export interface KeptQuota extends Pick<AccountQuota, 'remaining' | 'resetSecond
 export type WindowLeft = Pick<AccountQuota, 'remaining' | 'resetSeconds'>;
 
 /**
- * What is left of the window that was noted last (R23); null after that window has ended. `now` is by the machine's clock. Notes from
- * the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one window at most.
+ * What is left of the window that was noted last (R23); null after that window has ended. `now` is by the machine's
+ * clock. Notes from the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one window
+ * at most.
  */
 export function remainingWindow(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
   const last = kept

@@ -3,16 +3,23 @@ import { countHeader, type HeaderValues, retryAfterMs } from './retry-delay.ts';
 /**
  * What is known of the account's quota (R23). Times are milliseconds of a monotonic clock that the caller reads.
  *
- * Why the quota is never overrun if nobody else uses the account: the number in an answer was true when the service counted that
- * request. Every request counted later is still in flight, or ended without stating a number. `remaining` is the smallest number
- * stated, less the requests that stated none. So it is never more than the service has left, and no request starts beyond it.
+ * Why the quota is never overrun if nobody else uses the account: the number in an answer was true when the service
+ * counted that request. Every request counted later is still in flight, or ended without stating a number. `remaining`
+ * is the smallest number stated, less the requests that stated none. So it is never more than the service has left, and
+ * no request starts beyond it.
  */
 export interface RateWindow {
   /** How many requests the window has left, for those in flight and those to come; null until an answer states it. */
   readonly remaining: number | null;
-  /** The window ends at this time at the latest. Answers state it in whole seconds, rounded up: together they tell it more exactly. */
+  /**
+   * The window ends at this time at the latest. Answers state it in whole seconds, rounded up: together they tell it
+   * more exactly.
+   */
   readonly resetAtMs: number;
-  /** A time in which the window surely lasts: what is sent and answered within is counted in it. Null if nothing is sure. */
+  /**
+   * A time in which the window surely lasts: what is sent and answered within is counted in it. Null if nothing is
+   * sure.
+   */
   readonly sure: TimeSpan | null;
   /** How many requests ended without stating what remains; the service may have counted them. */
   readonly uncounted: number;
@@ -58,7 +65,9 @@ export type Permit =
 const LEAST_WAIT_MS = 1000;
 const LONGEST_UNSTATED_WAIT_MS = 60_000;
 
-/** Two stated ends of one window may differ by this much, because of whole seconds and the time that an answer takes. */
+/**
+ * Two stated ends of one window may differ by this much, because of whole seconds and the time that an answer takes.
+ */
 const SAME_RESET_MS = 2000;
 
 /** Before the first answer: one request may be in flight. */
@@ -89,7 +98,10 @@ export function permitNow(window: RateWindow, nowMs: number): Permit {
   return { kind: 'wait', delayMs: pause.untilMs - nowMs, reason: pause.reason };
 }
 
-/** Whether the run should end instead of waiting: one wait is longer than `maxWaitMs`, or there were only 429s for so long. */
+/**
+ * Whether the run should end instead of waiting: one wait is longer than `maxWaitMs`, or there were only 429s for so
+ * long.
+ */
 export function waitsTooLong(window: RateWindow, nowMs: number, maxWaitMs: number): boolean {
   const permit = permitNow(window, nowMs);
   if (permit.kind === 'go') return false;
@@ -98,16 +110,11 @@ export function waitsTooLong(window: RateWindow, nowMs: number, maxWaitMs: numbe
 }
 
 /** The window after a request ended. `answer` is null if none came; `nowMs` is when its headers came. */
-export function observe(
-  window: RateWindow,
-  requestStart: RequestStart,
-  answer: AnswerHead | null,
-  nowMs: number,
-): RateWindow {
-  if (answer?.status === 429) return refused(window, requestStart, answer.headers, nowMs);
+export function observe(window: RateWindow, start: RequestStart, answer: AnswerHead | null, nowMs: number): RateWindow {
+  if (answer?.status === 429) return refused(window, start, answer.headers, nowMs);
   const stated = answer === null ? null : quotaHeaders(answer.headers);
-  const counted = stated === null ? endedUnstated(window) : statedRemaining(window, requestStart, stated, nowMs);
-  return pausedIfSpent(answer === null ? counted : released(counted, requestStart, stated !== null));
+  const counted = stated === null ? endedUnstated(window) : statedRemaining(window, start, stated, nowMs);
+  return pausedIfSpent(answer === null ? counted : released(counted, start, stated !== null));
 }
 
 function endedUnstated(window: RateWindow): RateWindow {
@@ -115,18 +122,13 @@ function endedUnstated(window: RateWindow): RateWindow {
   return { ...window, remaining, uncounted: window.uncounted + 1 };
 }
 
-function statedRemaining(
-  window: RateWindow,
-  requestStart: RequestStart,
-  quotaHeaders: QuotaHeaders,
-  nowMs: number,
-): RateWindow {
-  const { sentMs, uncounted } = requestStart;
-  const remaining = Math.max(0, quotaHeaders.remaining - (window.uncounted - uncounted));
-  const resetAtMs = nowMs + quotaHeaders.resetMs;
+function statedRemaining(window: RateWindow, start: RequestStart, headers: QuotaHeaders, nowMs: number): RateWindow {
+  const { sentMs, uncounted } = start;
+  const remaining = Math.max(0, headers.remaining - (window.uncounted - uncounted));
+  const resetAtMs = nowMs + headers.resetMs;
   // It was counted after it was sent, and a whole number of seconds is less than one second too many.
-  const sure = { fromMs: nowMs, untilMs: sentMs + quotaHeaders.resetMs - SECOND_MS };
-  if (opensWindow(window, requestStart, quotaHeaders.resetMs)) return { ...window, remaining, resetAtMs, sure };
+  const sure = { fromMs: nowMs, untilMs: sentMs + headers.resetMs - SECOND_MS };
+  if (opensWindow(window, start, headers.resetMs)) return { ...window, remaining, resetAtMs, sure };
   const least = Math.min(window.remaining ?? remaining, remaining);
   if (window.sure !== null && sentMs >= window.sure.fromMs && nowMs < window.sure.untilMs) {
     const { fromMs, untilMs } = window.sure;
@@ -145,12 +147,12 @@ function opensWindow(window: RateWindow, { sentMs }: RequestStart, resetMs: numb
 }
 
 /**
- * Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states what
- * remains.
+ * Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states
+ * what remains.
  */
-function released(window: RateWindow, requestStart: RequestStart, isStated: boolean): RateWindow {
+function released(window: RateWindow, start: RequestStart, isStated: boolean): RateWindow {
   const endsPause = isStated || window.remaining === null;
-  const stays = window.pause !== null && (!endsPause || requestStart.sentMs < window.pause.untilMs);
+  const stays = window.pause !== null && (!endsPause || start.sentMs < window.pause.untilMs);
   return { ...window, pause: stays ? window.pause : null, refusals: 0, refusedSinceMs: null };
 }
 
@@ -176,16 +178,11 @@ export function joinedWindow(one: RateWindow, other: RateWindow): RateWindow {
 }
 
 /** The account pauses for the time that the refusal states; if it states none, for longer after each refusal. */
-function refused(
-  window: RateWindow,
-  requestStart: RequestStart,
-  headerValues: HeaderValues,
-  nowMs: number,
-): RateWindow {
-  const sameMoment = window.refusals > 0 && window.pause !== null && requestStart.sentMs < window.pause.untilMs;
+function refused(window: RateWindow, start: RequestStart, values: HeaderValues, nowMs: number): RateWindow {
+  const sameMoment = window.refusals > 0 && window.pause !== null && start.sentMs < window.pause.untilMs;
   const refusals = window.refusals + (sameMoment ? 0 : 1);
   const unstatedMs = Math.min(LONGEST_UNSTATED_WAIT_MS, LEAST_WAIT_MS * 2 ** (refusals - 1));
-  const statedMs = retryAfterMs(headerValues) ?? resetHeaderMs(headerValues);
+  const statedMs = retryAfterMs(values) ?? resetHeaderMs(values);
   const untilMs = nowMs + Math.max(LEAST_WAIT_MS, statedMs ?? unstatedMs);
   return {
     ...window,
@@ -199,12 +196,12 @@ function later(a: Pause | null, b: Pause): Pause {
   return a !== null && a.untilMs >= b.untilMs ? a : b;
 }
 
-function quotaHeaders(headerValues: HeaderValues): QuotaHeaders | null {
-  const remaining = countHeader(headerValues['ratelimit-remaining']);
-  return remaining === null ? null : { remaining, resetMs: Math.max(LEAST_WAIT_MS, resetHeaderMs(headerValues) ?? 0) };
+function quotaHeaders(values: HeaderValues): QuotaHeaders | null {
+  const remaining = countHeader(values['ratelimit-remaining']);
+  return remaining === null ? null : { remaining, resetMs: Math.max(LEAST_WAIT_MS, resetHeaderMs(values) ?? 0) };
 }
 
-function resetHeaderMs(headerValues: HeaderValues): number | null {
-  const seconds = countHeader(headerValues['ratelimit-reset']);
+function resetHeaderMs(values: HeaderValues): number | null {
+  const seconds = countHeader(values['ratelimit-reset']);
   return seconds === null ? null : seconds * 1000;
 }

@@ -1,6 +1,6 @@
 /**
- * The refusals (429) of one request. If every request is refused, the account is refused, and no refusal counts as a failed try
- * (R23). If others pass, only this request is refused, and its list fails like any other (R9).
+ * The refusals (429) of one request. If every request is refused, the account is refused, and no refusal counts as a
+ * failed try (R23). If others pass, only this request is refused, and its list fails like any other (R9).
  */
 export interface RefusalState {
   /** When the last refusal came; null before the first. */
@@ -13,7 +13,9 @@ export interface RefusalState {
 
 export const NO_REFUSALS: RefusalState = { lastMs: null, inRow: 0, isSingledOut: false };
 
-/** After so many refusals without any passed request, it is unclear whether the account is refused or only this request. */
+/**
+ * After so many refusals without any passed request, it is unclear whether the account is refused or only this request.
+ */
 const DOUBTFUL_REFUSALS = 2;
 
 /** Adds a refusal. `lastPassMs` is when the last passed request was sent; null if none has passed. */
@@ -32,9 +34,9 @@ export function isFailedTry(before: RefusalState, lastPassMs: number | null): bo
 }
 
 /** Whether a probe must be sent instead of the refused request, to find out which of the two is refused. */
-export function needsProbe(refusalState: RefusalState, lastPassMs: number | null): boolean {
-  if (refusalState.lastMs === null || hasPassedSince(refusalState, lastPassMs)) return false;
-  return refusalState.isSingledOut || refusalState.inRow >= DOUBTFUL_REFUSALS;
+export function needsProbe(state: RefusalState, lastPassMs: number | null): boolean {
+  if (state.lastMs === null || hasPassedSince(state, lastPassMs)) return false;
+  return state.isSingledOut || state.inRow >= DOUBTFUL_REFUSALS;
 }
 
 function hasPassedSince({ lastMs }: RefusalState, lastPassMs: number | null): boolean {

@@ -5,8 +5,8 @@ const BASE_MS = 500;
 const CAP_MS = 30_000;
 
 /**
- * The three forms of an HTTP date. `Date.parse` alone would accept `1.5` as a day in January, and years that an instant cannot
- * have.
+ * The three forms of an HTTP date. `Date.parse` alone would accept `1.5` as a day in January, and years that an instant
+ * cannot have.
  */
 const HTTP_DATE =
   /^[A-Z][a-z]{2,8},? (?:\d\d?[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d)|[A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: \d{4})?(?: GMT| UTC)?$/;
@@ -25,8 +25,8 @@ export interface RetryWait {
 }
 
 /**
- * Milliseconds until the next try: exponential backoff with full jitter (R24), so that clients that failed together do not come back
- * together. It is never less than the service asked for, up to `maxWaitMs`.
+ * Milliseconds until the next try: exponential backoff with full jitter (R24), so that clients that failed together do
+ * not come back together. It is never less than the service asked for, up to `maxWaitMs`.
  */
 export function retryDelayMs({ failures, random, retryAfterMs, maxWaitMs }: RetryWait): number {
   const ceilingMs = Math.min(CAP_MS, BASE_MS * 2 ** (failures - 1));
@@ -48,13 +48,13 @@ export function httpDateMs(value: string | undefined): number | null {
 }
 
 /**
- * The milliseconds that `Retry-After` asks for, in seconds or as a date; null if it is missing or malformed. A date is compared with
- * the answer's own `Date`, because the local clock may be days off (R1).
+ * The milliseconds that `Retry-After` asks for, in seconds or as a date; null if it is missing or malformed. A date is
+ * compared with the answer's own `Date`, because the local clock may be days off (R1).
  */
-export function retryAfterMs(headerValues: HeaderValues): number | null {
-  const seconds = countHeader(headerValues['retry-after']);
+export function retryAfterMs(values: HeaderValues): number | null {
+  const seconds = countHeader(values['retry-after']);
   if (seconds !== null) return seconds * 1000;
-  const untilMs = httpDateMs(headerValues['retry-after']);
-  const nowMs = httpDateMs(headerValues.date);
+  const untilMs = httpDateMs(values['retry-after']);
+  const nowMs = httpDateMs(values.date);
   return untilMs === null || nowMs === null ? null : Math.max(0, untilMs - nowMs);
 }

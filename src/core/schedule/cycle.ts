@@ -5,7 +5,8 @@ import { type Instant, secondsBetween } from '../time/instant.ts';
 /**
  * What a run left undone when its requests or its quota were spent (R6):
  * - `unread`: streams that it did not reach, or did not finish; the next run carries its cycle on
- * - `failed`: only streams that had failed before. The cycle ends: while it stayed open, no other stream would be read again
+ * - `failed`: only streams that had failed before. The cycle ends: while it stayed open, no other stream would be read
+ *   again
  */
 export type UnfinishedWork = 'unread' | 'failed';
 
@@ -20,10 +21,16 @@ export interface LastRun {
   readonly cycleBeganAt: Instant | null;
 }
 
-/** A cycle is carried on for 24 hours at most: after that, its first reads would be too old for the run that ends it (R6). */
+/**
+ * A cycle is carried on for 24 hours at most: after that, its first reads would be too old for the run that ends it
+ * (R6).
+ */
 const CYCLE_SECONDS = 86_400;
 
-/** Whether a run carries on the cycle of the last run (R6). `now` is T of the new run; without it the age of a cycle is unknown. */
+/**
+ * Whether a run carries on the cycle of the last run (R6). `now` is T of the new run; without it the age of a cycle is
+ * unknown.
+ */
 export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
   if (last.leftOver !== 'unread' || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;
@@ -44,7 +51,10 @@ export function lastAttemptFailed({ status, requests, pages }: Omit<LastAttempt,
   return status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
 }
 
-/** The streams of `late` and those that depend on them, in catalogue order: what `late` brings may mark rows for them (R9). */
+/**
+ * The streams of `late` and those that depend on them, in catalogue order: what `late` brings may mark rows for them
+ * (R9).
+ */
 export function withDependents<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
   streams: readonly S[],
   late: ReadonlySet<StreamName>,

@@ -35,21 +35,21 @@ export interface ScheduleClock {
 }
 
 /**
- * When each environment is due, the earliest first. It is due at the first tick after its last run began; however many ticks were
- * missed, they make one run. An environment that never ran comes first.
+ * When each environment is due, the earliest first. It is due at the first tick after its last run began; however many
+ * ticks were missed, they make one run. An environment that never ran comes first.
  */
 export function timetable(
   environments: readonly ListedEnvironment[],
-  scheduleRules: ScheduleRules,
-  lastStarts: LastStarts,
-  scheduleClock: ScheduleClock,
+  rules: ScheduleRules,
+  starts: LastStarts,
+  clock: ScheduleClock,
 ): ScheduledRun[] {
-  return wantedOf(environments, scheduleRules.environments)
+  return wantedOf(environments, rules.environments)
     .chosen.map((environment) => {
-      const cron = scheduleRules.cron ?? environment.cron;
-      const delaySeconds = scheduleRules.cron === null ? scheduleRules.delaySeconds : 0;
-      const lastStart = lastStarts.get(environment.id) ?? null;
-      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, scheduleClock) };
+      const cron = rules.cron ?? environment.cron;
+      const delaySeconds = rules.cron === null ? rules.delaySeconds : 0;
+      const lastStart = starts.get(environment.id) ?? null;
+      return { environment, cron, due: cron === null ? null : dueAt({ cron, delaySeconds }, lastStart, clock) };
     })
     .sort((a, b) => compare(a.due ?? NEVER, b.due ?? NEVER));
 }
@@ -67,9 +67,12 @@ function dueAt(
   return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
 }
 
-/** Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set back. */
-export function capAtNow(lastStarts: LastStarts, now: Instant): LastStarts {
-  return new Map([...lastStarts].map(([id, start]) => [id, start > now ? now : start]));
+/**
+ * Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set
+ * back.
+ */
+export function capAtNow(starts: LastStarts, now: Instant): LastStarts {
+  return new Map([...starts].map(([id, start]) => [id, start > now ? now : start]));
 }
 
 /** What comes next: run what is due, list the environments, or wait. */
@@ -107,8 +110,8 @@ export function timetableChanges(before: readonly ScheduledRun[], after: readonl
   ];
 }
 
-function sameSchedule(old: ScheduledRun | undefined, scheduledRun: ScheduledRun): boolean {
-  return old !== undefined && old.cron === scheduledRun.cron && (old.due === null) === (scheduledRun.due === null);
+function sameSchedule(old: ScheduledRun | undefined, run: ScheduledRun): boolean {
+  return old !== undefined && old.cron === run.cron && (old.due === null) === (run.due === null);
 }
 
 function statusOf({ cron, due }: ScheduledRun): TimetableChange['what'] {

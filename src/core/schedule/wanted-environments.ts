@@ -2,8 +2,8 @@ import { SyncError } from '../errors.ts';
 import type { ListedEnvironment } from './environments.ts';
 
 /**
- * The environments that were asked for by id or name, also several separated by commas; all if none was asked for. A name may contain
- * a comma: a text that is a name as a whole is not split.
+ * The environments that were asked for by id or name, also several separated by commas; all if none was asked for. A
+ * name may contain a comma: a text that is a name as a whole is not split.
  */
 export function wantedOf(
   listed: readonly ListedEnvironment[],
@@ -33,7 +33,10 @@ export function noSuchEnvironment(unknown: readonly string[], listed: readonly L
   );
 }
 
-/** The environments to read. @throws SyncError `usage` if one that was asked for is not listed, `run` if none is listed */
+/**
+ * The environments to read.
+ * @throws SyncError `usage` if one that was asked for is not listed, `run` if none is listed
+ */
 export function chooseEnvironments(
   listed: readonly ListedEnvironment[],
   asked: readonly string[],

@@ -11,8 +11,8 @@ const USUAL =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z?$/;
 
 /**
- * Parses an ISO 8601 date-time; without a zone it is UTC. Null for anything else. Digits after microseconds are cut. A leap second,
- * which neither `Date` nor SQLite knows, becomes the next second, as in Unix time.
+ * Parses an ISO 8601 date-time; without a zone it is UTC. Null for anything else. Digits after microseconds are cut. A
+ * leap second, which neither `Date` nor SQLite knows, becomes the next second, as in Unix time.
  */
 export function parseInstant(text: string): Instant | null {
   return USUAL.test(text) ? widened(text) : parsedByDate(text);

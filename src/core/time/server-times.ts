@@ -6,7 +6,10 @@ export interface ServerTimes {
   readonly serverTime: Instant | null;
   /** The latest reading, as of the start of the run: it decides what is due. */
   readonly latestServerTime: Instant | null;
-  /** The latest reading as it was received. The service's lookback is counted from it, because a run may last for days (R3). */
+  /**
+   * The latest reading as it was received. The service's lookback is counted from it, because a run may last for days
+   * (R3).
+   */
   readonly newestReading: Instant | null;
 }
 
@@ -19,9 +22,9 @@ export interface ClockReading {
 }
 
 /** `Date` has whole seconds, so whole seconds are subtracted: readings that agree give the same T. */
-export function withReading(serverTimes: ServerTimes, { at, elapsedSeconds }: ClockReading): ServerTimes {
+export function withReading(times: ServerTimes, { at, elapsedSeconds }: ClockReading): ServerTimes {
   const started = addSeconds(at, -Math.floor(elapsedSeconds));
-  const { serverTime, latestServerTime, newestReading } = serverTimes;
+  const { serverTime, latestServerTime, newestReading } = times;
   return {
     serverTime: serverTime === null || started < serverTime ? started : serverTime,
     latestServerTime: latestServerTime === null || started > latestServerTime ? started : latestServerTime,

@@ -9,7 +9,10 @@ import { inTransaction } from './transaction.ts';
 /** All others are in its co-location group. Every commit begins with a row of it. */
 const FIRST = 'mirror_environments';
 
-/** It tells of the runs, is joined with them, and gets few rows: so it stays where they are, though it names environments. */
+/**
+ * It tells of the runs, is joined with them, and gets few rows: so it stays where they are, though it names
+ * environments.
+ */
 const LOCAL_THOUGH_BY_ENVIRONMENT: ReadonlySet<string> = new Set(['sync_stream_runs']);
 
 /** What a commit calls on the shards, each function after those that it calls. */
@@ -26,7 +29,8 @@ export async function refuseWithoutCitus(connection: PostgresConnection): Promis
 }
 
 /**
- * Distributes the tables of an up-to-date mirror by environment, in one transaction. What is distributed already stays as it is.
+ * Distributes the tables of an up-to-date mirror by environment, in one transaction. What is distributed already stays
+ * as it is.
  * @throws SyncError `usage` if the database has no Citus, `locked` if a run writes to the mirror
  */
 export async function distributeTables(connection: PostgresConnection, schema: string): Promise<DistributionReport> {
@@ -92,8 +96,8 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
 }
 
 /**
- * A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the others are. One that says
- * so was distributed; a migration that makes it anew takes that away.
+ * A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the
+ * others are. One that says so was distributed; a migration that makes it anew takes that away.
  */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
   const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';

@@ -58,7 +58,10 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
   await connection.run('close copied');
 }
 
-/** Begins a new mirror in PostgreSQL, with its tables, in one transaction. @throws SyncError `usage` if there is one already */
+/**
+ * Begins a new mirror in PostgreSQL, with its tables, in one transaction.
+ * @throws SyncError `usage` if there is one already
+ */
 export async function openPostgresTarget(address: PostgresAddress): Promise<CopyTarget> {
   const connection = await openConnection(address);
   try {

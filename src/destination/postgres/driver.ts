@@ -11,7 +11,10 @@ import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };
 
-/** Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no round trip. */
+/**
+ * Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no
+ * round trip.
+ */
 export async function performOn<Result>(
   transaction: PostgresTransaction,
   statements: SqlStatements<Result>,
@@ -71,10 +74,13 @@ function numbered(sql: string): NumberedStatement {
   return made;
 }
 
-/** Writes the rows of a page with one statement; a key that comes twice takes one more, because a statement changes no row twice. */
-async function write(connection: PostgresConnection, bulkUpsert: BulkUpsert): Promise<SqlAnswer> {
-  const written = distinctRows(bulkUpsert).map((rows) => {
-    const { text, values } = bulkStatement({ ...bulkUpsert, rows });
+/**
+ * Writes the rows of a page with one statement; a key that comes twice takes one more, because a statement changes no
+ * row twice.
+ */
+async function write(connection: PostgresConnection, upsert: BulkUpsert): Promise<SqlAnswer> {
+  const written = distinctRows(upsert).map((rows) => {
+    const { text, values } = bulkStatement({ ...upsert, rows });
     return connection.query(text, values);
   });
   const answers = await Promise.all(written);

@@ -14,9 +14,9 @@ export interface AnswerTimeout {
 }
 
 /**
- * Destroys an open connection on which an answer is overdue, so that its user can open another one: a firewall that forgot it says nothing.
- * Time alone proves nothing, because a statement may take hours. So halfway through, a second connection asks whether the server is still
- * working on the statement, and the wait starts over if it is.
+ * Destroys an open connection on which an answer is overdue, so that its user can open another one: a firewall that
+ * forgot it says nothing. Time alone proves nothing, because a statement may take hours. So halfway through, a second
+ * connection asks whether the server is still working on the statement, and the wait starts over if it is.
  */
 export function endWhenSilent(
   client: ClientBase,

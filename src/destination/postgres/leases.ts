@@ -15,7 +15,9 @@ export interface LeaseOwner {
   readonly backend: string | null;
 }
 
-/** `now()` is the database's clock, which all processes share; no statement reads it over a column, as Citus demands. */
+/**
+ * `now()` is the database's clock, which all processes share; no statement reads it over a column, as Citus demands.
+ */
 const NOW_MS = '(extract(epoch from now()) * 1000)::bigint';
 
 /** The code of PostgreSQL for a lock that was not given in time. */
@@ -28,7 +30,8 @@ const PATIENCE_MS = 3000;
 const DROP_OWNER_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an environment that has none.
+ * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an
+ * environment that has none.
  * @returns the leases by environment
  * @throws SyncError `locked` if a process that lives writes one of them
  */
@@ -110,9 +113,13 @@ export async function releaseLeases(
   transaction.send('delete from lease_owners where owner = $1', [owner]);
 }
 
-/** The environments that a process writes now. A process that lives is one whose lease has not ended and whose backend is there. */
+/**
+ * The environments that a process writes now. A process that lives is one whose lease has not ended and whose backend
+ * is there.
+ */
 export async function heldEnvironments(connection: PostgresConnection): Promise<Set<string>> {
-  // Two statements: where environments are on many nodes, they are not joined with what the server knows of its own backends.
+  // Two statements: where environments are on many nodes, they are not joined with what the server knows of its own
+  // backends.
   const alive = await connection.query(
     `select o.owner from lease_owners o where o.until_ms > ${NOW_MS} and not ${IS_GONE}`,
   );
@@ -123,14 +130,17 @@ export async function heldEnvironments(connection: PostgresConnection): Promise<
   return new Set(rows.filter((row) => owners.has(row['lease_owner'] ?? null)).map((row) => String(row['env_id'])));
 }
 
-/** The condition that the backend of the owner `o` has ended. Its number may belong to a later one, so its start counts as well. */
+/**
+ * The condition that the backend of the owner `o` has ended. Its number may belong to a later one, so its start counts
+ * as well.
+ */
 const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_activity b
   where b.pid || ' ' || coalesce(b.backend_start::text, substr(o.backend, strpos(o.backend, ' ') + 1)) = o.backend))`;
 
 /**
- * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the number that the server gave at the start
- * (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was set back. They end later than any sign
- * that was given since.
+ * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the number that the server
+ * gave at the start (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was
+ * set back. They end later than any sign that was given since.
  */
 export async function introduce(transaction: PostgresTransaction, processId: number | null): Promise<string | null> {
   const { rows } = await transaction.query(

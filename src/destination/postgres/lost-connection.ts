@@ -29,7 +29,9 @@ export function driverError(error: unknown): DatabaseError | LostConnection | Sy
 /** The server ended the connection, or is about to. */
 const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 
-/** The transaction met another one, or one before it on the connection was cancelled at its end: it can be done again. */
+/**
+ * The transaction met another one, or one before it on the connection was cancelled at its end: it can be done again.
+ */
 const CONFLICT = /^(?:40001|40P01|25P02)$/;
 
 /** Whether the connection is gone with an error. */

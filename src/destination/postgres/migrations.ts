@@ -13,10 +13,11 @@ import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './vi
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
 
 /**
- * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one transaction. Another
- * process that does the same waits. A mirror that is up to date costs a look, and needs no right to change anything.
- * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds something else, or if views of others are in the way;
- * `run` if another program reads them for too long
+ * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one
+ * transaction. Another process that does the same waits. A mirror that is up to date costs a look, and needs no right
+ * to change anything.
+ * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds
+ * something else, or if views of others are in the way; `run` if another program reads them for too long
  */
 export async function migratePostgres(
   connection: PostgresConnection,
@@ -74,7 +75,10 @@ function allMigrations(): MigrationMeta[] {
   return readMigrationFiles({ migrationsFolder: MIGRATIONS });
 }
 
-/** Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one may meet another session. */
+/**
+ * Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one
+ * may meet another session.
+ */
 export async function lockMigrations(connection: PostgresConnection, schema: string): Promise<void> {
   await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
 }

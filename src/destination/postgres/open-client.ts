@@ -9,10 +9,11 @@ export const PIPELINE = { pipeline: true } as const;
 
 /**
  * Opens one connection to the server.
- * @throws LostConnection if the server was reached and then said no more; of a server that cannot be reached, the error of its socket
+ * @throws LostConnection if the server was reached and then said no more; of a server that cannot be reached, the error
+ * of its socket
  */
-export async function openClient(answerTimeout: AnswerTimeout): Promise<Client> {
-  const client = new Client({ ...PIPELINE, ...answerTimeout.client, types: SQLITE_TYPES });
+export async function openClient(timeout: AnswerTimeout): Promise<Client> {
+  const client = new Client({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
   // What breaks between two statements is said by the next one.
   client.on('error', () => {});
   let isReached = false;
@@ -22,7 +23,7 @@ export async function openClient(answerTimeout: AnswerTimeout): Promise<Client> 
   await client.connect().catch((error: unknown) => {
     throw isReached || isReset(error) ? driverError(error) : error;
   });
-  endWhenSilent(client, answerTimeout);
+  endWhenSilent(client, timeout);
   return client;
 }
 
@@ -45,7 +46,10 @@ export interface ClientPool {
   close(): Promise<void>;
 }
 
-/** `onLost` is told of connections that end while nothing uses them, `onSilent` when one is given up because an answer is overdue. */
+/**
+ * `onLost` is told of connections that end while nothing uses them, `onSilent` when one is given up because an answer
+ * is overdue.
+ */
 export function openClientPool(
   { client, answerTimeoutMs }: AnswerTimeout,
   options: PoolConfig,

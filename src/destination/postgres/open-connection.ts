@@ -9,7 +9,10 @@ import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
 import { beginStatement } from './settings.ts';
 
-/** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about it. */
+/**
+ * One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about
+ * it.
+ */
 export interface OpenConnection extends PostgresConnection {
   readonly client: Client;
   /** The rows of one statement as lists. */

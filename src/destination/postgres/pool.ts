@@ -63,8 +63,8 @@ export function openPool({ client, answerTimeoutMs, mostConnections, ...settings
 }
 
 /** Over a connection of its own, as all others may be busy. */
-async function cancelBackends(answerTimeout: AnswerTimeout, backends: readonly (number | null)[]): Promise<void> {
-  const client = await openClient(answerTimeout);
+async function cancelBackends(timeout: AnswerTimeout, backends: readonly (number | null)[]): Promise<void> {
+  const client = await openClient(timeout);
   await client.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [backends]);
   await closeClient(client);
 }

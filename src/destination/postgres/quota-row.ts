@@ -9,8 +9,9 @@ export const QUOTA_IDLE_MS = 10_000;
 
 export interface QuotaRowOptions {
   /**
-   * Does the work in a transaction, all of it or none. It may do it again: a change that is made twice is made once. The server has to end
-   * it after `QUOTA_IDLE_MS` without a statement: whoever has the row must not keep it from the others, even if its process is stopped.
+   * Does the work in a transaction, all of it or none. It may do it again: a change that is made twice is made once.
+   * The server has to end it after `QUOTA_IDLE_MS` without a statement: whoever has the row must not keep it from the
+   * others, even if its process is stopped.
    */
   readonly transaction: <Done>(work: TransactionWork<Done>) => Promise<Done>;
   /** The account's key. */
@@ -20,8 +21,8 @@ export interface QuotaRowOptions {
 }
 
 /**
- * Keeps the state of an account's quota in a row, for all processes that reach the database (R23). Mirrors of one account may have
- * schemas of their own, so the row is in none of them. Its clock is the server's.
+ * Keeps the state of an account's quota in a row, for all processes that reach the database (R23). Mirrors of one
+ * account may have schemas of their own, so the row is in none of them. Its clock is the server's.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
   let isReady = false;

@@ -50,8 +50,8 @@ export function readWithRetry<Done>(
 }
 
 /**
- * Does work in a transaction that takes place exactly once. If the connection is lost just when it is committed, the server is asked what
- * became of it.
+ * Does work in a transaction that takes place exactly once. If the connection is lost just when it is committed, the
+ * server is asked what became of it.
  */
 export function writeOnce<Done>(
   database: PostgresDatabase,
@@ -76,8 +76,8 @@ export function writeOnce<Done>(
 }
 
 /**
- * Whether a transaction took place. It is under way until the server sees that its client is gone; if only the client was cut off, that is when
- * the transaction has been idle for as long as it may be.
+ * Whether a transaction took place. It is under way until the server sees that its client is gone; if only the client
+ * was cut off, that is when the transaction has been idle for as long as it may be.
  */
 async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {

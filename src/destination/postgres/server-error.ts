@@ -85,8 +85,8 @@ const LOST: ErrorAdvice = [
 ];
 
 /**
- * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors come back as they
- * are. `display` is the address without its password.
+ * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors
+ * come back as they are. `display` is the address without its password.
  */
 export function serverError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
@@ -95,7 +95,9 @@ export function serverError(display: string, error: unknown): unknown {
   return new SyncError(recovery, `${display} ${advice}`, { cause: error });
 }
 
-/** The same for an error that came before there was a connection: what the driver says of it without a code is repeated. */
+/**
+ * The same for an error that came before there was a connection: what the driver says of it without a code is repeated.
+ */
 export function connectError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
   if (met === null) return error;
@@ -109,7 +111,9 @@ export function sqlStateOf(error: unknown): string | null {
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
-/** Asks for the number of the version that a server runs, of which 180004 is 18.4, and for the encoding of its database. */
+/**
+ * Asks for the number of the version that a server runs, of which 180004 is 18.4, and for the encoding of its database.
+ */
 export const SERVER_FACTS = "select current_setting('server_version_num')::int, current_setting('server_encoding')";
 
 /** @throws SyncError `usage` for a server that lacks what the statements need */

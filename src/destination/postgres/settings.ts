@@ -1,6 +1,6 @@
 /**
- * Where names are looked for: in the schema of a mirror. Temporary tables come last, or they would come first: behind a pooler, the
- * session may hold those of another program.
+ * Where names are looked for: in the schema of a mirror. Temporary tables come last, or they would come first: behind a
+ * pooler, the session may hold those of another program.
  */
 function searchPath(schema: string): string {
   return `${quoteIdentifier(schema)}, pg_temp`;
@@ -20,8 +20,9 @@ export interface TransactionSettings {
 }
 
 /**
- * Statements that begin a transaction and set what holds in it: where its tables are and how the server writes values. A pooler may give
- * each transaction another session, so nothing is set for longer. They have no values, so that one message holds them all.
+ * Statements that begin a transaction and set what holds in it: where its tables are and how the server writes values.
+ * A pooler may give each transaction another session, so nothing is set for longer. They have no values, so that one
+ * message holds them all.
  */
 export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
   return `begin ${mode}; set local search_path to ${searchPath(schema)}; set local timezone to 'UTC'; set local datestyle to 'ISO';

@@ -6,27 +6,33 @@ import { quoteIdentifier } from './settings.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /**
- * What PostgreSQL knows of the tables of a mirror. It looks at a new table only after a minute or later; until then it takes any
- * condition for one that few rows meet, and the end of a round reads a table again for each of its rows.
+ * What PostgreSQL knows of the tables of a mirror. It looks at a new table only after a minute or later; until then it
+ * takes any condition for one that few rows meet, and the end of a round reads a table again for each of its rows.
  */
 export interface TableStatistics {
   /** So many rows of the environment have been written. */
   note(envId: string, rows: number): void;
-  /** Has the server look at the tables that have grown much since it did so last, and at those in which it knows nothing of the environment. */
+  /**
+   * Has the server look at the tables that have grown much since it did so last, and at those in which it knows nothing
+   * of the environment.
+   */
   refresh(envId: string): Promise<void>;
 }
 
 /** Fewer rows change no plan for the worse. */
 const MANY_ROWS = 1000;
 
-/** The tables twice as large as when they were looked at, and larger than a few pages. Work tables are looked at where they are filled. */
+/**
+ * The tables twice as large as when they were looked at, and larger than a few pages. Work tables are looked at where
+ * they are filled.
+ */
 const GROWN = `select relname as name from pg_class
   where relnamespace = to_regnamespace($1) and relkind = 'r' and relpersistence = 'p'
     and pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 8)`;
 
 /**
- * The tables where the server believes to know every environment, and does not know this one: it takes any condition on it for one that a
- * single row meets, and joins each row with all rows of the environment.
+ * The tables where the server believes to know every environment, and does not know this one: it takes any condition on
+ * it for one that a single row meets, and joins each row with all rows of the environment.
  */
 const WITHOUT_ENVIRONMENT = `select tablename as name from pg_stats
   where schemaname = $1 and attname = 'env_id' and n_distinct > 0

@@ -100,10 +100,16 @@ function explained(display: string, error: unknown): unknown {
   return error instanceof SyncError ? error : serverError(display, error);
 }
 
-/** How many transactions of a run may be under way at the same time. The commits of an environment come one after the other anyway. */
+/**
+ * How many transactions of a run may be under way at the same time. The commits of an environment come one after the
+ * other anyway.
+ */
 const MOST_CONNECTIONS = 4;
 
-/** How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled (R27). */
+/**
+ * How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled
+ * (R27).
+ */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
 
 /** Calls a function so long after a signal was aborted. @returns what prevents it */

@@ -31,8 +31,9 @@ type TransactionOptions = Pick<TransactionSettings, 'schema'> &
   Partial<TransactionSettings> & { readonly use?: TransactionUse | undefined };
 
 /**
- * Does the work in a transaction of this connection, all of it or none. The first statement goes together with the beginning if it changes
- * nothing: were the beginning to fail, as when it is cancelled, it would be outside of the transaction. All others wait for it.
+ * Does the work in a transaction of this connection, all of it or none. The first statement goes together with the
+ * beginning if it changes nothing: were the beginning to fail, as when it is cancelled, it would be outside of the
+ * transaction. All others wait for it.
  * @throws UnknownOutcome if nobody knows which
  */
 export async function inTransaction<Done>(
@@ -58,7 +59,8 @@ export async function inTransaction<Done>(
   const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
     const done = await work({ query, send });
-    // All that was sent goes before the commit. If one of the statements fails, the server takes back what it is told to commit.
+    // All that was sent goes before the commit. If one of the statements fails, the server takes back what it is told
+    // to commit.
     const { rows } = await begun;
     const committed = handled(connection.query('commit'));
     await Promise.all(use === 'read' ? sent : [...sent, committed]).catch((error: unknown) => {

@@ -27,8 +27,8 @@ const typesOf = (parsers: Readonly<Record<number, ValueParser>>): CustomTypesCon
 export const SQLITE_TYPES = typesOf(PARSERS);
 
 /**
- * The same for any statement of a user: bytes are a BLOB, and whole numbers keep all their digits. With `bigints` every one of them is a
- * bigint.
+ * The same for any statement of a user: bytes are a BLOB, and whole numbers keep all their digits. With `bigints` every
+ * one of them is a bigint.
  */
 export function exactTypes(bigints: boolean): CustomTypesConfig {
   const exact = { ...PARSERS, 17: bytesOf, 20: integerOf, 26: integerOf, 1700: numeric(integerOf) };

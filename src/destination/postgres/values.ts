@@ -62,7 +62,10 @@ export function columnValue(kind: ColumnKind, value: ColumnValue): ColumnValue {
   return kind === 'text' ? storable(String(value)) : value;
 }
 
-/** Values of a column as the text of an array. It is built for every page, so it looks for what has to be escaped before it does so. */
+/**
+ * Values of a column as the text of an array. It is built for every page, so it looks for what has to be escaped before
+ * it does so.
+ */
 export function arrayText(kind: ColumnKind, values: readonly ColumnValue[]): string {
   return kind === 'text' || kind === 'json' ? quotedArray(values) : plainArray(kind, values);
 }

@@ -18,7 +18,10 @@ interface PostgresView {
   readonly hash: string;
 }
 
-/** Our views as they are in the database, in the order in which they were made. The names of others in the schema are not ours. */
+/**
+ * Our views as they are in the database, in the order in which they were made. The names of others in the schema are
+ * not ours.
+ */
 export const VIEW_JOURNAL =
   'create table if not exists __obsync_views (number bigint primary key, name text not null, hash text not null)';
 
@@ -61,8 +64,9 @@ interface ViewGrant {
 }
 
 /**
- * Makes a change of the tables, and our views of this version after it. They are dropped first, so that they bar no change, unless views of
- * others rest on them: then they are replaced, which PostgreSQL does as long as their columns stay.
+ * Makes a change of the tables, and our views of this version after it. They are dropped first, so that they bar no
+ * change, unless views of others rest on them: then they are replaced, which PostgreSQL does as long as their columns
+ * stay.
  * @throws SyncError `usage` if views of others are in the way
  */
 export async function aroundViews(

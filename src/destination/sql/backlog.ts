@@ -35,12 +35,12 @@ const BACKLOG = {
 } as const;
 
 /** The next ids in order, after the last one asked for. */
-export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
+export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
   if ((query.about === 'candidates' && query.mode !== 'feed') || isOfAll(stream, query))
-    yield* findMissing(mirrorScope, stream);
-  else if (query.about === 'unshown' || query.about === 'ties') yield* loadSeenKeys(mirrorScope, stream);
+    yield* findMissing(scope, stream);
+  else if (query.about === 'unshown' || query.about === 'ties') yield* loadSeenKeys(scope, stream);
   const { sql, values } = BACKLOG[query.about](stream, query);
-  const ids = yield* column(mirrorScope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
+  const ids = yield* column(scope, `${sql} and id > @after order by id limit ${BACKLOG_IDS}`, {
     ...values,
     after: query.after,
   });
@@ -48,8 +48,8 @@ export function* backlog(mirrorScope: MirrorScope, stream: Stream, query: Backlo
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
     ? {
-        ids: Number(yield* value(mirrorScope, `select count(*) from (${sql}) owed`, values)),
-        rows: yield* countTable(mirrorScope, stream),
+        ids: Number(yield* value(scope, `select count(*) from (${sql}) owed`, values)),
+        rows: yield* countTable(scope, stream),
       }
     : null;
   return { ids: ids as string[], weighed };
@@ -61,8 +61,8 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
 }
 
 /**
- * Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no lookup (R14).
- * Without a scan, the rows whose removal is held back.
+ * Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no
+ * lookup (R14). Without a scan, the rows whose removal is held back.
  */
 function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   if (mode === 'feed')
@@ -96,8 +96,8 @@ function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): 
 }
 
 /**
- * Marked rows that the reads have not shown, unless nothing hangs on them yet and they are read once more anyway; after a scan of edges
- * also the columns that would lose their last edge (R18).
+ * Marked rows that the reads have not shown, unless nothing hangs on them yet and they are read once more anyway; after
+ * a scan of edges also the columns that would lose their last edge (R18).
  */
 function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   if (stream.parent !== undefined) return movedParents(stream, query);
@@ -114,8 +114,8 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
 }
 
 /**
- * Marked parents that are live, or that have a live row: any other has nothing to ask for. After their rows were asked for, those still
- * marked that are live and have a live row (R13).
+ * Marked parents that are live, or that have a live row: any other has nothing to ask for. After their rows were asked
+ * for, those still marked that are live and have a live row (R13).
  */
 function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): SqlCondition {
   const { parent } = stream;

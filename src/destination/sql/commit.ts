@@ -41,30 +41,30 @@ interface CommitOptions {
 
 /** All that a commit does, the clock and the checkpoint included, as statements of one transaction (R5). */
 export function* commitStatements(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
   { commit, ...options }: CommitOptions & { commit: Commit },
 ): SqlStatements<AppliedCommit> {
-  const mirroredAt = yield* tick(options.clock, mirrorScope.envId);
-  const commitScope = { ...mirrorScope, run: options.run, marking: options.marking, mirroredAt };
+  const mirroredAt = yield* tick(options.clock, scope.envId);
+  const commitScope = { ...scope, run: options.run, marking: options.marking, mirroredAt };
   yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
   return yield* apply(commitScope, stream, commit);
 }
 
 /** Writes a commit, all but its checkpoint. */
-function* apply(commitScope: CommitScope, stream: Stream, commit: Commit): SqlStatements<AppliedCommit> {
+function* apply(scope: CommitScope, stream: Stream, commit: Commit): SqlStatements<AppliedCommit> {
   switch (commit.kind) {
     case 'page':
-      return yield* applyPage(commitScope, stream, commit);
+      return yield* applyPage(scope, stream, commit);
     case 'round-end':
-      return yield* applyRoundEnd(commitScope, stream, commit);
+      return yield* applyRoundEnd(scope, stream, commit);
     case 'discard':
-      if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
-      yield* forget(commitScope, stream, commit.forget);
-      return yield* applied(commitScope, stream, commit, []);
+      if (commit.unreadHistory) yield* noteUnreadHistory(scope, commit.unreadHistory);
+      yield* forget(scope, stream, commit.forget);
+      return yield* applied(scope, stream, commit, []);
     case 'mark-held':
-      yield* markHeld(commitScope, stream);
-      return yield* applied(commitScope, stream, commit, []);
+      yield* markHeld(scope, stream);
+      return yield* applied(scope, stream, commit, []);
   }
 }
 
@@ -74,33 +74,35 @@ interface AppliedCommit extends CommitResult {
 }
 
 function* applied(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { checkpoint }: Commit,
   changed: readonly ChangedRows[],
 ): SqlStatements<AppliedCommit> {
   const written = changed.reduce((sum, counts) => sum + counts.written, 0);
   const deleted = changed.reduce((sum, counts) => sum + counts.deleted, 0);
-  if (stream.reopens !== undefined && written > 0) yield* reopenStream(commitScope, [stream.reopens]);
-  const isQuiet = written + deleted === 0 && !exceedsNoteLimit(commitScope.noted);
+  if (stream.reopens !== undefined && written > 0) yield* reopenStream(scope, [stream.reopens]);
+  const isQuiet = written + deleted === 0 && !exceedsNoteLimit(scope.noted);
   return { counts: { written, deleted, rejected: 0 }, checkpoint, isHeld: false, isQuiet };
 }
 
-/** A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows. */
-function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<AppliedCommit> {
+/**
+ * A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows.
+ */
+function* applyPage(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<AppliedCommit> {
   const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
-  const staged = yield* applyStaged(commitScope, stream, commit);
-  const changed = [yield* writeChanges(commitScope, stream, changes)];
-  if (changes.length > 0) yield* invalidateMissing(commitScope, stream);
-  yield* writeMarks(commitScope, marks);
+  const staged = yield* applyStaged(scope, stream, commit);
+  const changed = [yield* writeChanges(scope, stream, changes)];
+  if (changes.length > 0) yield* invalidateMissing(scope, stream);
+  yield* writeMarks(scope, marks);
   // A row that the table has as shown was archived with the page that brought it there (R17).
-  if (commit.archived) changed.push(yield* archive(commitScope, stream, staged ?? commit.archived));
-  if (commit.seen) noteSeen(commitScope, stream, commit.seen);
-  if (commit.ties) noteSeen(commitScope, stream, { keys: commit.ties, readNumber: TIES });
-  if (returnedKeys.length > 0) yield* clearReturned(commitScope, stream, returnedKeys);
-  if (rejected.length > 0) yield* reject(commitScope, stream, rejected);
-  changed.push(...(yield* applyReadEnd(commitScope, stream, commit)));
-  const done = yield* applied(commitScope, stream, commit, changed);
+  if (commit.archived) changed.push(yield* archive(scope, stream, staged ?? commit.archived));
+  if (commit.seen) noteSeen(scope, stream, commit.seen);
+  if (commit.ties) noteSeen(scope, stream, { keys: commit.ties, readNumber: TIES });
+  if (returnedKeys.length > 0) yield* clearReturned(scope, stream, returnedKeys);
+  if (rejected.length > 0) yield* reject(scope, stream, rejected);
+  changed.push(...(yield* applyReadEnd(scope, stream, commit)));
+  const done = yield* applied(scope, stream, commit, changed);
   return {
     ...done,
     counts: { ...done.counts, rejected: rejected.length },
@@ -109,75 +111,70 @@ function* applyPage(commitScope: CommitScope, stream: Stream, commit: PageCommit
 }
 
 function* applyStaged(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   commit: PageCommit,
 ): SqlStatements<readonly DecodedRow[] | undefined> {
   if (commit.staged === undefined) return undefined;
-  return yield* stage(commitScope, stream, commit.staged, yield* isCompared(commitScope, stream, commit));
+  return yield* stage(scope, stream, commit.staged, yield* isCompared(scope, stream, commit));
 }
 
 /** What the end of a read does. What this page has changed and shown counts for it. */
-function* applyReadEnd(commitScope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
-  const changed = commit.sweptRows ? [yield* sweepRows(commitScope, stream, commit.sweptRows)] : [];
-  if (commit.notShown) yield* dropRejected(commitScope, stream, commit.notShown);
-  if (commit.clearedMarks) yield* clearMarks(commitScope, stream, commit.clearedMarks, commit.sweptRows);
-  if (commit.leftMarks) yield* leaveMarks(commitScope, stream, commit.leftMarks);
-  if (commit.historyRead) yield* noteHistoryRead(commitScope, commit.historyRead);
-  if (commit.unreadHistory) yield* noteUnreadHistory(commitScope, commit.unreadHistory);
+function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
+  const changed = commit.sweptRows ? [yield* sweepRows(scope, stream, commit.sweptRows)] : [];
+  if (commit.notShown) yield* dropRejected(scope, stream, commit.notShown);
+  if (commit.clearedMarks) yield* clearMarks(scope, stream, commit.clearedMarks, commit.sweptRows);
+  if (commit.leftMarks) yield* leaveMarks(scope, stream, commit.leftMarks);
+  if (commit.historyRead) yield* noteHistoryRead(scope, commit.historyRead);
+  if (commit.unreadHistory) yield* noteUnreadHistory(scope, commit.unreadHistory);
   return changed;
 }
 
-/** What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well (R9). */
-function* applyRoundEnd(
-  commitScope: CommitScope,
-  stream: Stream,
-  commit: RoundEndCommit,
-): SqlStatements<AppliedCommit> {
+/**
+ * What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well
+ * (R9).
+ */
+function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint } = commit;
-  const hold = roundEnd.isHeld(yield* weighRemovals(commitScope, stream, roundEnd));
-  const changedRows = yield* commitRoundEnd(commitScope, stream, { ...roundEnd, hold });
-  if (roundEnd.rememberFrom !== null) yield* persistSeen(commitScope, stream, roundEnd.rememberFrom);
-  else if (!checkpoint.waitingScan) yield* forget(commitScope, stream, 'all');
-  const done = yield* applied(commitScope, stream, commit, [changedRows]);
-  return { ...done, checkpoint: yield* loadCheckpoint(commitScope.envId, stream.name), isHeld: hold };
+  const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd));
+  const changedRows = yield* commitRoundEnd(scope, stream, { ...roundEnd, hold });
+  if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
+  else if (!checkpoint.waitingScan) yield* forget(scope, stream, 'all');
+  const done = yield* applied(scope, stream, commit, [changedRows]);
+  return { ...done, checkpoint: yield* loadCheckpoint(scope.envId, stream.name), isHeld: hold };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */
 function* isCompared(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { checkpoint: { round } }: PageCommit,
 ): SqlStatements<boolean> {
-  return round === null || round.mode === 'marked' || round.sweeps || (yield* hasTable(commitScope, stream));
+  return round === null || round.mode === 'marked' || round.sweeps || (yield* hasTable(scope, stream));
 }
 
 type CommitPart<Name extends keyof PageCommit> = NonNullable<PageCommit[Name]>;
 
 /** Writes rows to the history tables, or to the stream's own table if that is a history (R17). */
-function* archive(commitScope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
+function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[]): SqlStatements<ChangedRows> {
   const own = rows.map((row) => row.row);
   const way = { conflict: 'keep-newer' } as const;
   if (stream.historyTables === undefined)
-    return { written: yield* upsertCounted(commitScope, stream.table, own, way), deleted: 0 };
+    return { written: yield* upsertCounted(scope, stream.table, own, way), deleted: 0 };
   const parts = rows.flatMap((row) => row.parts.flat());
   for (const { table, constants = {}, scoredAt } of stream.historyTables) {
-    yield* upsert(commitScope, table, own, { ...way, added: constants });
-    yield* upsert(commitScope, table, parts, way);
-    if (scoredAt !== undefined) yield* noteScores(commitScope, [...own, ...parts], scoredAt);
+    yield* upsert(scope, table, own, { ...way, added: constants });
+    yield* upsert(scope, table, parts, way);
+    if (scoredAt !== undefined) yield* noteScores(scope, [...own, ...parts], scoredAt);
   }
   return { written: 0, deleted: 0 };
 }
 
 /** Rows that are shown are no longer rejected and no longer held back (R14, R20). */
-function* clearReturned(
-  commitScope: CommitScope,
-  stream: Stream,
-  keys: CommitPart<'returnedKeys'>,
-): SqlStatements<void> {
+function* clearReturned(scope: CommitScope, stream: Stream, keys: CommitPart<'returnedKeys'>): SqlStatements<void> {
   const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
   const [standing] = yield* rows(
-    commitScope,
+    scope,
     `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
   );
   const joined = JSON.stringify(keys.map(joinKey));
@@ -187,33 +184,35 @@ function* clearReturned(
   ] as const)
     if (standing?.[table] === 1)
       yield* execute(
-        commitScope,
-        `delete ${own(table)} and x.${key} in (select value from ${commitScope.dialect.texts('@joined')})`,
+        scope,
+        `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,
         { joined },
       );
 }
 
-function* reject(commitScope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {
+function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {
   const rows = rejected.map(({ rowKey, reason, payload }): Row => ({ row_key: rowKey, reason, payload }));
-  const added = { stream: stream.name, run_id: commitScope.run, seen_at: commitScope.mirroredAt };
-  yield* upsert(commitScope, rejectedRows, rows, { added });
+  const added = { stream: stream.name, run_id: scope.run, seen_at: scope.mirroredAt };
+  yield* upsert(scope, rejectedRows, rows, { added });
 }
 
-/** Ids that were asked for and not shown are no longer rejected, unless the mirror has a live row under the id (R20). */
+/**
+ * Ids that were asked for and not shown are no longer rejected, unless the mirror has a live row under the id (R20).
+ */
 function* dropRejected(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { ids, since }: CommitPart<'notShown'>,
 ): SqlStatements<void> {
   const sql = `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since
-    and r.row_key in (select value from ${commitScope.dialect.texts('@ids')})
+    and r.row_key in (select value from ${scope.dialect.texts('@ids')})
     and not exists (select 1 from ${tableOf(stream)} t
       where t.env_id = @env and t.${firstKey(stream)} = r.row_key and ${whereLive(stream)})`;
-  yield* execute(commitScope, sql, { ids: JSON.stringify(ids), since });
+  yield* execute(scope, sql, { ids: JSON.stringify(ids), since });
 }
 
 function* clearMarks(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { ids, lastMark }: CommitPart<'clearedMarks'>,
   swept?: CommitPart<'sweptRows'>,
@@ -225,8 +224,8 @@ function* clearMarks(
       ? 'false'
       : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${isUnseen(stream, swept, 'm.id')})`;
   const sql = `delete from marks as m where ${whereStream(stream, 'm')}
-    and m.id in (select value from ${commitScope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
-  yield* execute(commitScope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
+    and m.id in (select value from ${scope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
+  yield* execute(scope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
 }
 
 /** The condition that row `t` has the id in its field `by`, and that no read since `@sinceRead` has seen it. */
@@ -235,29 +234,22 @@ function isUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string): 
 }
 
 /** Leaves marks to a later run (R13, R18). */
-function* leaveMarks(
-  commitScope: CommitScope,
-  stream: Stream,
-  { ids, makes, ...values }: LeftMarks,
-): SqlStatements<void> {
-  const listed = `select value id from ${commitScope.dialect.texts('@ids')} each`;
+function* leaveMarks(scope: CommitScope, stream: Stream, { ids, makes, ...values }: LeftMarks): SqlStatements<void> {
+  const listed = `select value id from ${scope.dialect.texts('@ids')} each`;
   const sql = makes ? listed : `select m.id from marks m where ${whereStream(stream, 'm')} and m.id in (${listed})`;
-  yield* leaveMarksOf(commitScope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
+  yield* leaveMarksOf(scope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
-/** Deletes, as absent, the rows that no read since the given one has seen: those of each parent, or the ties (R10, R13). */
-function* sweepRows(
-  commitScope: CommitScope,
-  stream: Stream,
-  swept: CommitPart<'sweptRows'>,
-): SqlStatements<ChangedRows> {
+/**
+ * Deletes, as absent, the rows that no read since the given one has seen: those of each parent, or the ties (R10, R13).
+ */
+function* sweepRows(scope: CommitScope, stream: Stream, swept: CommitPart<'sweptRows'>): SqlStatements<ChangedRows> {
   const { ids, sinceRead, at, isConfirmed } = swept;
-  yield* loadSeenKeys(commitScope, stream);
+  yield* loadSeenKeys(scope, stream);
   const sql = `${isUnseen(stream, swept, '@id')}${isConfirmed ? '' : hasNoLiveParent(stream)}`;
-  const removal = { sql, at: at ?? commitScope.mirroredAt, few: true } as const;
+  const removal = { sql, at: at ?? scope.mirroredAt, few: true } as const;
   let deleted = 0;
-  for (const id of ids)
-    deleted += (yield* remove(commitScope, stream, { ...removal, values: { id, sinceRead } })).deleted;
+  for (const id of ids) deleted += (yield* remove(scope, stream, { ...removal, values: { id, sinceRead } })).deleted;
   return { written: 0, deleted };
 }
 
@@ -267,17 +259,17 @@ function hasNoLiveParent({ parent }: Stream): string {
 }
 
 /** Marks the rows whose removal is held back, so that a new read of them decides (R14). */
-function* markHeld(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const sql = `select distinct h.key_1 from held_removals h where ${whereStream(stream, 'h')} order by 1`;
-  const ids = yield* column(commitScope, sql);
+  const ids = yield* column(scope, sql);
   yield* writeMarks(
-    commitScope,
+    scope,
     ids.map((id) => ({ stream: stream.name, id: String(id) })),
   );
 }
 
 /** Forgets what one read, or the whole round, saw and staged (R7). */
-function* forget(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
-  yield* forgetStaged(commitScope, stream, which);
-  yield* forgetSeen(commitScope, stream, which);
+function* forget(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+  yield* forgetStaged(scope, stream, which);
+  yield* forgetSeen(scope, stream, which);
 }

@@ -34,8 +34,8 @@ function whereSubtype({ subtype }: Stream, unindexed: '' | " || ''" = ''): strin
 }
 
 /**
- * The condition that a read of the round has seen row `t`, or a read from `@sinceRead` on. Staged rows count as seen. Call
- * `loadSeenKeys` before. It is for few rows; for many use `whereMissing`.
+ * The condition that a read of the round has seen row `t`, or a read from `@sinceRead` on. Staged rows count as seen.
+ * Call `loadSeenKeys` before. It is for few rows; for many use `whereMissing`.
  */
 export function whereSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
@@ -53,8 +53,8 @@ function whereKeyOf(stream: Stream, alias: string): string {
 }
 
 /**
- * Marks `m` of this stream whose row `t` is live, without those that the round of `@run` left. The concatenation makes SQLite look the
- * row up by its key instead of by an index on the kind.
+ * Marks `m` of this stream whose row `t` is live, without those that the round of `@run` left. The concatenation makes
+ * SQLite look the row up by its key instead of by an index on the kind.
  */
 export function fromMarked(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
@@ -62,16 +62,16 @@ export function fromMarked(stream: Stream): string {
 }
 
 /**
- * The condition that the round of `@run` still has to clear a mark: neither this round nor a later one, while this round waited, has
- * left the mark to a later run (R9, R13, R18).
+ * The condition that the round of `@run` still has to clear a mark: neither this round nor a later one, while this
+ * round waited, has left the mark to a later run (R9, R13, R18).
  */
 export function whereOwed(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
 /**
- * The condition that row `t` is younger than the overlap, so that what hangs on it may be committed later (R18). Without a server
- * time, every row with a time may be.
+ * The condition that row `t` is younger than the overlap, so that what hangs on it may be committed later (R18).
+ * Without a server time, every row with a time may be.
  */
 export const WHERE_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
 
@@ -97,8 +97,8 @@ export function whereHeldBack(stream: Stream): string {
 }
 
 /**
- * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent, or a parent of that, or `t` is an edge
- * whose downstream end is shown with other edges.
+ * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent, or a parent of that, or
+ * `t` is an edge whose downstream end is shown with other edges.
  */
 export function whereExplained(stream: Stream): string {
   const { replacedBy: end, key } = stream;

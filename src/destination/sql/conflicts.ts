@@ -22,15 +22,15 @@ export function replacing({ unique }: SqlDialect, { name: table, columns, key }:
 }
 
 /** The end of an insert: it says which of two rows under one key stays. */
-export function onConflict(sqlDialect: SqlDialect, tableSql: TableSql, upsertConflict: UpsertConflict): string {
-  if (upsertConflict === 'append') return '';
-  if (upsertConflict === 'ignore') return 'on conflict do nothing';
-  return `${replacing(sqlDialect, tableSql)}${upsertConflict === 'replace' ? '' : newer(sqlDialect, tableSql)}`;
+export function onConflict(dialect: SqlDialect, sql: TableSql, conflict: UpsertConflict): string {
+  if (conflict === 'append') return '';
+  if (conflict === 'ignore') return 'on conflict do nothing';
+  return `${replacing(dialect, sql)}${conflict === 'replace' ? '' : newer(dialect, sql)}`;
 }
 
-function newer(sqlDialect: SqlDialect, tableSql: TableSql): string {
-  const held = quote(tableSql.name);
-  const changed = `(${whereDiffers(sqlDialect, tableSql, [held, 'excluded'])})`;
-  if (!tableSql.columns.includes('synced_at')) return ` where ${changed}`;
+function newer(dialect: SqlDialect, sql: TableSql): string {
+  const held = quote(sql.name);
+  const changed = `(${whereDiffers(dialect, sql, [held, 'excluded'])})`;
+  if (!sql.columns.includes('synced_at')) return ` where ${changed}`;
   return ` where ${changed} and (${held}.synced_at is null or excluded.synced_at >= ${held}.synced_at)`;
 }

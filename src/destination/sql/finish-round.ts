@@ -21,23 +21,22 @@ import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, re
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
-/** Rows that the end of a round would remove. Rows already held back do not count again, until they are shown or applied (R14). */
-export function* weighRemovals(
-  mirrorScope: MirrorScope,
-  stream: Stream,
-  roundEnd: RoundEnd,
-): SqlStatements<RemovalCount> {
-  yield* loadFor(mirrorScope, stream, roundEnd);
-  const gone = removalsOf(stream, roundEnd);
+/**
+ * Rows that the end of a round would remove. Rows already held back do not count again, until they are shown or applied
+ * (R14).
+ */
+export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd): SqlStatements<RemovalCount> {
+  yield* loadFor(scope, stream, end);
+  const gone = removalsOf(stream, end);
   if (gone === null) return { live: 0, toRemove: 0 };
   const rows = `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}`;
   const held = whereHeldBack(stream);
   const unexplained = `${rows} and ${gone.sql} and not ${whereExplained(stream)} and not ${held}`;
-  const toRemove = Number(yield* value(mirrorScope, `select count(*) ${unexplained}`, gone.values));
+  const toRemove = Number(yield* value(scope, `select count(*) ${unexplained}`, gone.values));
   if (toRemove === 0) return { live: 0, toRemove };
   const enough = `select count(*) from (
     select 1 ${rows} and not ${held} and not (${gone.sql} and ${whereExplained(stream)}) limit @most) enough`;
-  return { live: Number(yield* value(mirrorScope, enough, { ...gone.values, most: 2 * toRemove })), toRemove };
+  return { live: Number(yield* value(scope, enough, { ...gone.values, most: 2 * toRemove })), toRemove };
 }
 
 function* loadFor(
@@ -88,11 +87,11 @@ export function* commitRoundEnd(
 type MarkBounds = Pick<RoundEnd, 'lastMark' | 'run' | 'settledBefore' | 'marksThrough'>;
 
 /**
- * Leaves the marks of rows that no read has shown and that the parent's list was not asked for (R18). A scan of edges that was
- * contradicted makes them for the columns that would lose their last edge.
+ * Leaves the marks of rows that no read has shown and that the parent's list was not asked for (R18). A scan of edges
+ * that was contradicted makes them for the columns that would lose their last edge.
  */
 function* leaveUnasked(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   values: MarkBounds,
   isContradicted: boolean,
@@ -103,48 +102,39 @@ function* leaveUnasked(
   const losing = `select m.key_1 from missing_keys m where ${whereStream(stream, 'm')} and m.key_1 > @marksThrough
     and not ${whereSeen(stream, 'm.key_1')}`;
   const sql = isStaged && isContradicted ? `${marked} union ${losing}` : marked;
-  yield* leaveMarksOf(commitScope, stream, { sql, values });
+  yield* leaveMarksOf(scope, stream, { sql, values });
 }
 
 /**
- * Leaves the marks of rows to be read once more: those younger than the overlap (R18), and those that lack the fields of their kind,
- * because the typed list may lag behind (R22). For these a read of the whole list makes marks.
+ * Leaves the marks of rows to be read once more: those younger than the overlap (R18), and those that lack the fields
+ * of their kind, because the typed list may lag behind (R22). For these a read of the whole list makes marks.
  */
-function* leaveOpen(
-  commitScope: CommitScope,
-  stream: Stream,
-  values: MarkBounds,
-  isWhole: boolean,
-): SqlStatements<void> {
+function* leaveOpen(scope: CommitScope, stream: Stream, values: MarkBounds, isWhole: boolean): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
   const isOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
   const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
   const whole = `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
-  yield* leaveMarksOf(commitScope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
+  yield* leaveMarksOf(scope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }
 
 /** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
-function* forgetRejected(commitScope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
-  yield* execute(
-    commitScope,
-    `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since`,
-    {
-      since,
-    },
-  );
+function* forgetRejected(scope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
+  yield* execute(scope, `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since`, {
+    since,
+  });
 }
 
 function* sweep(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   swept: SweepInput & { hold: boolean; through: string | null },
 ): SqlStatements<ChangedRows> {
   const sql = sweptRows(stream);
   const values = { through: swept.through };
-  const at = swept.at ?? commitScope.mirroredAt;
-  if (swept.hold) yield* holdBack(commitScope, stream, { sql, values, at });
-  const removed = yield* remove(commitScope, stream, { sql: `${sql} and ${whereRemovable(stream)}`, values, at });
-  yield* pruneHeldRemovals(commitScope, stream, { sql: whereMissing(stream) });
+  const at = swept.at ?? scope.mirroredAt;
+  if (swept.hold) yield* holdBack(scope, stream, { sql, values, at });
+  const removed = yield* remove(scope, stream, { sql: `${sql} and ${whereRemovable(stream)}`, values, at });
+  yield* pruneHeldRemovals(scope, stream, { sql: whereMissing(stream) });
   return removed;
 }
 
@@ -154,22 +144,22 @@ function sweptRows(stream: Stream): string {
 }
 
 /**
- * Applies the removals that were held back: without a scan, those up to the last row that was confirmed (R14). A read of the whole
- * stream decides itself which rows go.
+ * Applies the removals that were held back: without a scan, those up to the last row that was confirmed (R14). A read
+ * of the whole stream decides itself which rows go.
  */
 function* release(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { sweep: swept, isWhole, through }: RoundEnd,
 ): SqlStatements<ChangedRows> {
   const held = `held_removals as h where ${whereStream(stream, 'h')} and (cast(@through as text) is null or h.key_1 <= @through)`;
   const at =
-    isWhole || swept !== null ? null : yield* value(commitScope, `select max(h.absent_at) from ${held}`, { through });
+    isWhole || swept !== null ? null : yield* value(scope, `select max(h.absent_at) from ${held}`, { through });
   const sql = `${whereHeldBack(stream)} and (cast(@through as text) is null or t.id <= @through)`;
   const released =
     at === null || at === undefined || stream.method !== 'feed'
       ? { written: 0, deleted: 0 }
-      : yield* remove(commitScope, stream, { sql, values: { through }, at: String(at) });
-  yield* execute(commitScope, `delete from ${held}`, { through });
+      : yield* remove(scope, stream, { sql, values: { through }, at: String(at) });
+  yield* execute(scope, `delete from ${held}`, { through });
   return released;
 }

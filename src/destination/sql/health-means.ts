@@ -16,35 +16,36 @@ export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scor
   if (stale.length > 0) yield { table, rows: stale, same: { env_id: envId }, conflict: 'ignore', isUnanswered: true };
 }
 
-/** Notes the days of all scores of assets that are deleted or restored. One asset at a time, any database uses the index. */
-export function* noteScoresOf(mirrorScope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
+/**
+ * Notes the days of all scores of assets that are deleted or restored. One asset at a time, any database uses the
+ * index.
+ */
+export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
   const sql = `insert into stale_health_days (env_id, day)
-    select distinct h.env_id, ${mirrorScope.dialect.day('h.bucket_at')} from asset_health_score_history h
+    select distinct h.env_id, ${scope.dialect.day('h.bucket_at')} from asset_health_score_history h
     where h.env_id = @env and h.asset_id = @assetId
     on conflict do nothing`;
-  for (const assetId of assetIds) yield* execute(mirrorScope, sql, { assetId });
+  for (const assetId of assetIds) yield* execute(scope, sql, { assetId });
 }
 
 /** Computes the means of the newest stale day. @returns how many scores it looked up; null if no day is stale */
-export function* renewDay(mirrorScope: MirrorScope): SqlStatements<number | null> {
-  const day = (yield* value(mirrorScope, 'select max(day) from stale_health_days where env_id = @env')) as
-    | string
-    | null;
+export function* renewDay(scope: MirrorScope): SqlStatements<number | null> {
+  const day = (yield* value(scope, 'select max(day) from stale_health_days where env_id = @env')) as string | null;
   if (day === null) return null;
-  const found = yield* rows(mirrorScope, MEANS, { from: `${day}T00:00:00.000000Z`, to: `${day}T23:59:59.999999Z` });
-  yield* execute(mirrorScope, 'delete from asset_health_means where env_id = @env and day = @day', { day });
-  const scoresAt = yield* value(mirrorScope, 'select mirrored_at from mirror_environments where env_id = @env');
+  const found = yield* rows(scope, MEANS, { from: `${day}T00:00:00.000000Z`, to: `${day}T23:59:59.999999Z` });
+  yield* execute(scope, 'delete from asset_health_means where env_id = @env and day = @day', { day });
+  const scoresAt = yield* value(scope, 'select mirrored_at from mirror_environments where env_id = @env');
   const means = found.filter((mean) => mean['score'] !== null).map(({ looked_up: _, ...mean }) => mean);
-  const same = { env_id: mirrorScope.envId, day, scores_at: String(scoresAt) };
+  const same = { env_id: scope.envId, day, scores_at: String(scoresAt) };
   if (means.length > 0)
     yield { table: tableSqlOf(assetHealthMeans), rows: means, same, conflict: 'append', isUnanswered: true };
-  yield* execute(mirrorScope, 'delete from stale_health_days where env_id = @env and day = @day', { day });
+  yield* execute(scope, 'delete from stale_health_days where env_id = @env and day = @day', { day });
   return found.reduce((sum, mean) => sum + Number(mean['looked_up']), 0);
 }
 
 /**
- * The history has many buckets of each asset and dimension. So this goes from one asset to the next, and from one of its dimensions to the next,
- * and looks up the last bucket of the day: each step is one look into the index.
+ * The history has many buckets of each asset and dimension. So this goes from one asset to the next, and from one of
+ * its dimensions to the next, and looks up the last bucket of the day: each step is one look into the index.
  */
 const MEANS = `with recursive scored (asset_id) as (
     select min(h.asset_id) from asset_health_score_history h where h.env_id = @env

@@ -4,37 +4,37 @@ import { type CommitScope, execute, type SqlStatements, value } from './statemen
 import { upsert } from './write-rows.ts';
 
 /** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
-export function* noteUnreadHistory(
-  commitScope: CommitScope,
-  { testId, pageLimit }: UnreadHistory,
-): SqlStatements<void> {
+export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
   const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
-  const limit = pageLimit ?? ((yield* value(commitScope, sql, { testId })) as number | undefined) ?? null;
-  yield* upsert(commitScope, historyFailures, [{ test_id: testId, page_limit: limit }], {
-    added: { run_id: commitScope.run },
+  const limit = pageLimit ?? ((yield* value(scope, sql, { testId })) as number | undefined) ?? null;
+  yield* upsert(scope, historyFailures, [{ test_id: testId, page_limit: limit }], {
+    added: { run_id: scope.run },
   });
 }
 
 /** A test's history was read to its end. */
 export function* noteHistoryRead(
-  commitScope: CommitScope,
+  scope: CommitScope,
   { testId, readAt, mirroredAt, gap, since }: NonNullable<PageCommit['historyRead']>,
 ): SqlStatements<void> {
-  yield* dropUnmet(commitScope, testId, since);
-  yield* execute(commitScope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
+  yield* dropUnmet(scope, testId, since);
+  yield* execute(scope, 'update history_failures set run_id = null where env_id = @env and test_id = @testId', {
     testId,
   });
   const row = { test_id: testId, read_at: readAt, mirrored_at: mirroredAt };
-  yield* upsert(commitScope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
+  yield* upsert(scope, testReadings, [row], { added: { mirrored_at: mirroredAt } });
   const gaps = gap === null ? [] : [{ test_id: testId, gap_from: gap.from, gap_to: gap.to }];
-  yield* upsert(commitScope, testExecutionGaps, gaps, { conflict: 'ignore' });
+  yield* upsert(scope, testExecutionGaps, gaps, { conflict: 'ignore' });
 }
 
-/** Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read (R20). */
-function* dropUnmet(commitScope: CommitScope, testId: string, since: number): SqlStatements<void> {
-  const test = commitScope.dialect.field('r.payload', 'test_id');
+/**
+ * Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read
+ * (R20).
+ */
+function* dropUnmet(scope: CommitScope, testId: string, since: number): SqlStatements<void> {
+  const test = scope.dialect.field('r.payload', 'test_id');
   const sql = `delete from rejected_rows as r
     where r.env_id = @env and r.stream = 'test_executions' and r.run_id < @since and not exists (
       select 1 from tests t where t.env_id = r.env_id and t.id = ${test} and t.id <> @testId and t.deleted_at is null)`;
-  yield* execute(commitScope, sql, { testId, since });
+  yield* execute(scope, sql, { testId, since });
 }

@@ -22,19 +22,15 @@ import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 type LookupKeys = readonly DecodedRow['key'][];
 
 /**
- * The rows that the mirror has under these keys, by joined key. A commit may rely on them though it comes later: an environment has one
- * writer (R26), and no two streams write the same row at the same time.
+ * The rows that the mirror has under these keys, by joined key. A commit may rely on them though it comes later: an
+ * environment has one writer (R26), and no two streams write the same row at the same time.
  */
-export function* existingRows(
-  mirrorScope: MirrorScope,
-  stream: Stream,
-  lookupKeys: LookupKeys,
-): SqlStatements<Map<string, Row>> {
+export function* existingRows(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<Map<string, Row>> {
   const single = stream.key.length === 1;
-  if (single && (yield* isBeyond(mirrorScope, stream, lookupKeys))) return new Map();
-  const among = single ? rowsAmong(mirrorScope, stream) : edgesAmong(mirrorScope, stream);
-  const found = yield* rows(mirrorScope, `select ${list(tableSqlOf(stream.table).given, 't.')} ${among}`, {
-    keys: JSON.stringify(single ? lookupKeys.map((key) => key[0]) : lookupKeys.toSorted(byFirst)),
+  if (single && (yield* isBeyond(scope, stream, keys))) return new Map();
+  const among = single ? rowsAmong(scope, stream) : edgesAmong(scope, stream);
+  const found = yield* rows(scope, `select ${list(tableSqlOf(stream.table).given, 't.')} ${among}`, {
+    keys: JSON.stringify(single ? keys.map((key) => key[0]) : keys.toSorted(byFirst)),
   });
   return new Map(found.map((row) => [joinKey(stream.key.map((name) => String(row[name]))), row]));
 }
@@ -56,36 +52,36 @@ function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): numb
 }
 
 /** Whether all keys come after the last row, as in most pages of a first scan: then no row has to be looked up. */
-function* isBeyond(mirrorScope: MirrorScope, stream: Stream, lookupKeys: LookupKeys): SqlStatements<boolean> {
+function* isBeyond(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<boolean> {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
-    and ${firstKey(stream)} >= (select min(value) from ${mirrorScope.dialect.texts('@keys')}) limit 1`;
-  const one = yield* value(mirrorScope, sql, { keys: JSON.stringify(lookupKeys.map((key) => key[0])) });
+    and ${firstKey(stream)} >= (select min(value) from ${scope.dialect.texts('@keys')}) limit 1`;
+  const one = yield* value(scope, sql, { keys: JSON.stringify(keys.map((key) => key[0])) });
   return one === undefined;
 }
 
 /** What the next round depends on. */
 export function* facts(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
   about: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts> {
   const sql = `select ${existsFlag(liveRows(stream))} has_rows,
     ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
     ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark`;
-  const [found] = yield* rows(mirrorScope, sql);
+  const [found] = yield* rows(scope, sql);
   return {
     hasRows: found?.['has_rows'] === 1,
-    marks: yield* countMarks(mirrorScope, stream, about),
+    marks: yield* countMarks(scope, stream, about),
     hasRejected: found?.['has_rejected'] === 1,
     hasHeld: found?.['has_held'] === 1,
     lastMark: Number(found?.['last_mark'] ?? 0),
-    checkpoints: yield* loadCheckpoints(mirrorScope.envId),
+    checkpoints: yield* loadCheckpoints(scope.envId),
   };
 }
 
 /** The number of live rows that have these values in their fields. */
-export function* countTable(mirrorScope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
-  return Number(yield* value(mirrorScope, `select count(*) ${liveRows(stream, within)}`, within));
+export function* countTable(scope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
+  return Number(yield* value(scope, `select count(*) ${liveRows(stream, within)}`, within));
 }
 
 type FieldNames = Readonly<Record<string, string>>;
@@ -97,15 +93,18 @@ export function liveRows(stream: Stream, within: FieldNames = {}): string {
 }
 
 /** The number of the last mark made in the environment; 0 before the first. */
-export function* lastMark(mirrorScope: MirrorScope): SqlStatements<number> {
-  return Number((yield* value(mirrorScope, LAST_MARK)) ?? 0);
+export function* lastMark(scope: MirrorScope): SqlStatements<number> {
+  return Number((yield* value(scope, LAST_MARK)) ?? 0);
 }
 
 const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env';
 
-/** The marks that a round has to clear, by whether a feed from `since` on reaches the row; without those that a round of this run left. */
+/**
+ * The marks that a round has to clear, by whether a feed from `since` on reaches the row; without those that a round of
+ * this run left.
+ */
 export function* countMarks(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
   { since, settledBefore, run }: FactsQuery & { run: number },
 ): SqlStatements<RoundFacts['marks']> {
@@ -116,7 +115,7 @@ export function* countMarks(
   const isDue = `m.left_by_run is null or not ${WHERE_UNSETTLED}`;
   const sql = `select ${sum(1)} inside, ${sum(0)} outside, coalesce(max(case when ${isDue} then 1 else 0 end), 0) is_due
     ${fromMarked(stream)}`;
-  const [marks] = yield* rows(mirrorScope, sql, { since, settledBefore, run });
+  const [marks] = yield* rows(scope, sql, { since, settledBefore, run });
   return {
     inside: Number(marks?.['inside']),
     outside: Number(marks?.['outside']),
@@ -125,18 +124,18 @@ export function* countMarks(
 }
 
 /** How many removals are held back, and how many rows are rejected (R14, R20). */
-export function* outstandingCounts(mirrorScope: MirrorScope, stream: Stream): SqlStatements<OutstandingCounts> {
+export function* outstandingCounts(scope: MirrorScope, stream: Stream): SqlStatements<OutstandingCounts> {
   const held = `select count(*) from held_removals h cross join ${tableOf(stream)} t
     where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)}`;
   const [found] = yield* rows(
-    mirrorScope,
+    scope,
     `select (${held}) held_removals, (select count(*) ${fromRejected(stream)}) rejected`,
   );
   return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
 }
 
-export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
-  const due = yield* rows(mirrorScope, dueTestsSql(mirrorScope), { run, most });
+export function* dueTests(scope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
+  const due = yield* rows(scope, dueTestsSql(scope), { run, most });
   return due.map(
     (row) =>
       ({
@@ -148,9 +147,9 @@ export function* dueTests(mirrorScope: MirrorScope, run: number, most: number): 
 }
 
 /**
- * A test is due if it was never read, if its latest execution changed since, or if it has rejected rows (R20). Tests that did not fail
- * last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the key, which is the order of the tables
- * that it looks up beside the tests.
+ * A test is due if it was never read, if its latest execution changed since, or if it has rejected rows (R20). Tests
+ * that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the key,
+ * which is the order of the tables that it looks up beside the tests.
  */
 function dueTestsSql({ dialect }: MirrorScope): string {
   const test = dialect.field('payload', 'test_id');
@@ -174,13 +173,13 @@ function dueTestsSql({ dialect }: MirrorScope): string {
 
 /** The rows that the mirror has under these keys, with the rows of their parts, by joined key. */
 export function* existingWithChildren(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
-  rowKeys: RowKeys,
+  keys: RowKeys,
 ): SqlStatements<Map<string, ExistingRow>> {
-  const found = yield* existingRows(mirrorScope, stream, rowKeys);
-  const byTable = yield* partsOf(mirrorScope, stream, rowKeys);
-  const all = rowKeys.flatMap((key): [string, ExistingRow][] => {
+  const found = yield* existingRows(scope, stream, keys);
+  const byTable = yield* partsOf(scope, stream, keys);
+  const all = keys.flatMap((key): [string, ExistingRow][] => {
     const joined = joinKey(key);
     const row = found.get(joined);
     const parts = byTable.map((byParent) => byParent.get(joined) ?? []);
@@ -193,14 +192,14 @@ export function* existingWithChildren(
 }
 
 /** The rows of each part, by the key of the row that they belong to. */
-function* partsOf(mirrorScope: MirrorScope, stream: Stream, rowKeys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
+function* partsOf(scope: MirrorScope, stream: Stream, keys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
   const [parentKey] = stream.key;
-  const ids = JSON.stringify(rowKeys.map(([id]) => id));
+  const ids = JSON.stringify(keys.map(([id]) => id));
   const parts: Map<string, Row[]>[] = [];
   for (const { table } of stream.childTables ?? []) {
     const sql = `select ${list(tableSqlOf(table).given)} from ${nameOf(table)}
-      where env_id = @env and ${quote(parentKey)} in (select value from ${mirrorScope.dialect.texts('@ids')})`;
-    parts.push(Map.groupBy(yield* rows(mirrorScope, sql, { ids }), (row) => String(row[parentKey])));
+      where env_id = @env and ${quote(parentKey)} in (select value from ${scope.dialect.texts('@ids')})`;
+    parts.push(Map.groupBy(yield* rows(scope, sql, { ids }), (row) => String(row[parentKey])));
   }
   return parts;
 }

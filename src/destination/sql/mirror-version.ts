@@ -10,7 +10,11 @@ export function migrationTimesOf(times: readonly number[]): MigrationTimes {
   return { first: Math.min(...times), last: Math.max(...times) };
 }
 
-/** Refuses a mirror with migrations that this build does not have. `found` is the time of its last one, 0 if it has none. @throws SyncError `usage` */
+/**
+ * Refuses a mirror with migrations that this build does not have. `found` is the time of its last one, 0 if it has
+ * none.
+ * @throws SyncError `usage`
+ */
 export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
   if (found <= last) return;
   throw new SyncError('usage', `${name} was made by a newer obsync: update obsync, or name another mirror with --db`);

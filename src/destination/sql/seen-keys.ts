@@ -18,9 +18,9 @@ import { list, nameOf, quote } from './tables.ts';
 export const TIES = -1;
 
 /** Notes keys that a read has shown (R12). */
-export function noteSeen(commitScope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
+export function noteSeen(scope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
   if (keys.length === 0) return;
-  const { envId, noted } = commitScope;
+  const { envId, noted } = scope;
   noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isLoaded: false });
 }
 
@@ -31,7 +31,10 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
   noted.pages = [];
 }
 
-/** A commit with more noted keys does not wait for others, because the pages that they came from use several times this memory. */
+/**
+ * A commit with more noted keys does not wait for others, because the pages that they came from use several times this
+ * memory.
+ */
 const MOST_CHARACTERS = 2_000_000;
 
 export function exceedsNoteLimit({ pages }: NotedKeys): boolean {
@@ -44,37 +47,38 @@ export function keysAsJson(seenKeys: SeenKeys['keys']): string {
 }
 
 /** Brings `seen_keys` up to date with the noted and the stored pages. Statements that use the table run after this. */
-export function* loadSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
-  yield* loadNoted(mirrorScope, stream);
+export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* loadNoted(scope, stream);
   const [pages] = yield* rows(
-    mirrorScope,
+    scope,
     `select (select max(p.id) from seen_pages p where ${whereStream(stream, 'p')}) last,
       (select s.page from seen_through s where ${whereStream(stream, 's')}) through`,
   );
   const { last, through } = { last: pages?.['last'] ?? null, through: pages?.['through'] ?? 0 };
   if (last === null || last === through) return;
   yield* execute(
-    mirrorScope,
+    scope,
     `insert into seen_keys select p.env_id, p.stream, k.value ->> 0, k.value ->> 1, p.read_number
-      from seen_pages p, ${mirrorScope.dialect.arrays('p.keys')} k
+      from seen_pages p, ${scope.dialect.arrays('p.keys')} k
       where ${whereStream(stream, 'p')} and p.id > @through order by 3, 4 on conflict do nothing`,
     { through },
   );
   yield* execute(
-    mirrorScope,
+    scope,
     `insert into seen_through values (@env, '${stream.name}', @last)
       on conflict (env_id, stream) do update set page = excluded.page`,
     { last },
   );
 }
 
-function* loadNoted(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+function* loadNoted(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   const sql = `insert into seen_keys select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber
-    from ${mirrorScope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
-  const pages = mirrorScope.noted.pages.filter(whereNotedBy(mirrorScope, stream)).filter((page) => !page.isLoaded);
+    from ${scope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
+  const pages = scope.noted.pages.filter(whereNotedBy(scope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
-    // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each page.
-    yield* execute(mirrorScope, sql, {
+    // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each
+    // page.
+    yield* execute(scope, sql, {
       keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`,
       readNumber,
     });
@@ -87,30 +91,30 @@ function whereNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPag
 }
 
 /** Keeps only the keys that a round saw by id, from this read on: the scan that follows counts them as seen (R12). */
-export function* persistSeen(commitScope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
+export function* persistSeen(scope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
   const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
-  forgetNoted(commitScope, stream, (readNumber) => readNumber < from);
-  for (const page of commitScope.noted.pages.filter(whereNotedBy(commitScope, stream))) page.readNumber = 0;
-  yield* execute(commitScope, `delete from ${pages} and p.read_number < @from`, { from });
-  yield* execute(commitScope, `update seen_pages as p set read_number = 0 where ${whereStream(stream, 'p')}`);
-  yield* dropSeenKeys(commitScope, stream);
+  forgetNoted(scope, stream, (readNumber) => readNumber < from);
+  for (const page of scope.noted.pages.filter(whereNotedBy(scope, stream))) page.readNumber = 0;
+  yield* execute(scope, `delete from ${pages} and p.read_number < @from`, { from });
+  yield* execute(scope, `update seen_pages as p set read_number = 0 where ${whereStream(stream, 'p')}`);
+  yield* dropSeenKeys(scope, stream);
 }
 
 /** Forgets the keys that one read, or the whole round, saw (R7). */
-export function* forgetSeen(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+export function* forgetSeen(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
-  const noted = forgetNoted(commitScope, stream, (readNumber) => which === 'all' || readNumber === which);
-  const written = yield* run(commitScope, `delete from seen_pages as p where ${whereStream(stream, 'p')}${only}`, {
+  const noted = forgetNoted(scope, stream, (readNumber) => which === 'all' || readNumber === which);
+  const written = yield* run(scope, `delete from seen_pages as p where ${whereStream(stream, 'p')}${only}`, {
     which,
   });
-  if (noted + written > 0) yield* dropSeenKeys(commitScope, stream);
-  else yield* invalidateMissing(commitScope, stream);
+  if (noted + written > 0) yield* dropSeenKeys(scope, stream);
+  else yield* invalidateMissing(scope, stream);
 }
 
 /** @returns the number of pages forgotten */
-function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
-  const { noted } = mirrorScope;
-  const isOwn = whereNotedBy(mirrorScope, stream);
+function forgetNoted(scope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
+  const { noted } = scope;
+  const isOwn = whereNotedBy(scope, stream);
   const kept = noted.pages.filter((page) => !isOwn(page) || !isMeant(page.readNumber));
   const forgotten = noted.pages.length - kept.length;
   noted.pages = kept;
@@ -118,36 +122,38 @@ function forgetNoted(mirrorScope: MirrorScope, stream: Stream, isMeant: (readNum
 }
 
 /** Empties `missing_keys`, because rows were written or seen keys were forgotten: `findMissing` fills it again. */
-export function* invalidateMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
+export function* invalidateMissing(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   for (const table of ['missing_keys', 'missing_found'])
-    yield* execute(mirrorScope, `delete from ${table} as m where ${whereStream(stream, 'm')}`);
+    yield* execute(scope, `delete from ${table} as m where ${whereStream(stream, 'm')}`);
 }
 
 /** Empties `seen_keys` as well: SQLite assigns the ids of deleted pages again, so all pages have to be loaded again. */
-function* dropSeenKeys(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
-  yield* invalidateMissing(mirrorScope, stream);
+function* dropSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* invalidateMissing(scope, stream);
   for (const table of ['seen_keys', 'seen_through'])
-    yield* execute(mirrorScope, `delete from ${table} as s where ${whereStream(stream, 's')}`);
-  for (const page of mirrorScope.noted.pages.filter(whereNotedBy(mirrorScope, stream))) page.isLoaded = false;
+    yield* execute(scope, `delete from ${table} as s where ${whereStream(stream, 's')}`);
+  for (const page of scope.noted.pages.filter(whereNotedBy(scope, stream))) page.isLoaded = false;
 }
 
 /**
- * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen, and with parts whose row is gone.
- * Statements that use the table run after this. Keys that are seen later stay in it; rows that are written later empty it.
+ * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen, and with parts
+ * whose row is gone. Statements that use the table run after this. Keys that are seen later stay in it; rows that are
+ * written later empty it.
  */
-export function* findMissing(mirrorScope: MirrorScope, stream: Stream): SqlStatements<void> {
-  yield* loadSeenKeys(mirrorScope, stream);
-  const found = yield* value(mirrorScope, `select 1 from missing_found f where ${whereStream(stream, 'f')}`);
+export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<void> {
+  yield* loadSeenKeys(scope, stream);
+  const found = yield* value(scope, `select 1 from missing_found f where ${whereStream(stream, 'f')}`);
   if (found !== undefined) return;
-  yield* execute(mirrorScope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
-  // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested first.
+  yield* execute(scope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
+  // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested
+  // first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
     where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${isMeant} end
     order by ${keys} on conflict do nothing`;
-  yield* execute(mirrorScope, rest(tableOf(stream), whereLive(stream)));
-  for (const { table } of stream.childTables ?? []) yield* execute(mirrorScope, rest(nameOf(table), 'true'));
+  yield* execute(scope, rest(tableOf(stream), whereLive(stream)));
+  for (const { table } of stream.childTables ?? []) yield* execute(scope, rest(nameOf(table), 'true'));
 }
 
 /** The condition that row `t` is missing. Call `findMissing` before. */

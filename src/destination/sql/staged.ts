@@ -19,85 +19,88 @@ import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
 
 /**
- * Stages rows and their parts beside their tables (R16). A row that equals the table's is only noted as seen, unless the round has
- * staged another version of it: the version shown last counts.
+ * Stages rows and their parts beside their tables (R16). A row that equals the table's is only noted as seen, unless
+ * the round has staged another version of it: the version shown last counts.
  * @returns the rows that were staged
  */
 export function* stage(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { rows: shown, readNumber }: NonNullable<PageCommit['staged']>,
   isCompared: boolean,
 ): SqlStatements<readonly DecodedRow[]> {
-  const staged = isCompared ? yield* changed(commitScope, stream, shown) : shown;
+  const staged = isCompared ? yield* changed(scope, stream, shown) : shown;
   const way = { conflict: 'append', added: { read_number: readNumber } } as const;
   yield* upsert(
-    commitScope,
+    scope,
     stream.staged,
     staged.map((row) => row.row),
     way,
   );
   for (const [i, part] of (stream.childTables ?? []).entries()) {
     const parts = staged.flatMap((row) => row.parts[i] ?? []);
-    yield* upsert(commitScope, part.staged, parts, way);
+    yield* upsert(scope, part.staged, parts, way);
   }
   // If the table is empty, no row can be missing.
-  if (isCompared) noteSeen(commitScope, stream, { keys: shown.map(({ key }) => key), readNumber });
+  if (isCompared) noteSeen(scope, stream, { keys: shown.map(({ key }) => key), readNumber });
   return staged;
 }
 
 function* changed(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   shown: readonly DecodedRow[],
 ): SqlStatements<readonly DecodedRow[]> {
   const held = yield* existingWithChildren(
-    commitScope,
+    scope,
     stream,
     shown.map(({ key }) => key),
   );
   const apart = shown.filter((row) => differenceOf(stream, held.get(joinKey(row.key)), row, 'rows') !== null);
-  const before = yield* stagedAmong(commitScope, stream, shown);
-  yield* noteStaged(commitScope, stream, apart);
+  const before = yield* stagedAmong(scope, stream, shown);
+  yield* noteStaged(scope, stream, apart);
   const kept = new Set([...before, ...apart.map(({ key }) => joinKey(key))]);
   return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
 
 /** The keys shown that the round has staged before, joined. */
 function* stagedAmong(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   shown: readonly DecodedRow[],
 ): SqlStatements<readonly string[]> {
   const own = `staged_keys g where ${whereStream(stream, 'g')}`;
-  yield* loadStagedKeys(commitScope, stream);
-  const one = yield* value(commitScope, `select 1 from ${own} limit 1`);
+  yield* loadStagedKeys(scope, stream);
+  const one = yield* value(scope, `select 1 from ${own} limit 1`);
   if (one === undefined) return [];
-  const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')})`;
-  const found = yield* rows(commitScope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
+  const among = `(g.key_1, g.key_2) in (select value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')})`;
+  const found = yield* rows(scope, `select g.key_1, g.key_2 from ${own} and ${among}`, {
     keys: bothParts(shown),
   });
   return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
 }
 
-/** Loads the keys that an earlier process staged, once: the staged tables have no key, and hold the rows of all environments. */
-function* loadStagedKeys(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+/**
+ * Loads the keys that an earlier process staged, once: the staged tables have no key, and hold the rows of all
+ * environments.
+ */
+function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const known = `select 1 from staged_loaded b where ${whereStream(stream, 'b')}`;
-  if ((yield* value(commitScope, known)) !== undefined) return;
-  yield* execute(commitScope, `insert into staged_loaded values (@env, '${stream.name}')`);
+  if ((yield* value(scope, known)) !== undefined) return;
+  yield* execute(scope, `insert into staged_loaded values (@env, '${stream.name}')`);
   const [first = '', second = `''`] = stream.key.map((name) => `s.${quote(name)}`);
   const sql = `insert into staged_keys
     select s.env_id, '${stream.name}', ${first}, ${second} from ${nameOf(stream.staged)} s where s.env_id = @env
     on conflict do nothing`;
-  yield* execute(commitScope, sql);
+  yield* execute(scope, sql);
 }
 
-function* noteStaged(commitScope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
+function* noteStaged(scope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
   if (staged.length === 0) return;
   const sql = `insert into staged_keys
-    select @env, '${stream.name}', value ->> 0, value ->> 1 from ${commitScope.dialect.arrays('@keys')} where true
+    select @env, '${stream.name}', value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')} where true
     on conflict do nothing`;
-  yield* execute(commitScope, sql, { keys: bothParts(staged) });
+  yield* execute(scope, sql, { keys: bothParts(staged) });
 }
 
 function bothParts(shown: readonly DecodedRow[]): string {
@@ -105,19 +108,19 @@ function bothParts(shown: readonly DecodedRow[]): string {
 }
 
 /** Forgets the rows that one read, or the whole round, staged (R7). */
-export function* forgetStaged(commitScope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
+export function* forgetStaged(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   if (stream.staged === undefined) return;
   const only = which === 'all' ? '' : ' and x.read_number = @which';
   const staged = [stream.staged, ...(stream.childTables ?? []).map((part) => part.staged)];
   for (const table of staged)
-    yield* execute(commitScope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
+    yield* execute(scope, `delete from ${nameOf(table)} as x where x.env_id = @env${only}`, { which });
   for (const table of ['staged_keys', 'staged_loaded'])
-    yield* execute(commitScope, `delete from ${table} as g where ${whereStream(stream, 'g')}`);
+    yield* execute(scope, `delete from ${table} as g where ${whereStream(stream, 'g')}`);
 }
 
 /** Whether the table has any row of the environment. */
-export function* hasTable(commitScope: CommitScope, stream: Stream): SqlStatements<boolean> {
-  const one = yield* value(commitScope, `select 1 from ${tableOf(stream)} t where t.env_id = @env limit 1`);
+export function* hasTable(scope: CommitScope, stream: Stream): SqlStatements<boolean> {
+  const one = yield* value(scope, `select 1 from ${tableOf(stream)} t where t.env_id = @env limit 1`);
   return one !== undefined;
 }
 
@@ -150,15 +153,15 @@ export function* replace(
 }
 
 /** Removes the rows that meet a condition. */
-function* drop(commitScope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
+function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
   const rows = `${tableOf(stream)} as t where t.env_id = @env and ${sql}`;
-  yield* touchParents(commitScope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
-  return yield* run(commitScope, `delete from ${rows}`, values);
+  yield* touchParents(scope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
+  return yield* run(scope, `delete from ${rows}`, values);
 }
 
 /**
- * No two commits have the same time, so the rows that have this commit's were written by it. `>= ''` makes SQLite read the table in the
- * order of its key.
+ * No two commits have the same time, so the rows that have this commit's were written by it. `>= ''` makes SQLite read
+ * the table in the order of its key.
  */
 function* touchWritten(
   commitScope: CommitScope,
@@ -171,37 +174,33 @@ function* touchWritten(
 }
 
 /** Sets `mirrored_at` of the columns that a select gives, because their edges have changed (R21). */
-function* touchParents(
-  commitScope: CommitScope,
-  stream: Stream,
-  { sql, values = {} }: SqlCondition,
-): SqlStatements<void> {
+function* touchParents(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<void> {
   if (stream.parentTable === undefined) return;
   yield* execute(
-    commitScope,
+    scope,
     `update ${nameOf(stream.parentTable.table)} set mirrored_at = @mirroredAt
       where env_id = @env and deleted_at is null and mirrored_at <> @mirroredAt and id in (${sql})`,
-    { ...values, mirroredAt: commitScope.mirroredAt },
+    { ...values, mirroredAt: scope.mirroredAt },
   );
 }
 
-function* put(commitScope: CommitScope, { table }: StagedTable, { sql, values }: SqlCondition): SqlStatements<number> {
+function* put(scope: CommitScope, { table }: StagedTable, { sql, values }: SqlCondition): SqlStatements<number> {
   const shape = tableSqlOf(table);
   const selected = shape.columns.map((name) => (name === 'mirrored_at' ? '@mirroredAt' : `s.${quote(name)}`));
   return yield* run(
-    commitScope,
-    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(commitScope.dialect, shape)}`,
-    { ...values, mirroredAt: commitScope.mirroredAt },
+    scope,
+    `insert into ${quote(shape.name)} (${list(shape.columns)}) select ${selected.join(', ')} ${sql} ${replacing(scope.dialect, shape)}`,
+    { ...values, mirroredAt: scope.mirroredAt },
   );
 }
 
 /** Deletes parts whose row is missing, or is staged without them. */
-function* dropChildRows(commitScope: CommitScope, stream: Stream): SqlStatements<void> {
+function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
     const kept = `(${list(key, 't.')}) in (select ${list(key, 's.')} from ${nameOf(staged)} s where s.env_id = @env)`;
     const gone = `((${whereMissing(stream)}) or ${isStaged}) and not ${kept}`;
-    yield* execute(commitScope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
+    yield* execute(scope, `delete from ${nameOf(table)} as t where t.env_id = @env and ${gone}`);
   }
 }
 
@@ -215,20 +214,21 @@ interface StagedTable {
 }
 
 /**
- * The condition that row `t` is to be deleted: it is in scope and was not seen. These stay: rejected rows, which were seen; rows after
- * `@through`, which were not asked for (R12); rows with a mark that was left to a later run (R18).
+ * The condition that row `t` is to be deleted: it is in scope and was not seen. These stay: rejected rows, which were
+ * seen; rows after `@through`, which were not asked for (R12); rows with a mark that was left to a later run (R18).
  */
-export function toDelete(stream: Stream, replacementScope: ReplacementScope): string {
+export function toDelete(stream: Stream, scope: ReplacementScope): string {
   const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereOwed('w')})`;
   const unseen =
-    replacementScope === 'all'
-      ? whereMissing(stream)
-      : `${inScope(stream, replacementScope, 't')} and not ${whereSeenKey(stream)}`;
+    scope === 'all' ? whereMissing(stream) : `${inScope(stream, scope, 't')} and not ${whereSeenKey(stream)}`;
   return `${unseen}
     and (cast(@through as text) is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
-/** The staged rows `s` that are new or differ, each in the version staged last, in the order of the table: `from … where …`. */
+/**
+ * The staged rows `s` that are new or differ, each in the version staged last, in the order of the table:
+ * `from … where …`.
+ */
 function toWrite(
   { dialect }: CommitScope,
   stream: Stream,
@@ -242,8 +242,8 @@ function toWrite(
 }
 
 /** The condition that a replacement may change a row. It starts from the marks, because they are few. */
-function inScope(stream: Stream, replacementScope: ReplacementScope, alias: string): string {
-  if (replacementScope === 'all') return 'true';
+function inScope(stream: Stream, scope: ReplacementScope, alias: string): string {
+  if (scope === 'all') return 'true';
   const marked = `select m.id from marks m where ${whereStream(stream, 'm')} and m.number <= @lastMark`;
   return `${alias}.${firstKey(stream)} in (${marked})`;
 }

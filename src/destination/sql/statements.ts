@@ -4,9 +4,9 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { TableSql } from './tables.ts';
 
 /**
- * What a database is asked, one statement after the other, until the result is known. Each `yield` gives a statement to the driver
- * and receives its answer, so the same sequence runs at once or with a wait after every statement. Statements of the state can stand
- * among them.
+ * What a database is asked, one statement after the other, until the result is known. Each `yield` gives a statement to
+ * the driver and receives its answer, so the same sequence runs at once or with a wait after every statement.
+ * Statements of the state can stand among them.
  */
 export type SqlStatements<Result> = Generator<StateStatement | BulkUpsert, Result, SqlAnswer>;
 
@@ -40,7 +40,9 @@ export interface SqlAnswer {
 export interface SqlDialect {
   /** The elements of a JSON array of texts, as a table with the column `value`. */
   texts(json: string): string;
-  /** The elements of a JSON array of arrays, as a table with the column `value`; `value ->> 0` is the first text of one. */
+  /**
+   * The elements of a JSON array of arrays, as a table with the column `value`; `value ->> 0` is the first text of one.
+   */
   arrays(json: string): string;
   /** The text of a field of a JSON object. */
   field(json: string, name: string): string;
@@ -66,8 +68,8 @@ export interface NotedPage {
 }
 
 /**
- * Keys seen in the transaction under way. They are written to `seen_pages` when it ends; the keys of a round that ends in it are
- * never written. Only the transaction that noted them may leave any here.
+ * Keys seen in the transaction under way. They are written to `seen_pages` when it ends; the keys of a round that ends
+ * in it are never written. Only the transaction that noted them may leave any here.
  */
 export interface NotedKeys {
   pages: NotedPage[];
@@ -93,29 +95,29 @@ export interface CommitScope extends MirrorScope {
 export type SqlValues = Readonly<Record<string, unknown>>;
 
 /** @returns how many rows were written or removed */
-export function* run(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<number> {
-  const { changes } = yield { sql, values: { ...values, env: mirrorScope.envId } };
+export function* run(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<number> {
+  const { changes } = yield { sql, values: { ...values, env: scope.envId } };
   return changes;
 }
 
 /** As `run`, where nobody needs to know how many. */
-export function* execute(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
-  yield { sql, values: { ...values, env: mirrorScope.envId }, isUnanswered: true };
+export function* execute(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
+  yield { sql, values: { ...values, env: scope.envId }, isUnanswered: true };
 }
 
-export function* rows(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<readonly Row[]> {
-  const answer = yield { sql, values: { ...values, env: mirrorScope.envId } };
+export function* rows(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<readonly Row[]> {
+  const answer = yield { sql, values: { ...values, env: scope.envId } };
   return answer.rows;
 }
 
 /** The first column of every row. */
-export function* column(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<unknown[]> {
-  const found = yield* rows(mirrorScope, sql, values);
+export function* column(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<unknown[]> {
+  const found = yield* rows(scope, sql, values);
   return found.map((row) => Object.values(row)[0]);
 }
 
 /** The first column of the first row; undefined when there is none. */
-export function* value(mirrorScope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<unknown> {
-  const [first] = yield* column(mirrorScope, sql, values);
+export function* value(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<unknown> {
+  const [first] = yield* column(scope, sql, values);
   return first;
 }

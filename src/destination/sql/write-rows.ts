@@ -34,119 +34,120 @@ interface UpsertOptions {
 
 /** Writes rows of one table; each row needs a value for every column but the mirror's own. */
 export function* upsert(
-  commitScope: CommitScope,
+  scope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
-  upsertOptions: UpsertOptions = {},
+  options: UpsertOptions = {},
 ): SqlStatements<void> {
-  if (rows.length > 0) yield { ...bulkUpsert(commitScope, table, rows, upsertOptions), isUnanswered: true };
+  if (rows.length > 0) yield { ...bulkUpsert(scope, table, rows, options), isUnanswered: true };
 }
 
 /** The same. @returns how many rows were inserted or changed */
 export function* upsertCounted(
-  commitScope: CommitScope,
+  scope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
-  upsertOptions: UpsertOptions,
+  options: UpsertOptions,
 ): SqlStatements<number> {
   if (rows.length === 0) return 0;
-  const { changes } = yield bulkUpsert(commitScope, table, rows, upsertOptions);
+  const { changes } = yield bulkUpsert(scope, table, rows, options);
   return changes;
 }
 
 function bulkUpsert(
-  commitScope: CommitScope,
+  scope: CommitScope,
   table: TableOrName,
   rows: readonly Row[],
   { conflict = 'replace', added = {} }: UpsertOptions,
 ): BulkUpsert {
-  const same = { env_id: commitScope.envId, mirrored_at: commitScope.mirroredAt, ...added };
+  const same = { env_id: scope.envId, mirrored_at: scope.mirroredAt, ...added };
   return { table: tableSqlOf(table), rows, same, conflict };
 }
 
 /** How many rows were written and deleted. */
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
-/** Writes changes to a stream's own table. Rows of other tables that hang on deleted rows are deleted with them (R18). */
+/**
+ * Writes changes to a stream's own table. Rows of other tables that hang on deleted rows are deleted with them (R18).
+ */
 export function* writeChanges(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   changes: readonly RowChange[],
 ): SqlStatements<ChangedRows> {
   yield* upsert(
-    commitScope,
+    scope,
     stream.table,
     changes.map((change) => change.row),
   );
   const gone = changes.filter((change) => change.kind === 'deleted').map((change) => change.row['id']);
-  if (gone.length > 0) yield* cascadeMark(commitScope, stream, gone);
-  if (gone.length > 0) yield* cascadeDelete(commitScope, stream, gone);
+  if (gone.length > 0) yield* cascadeMark(scope, stream, gone);
+  if (gone.length > 0) yield* cascadeDelete(scope, stream, gone);
   const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
   if (moved.length > 0)
     yield* noteScoresOf(
-      commitScope,
+      scope,
       moved.map(({ row }) => row['id']),
     );
   return { written: changes.length - gone.length, deleted: gone.length };
 }
 
-function* cascadeDelete(commitScope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {
+function* cascadeDelete(scope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {
   if (cascade === undefined) return;
   for (const by of cascade.by) {
-    const among = `${quote(by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
+    const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
     const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
-    yield* execute(commitScope, sql, { ids: JSON.stringify(ids) });
+    yield* execute(scope, sql, { ids: JSON.stringify(ids) });
   }
 }
 
 /** Marks the rows at the other end of what is deleted along, to be read again: the service may keep it (R18). */
 function* cascadeMark(
-  commitScope: CommitScope,
+  scope: CommitScope,
   { table, cascadeMarks }: Stream,
   ids: readonly unknown[],
 ): SqlStatements<void> {
-  if (cascadeMarks === undefined || !commitScope.marking.has(cascadeMarks.stream)) return;
+  if (cascadeMarks === undefined || !scope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
-    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${commitScope.dialect.texts('@ids')})`;
-  const doubted = yield* column(commitScope, sql, { ids: JSON.stringify(ids) });
-  yield* touch(commitScope, table, doubted);
+    where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${scope.dialect.texts('@ids')})`;
+  const doubted = yield* column(scope, sql, { ids: JSON.stringify(ids) });
+  yield* touch(scope, table, doubted);
   yield* writeMarks(
-    commitScope,
+    scope,
     doubted.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
   );
 }
 
 /** Moves the time of rows that lose what hangs on them (R21). */
-function* touch(commitScope: CommitScope, table: TableOrName, ids: readonly unknown[]): SqlStatements<void> {
+function* touch(scope: CommitScope, table: TableOrName, ids: readonly unknown[]): SqlStatements<void> {
   if (ids.length === 0) return;
   const sql = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
-    and id in (select value from ${commitScope.dialect.texts('@ids')})`;
-  yield* execute(commitScope, sql, { ids: JSON.stringify(ids), mirroredAt: commitScope.mirroredAt });
+    and id in (select value from ${scope.dialect.texts('@ids')})`;
+  yield* execute(scope, sql, { ids: JSON.stringify(ids), mirroredAt: scope.mirroredAt });
 }
 
 /** Writes marks; each gets the next number, in the order given. */
-export function* writeMarks(commitScope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
+export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
   if (marks.length === 0) return;
-  const last = yield* lastMark(commitScope);
+  const last = yield* lastMark(scope);
   yield* upsert(
-    commitScope,
+    scope,
     marksTable,
     marks.map((mark, i) => ({ ...mark, number: last + i + 1, left_by_run: null })),
   );
-  yield* execute(commitScope, 'update mirror_environments set last_mark = @last where env_id = @env', {
+  yield* execute(scope, 'update mirror_environments set last_mark = @last where env_id = @env', {
     last: last + marks.length,
   });
-  yield* reopenStream(commitScope, [...new Set(marks.map((mark) => mark.stream))]);
+  yield* reopenStream(scope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
-/** Leaves to a later run the marks of the ids that a select gives; a mark made after `@lastMark` stays as it is (R13, R18). */
-export function* leaveMarksOf(
-  commitScope: CommitScope,
-  stream: Stream,
-  { sql, values }: SqlCondition,
-): SqlStatements<void> {
+/**
+ * Leaves to a later run the marks of the ids that a select gives; a mark made after `@lastMark` stays as it is (R13,
+ * R18).
+ */
+export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values }: SqlCondition): SqlStatements<void> {
   yield* execute(
-    commitScope,
+    scope,
     `insert into marks (env_id, stream, id, number, left_by_run)
       select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
       on conflict (env_id, stream, id) do update set left_by_run = excluded.left_by_run
@@ -156,10 +157,10 @@ export function* leaveMarksOf(
 }
 
 /** Takes back that these streams have finished their cycle: they have to read again (R9). */
-export function* reopenStream(commitScope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
+export function* reopenStream(scope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
-    and stream in (select value from ${commitScope.dialect.texts('@names')}) and finished_cycle is not null`;
-  yield* execute(commitScope, sql, { names: JSON.stringify(names) });
+    and stream in (select value from ${scope.dialect.texts('@names')}) and finished_cycle is not null`;
+  yield* execute(scope, sql, { names: JSON.stringify(names) });
 }
 
 /** How many rows a sweep holds in memory at once. */
@@ -173,7 +174,7 @@ interface RemovalInput extends SqlCondition {
 
 /** Marks the live rows of a condition as absent, a batch at a time. */
 export function* remove(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { sql, values, at, few }: RemovalInput,
 ): SqlStatements<ChangedRows> {
@@ -182,13 +183,13 @@ export function* remove(
     where t.env_id = @env and ${id} > @after and ${whereLive(stream)} and ${sql} order by ${id} limit ${BATCH_ROWS}`;
   let deleted = 0;
   for (let after = ''; ; ) {
-    const going = yield* rows(commitScope, select, { ...values, after });
+    const going = yield* rows(scope, select, { ...values, after });
     const changes = going.map((row) => absent(row, at));
-    yield* writeChanges(commitScope, stream, changes);
+    yield* writeChanges(scope, stream, changes);
     const marks = changes.flatMap((change) => changeMarks(stream, change, null));
     yield* writeMarks(
-      commitScope,
-      marks.filter((mark) => commitScope.marking.has(mark.stream)),
+      scope,
+      marks.filter((mark) => scope.marking.has(mark.stream)),
     );
     deleted += going.length;
     if (going.length < BATCH_ROWS) return { written: 0, deleted };
@@ -198,13 +199,13 @@ export function* remove(
 
 /** Holds back the removal of the rows that meet a condition, unless it is explained (R14). */
 export function* holdBack(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { sql, values, at }: SqlCondition & { at: Instant },
 ): SqlStatements<void> {
   const second = stream.key[1] === undefined ? "''" : `t.${quote(stream.key[1])}`;
   yield* execute(
-    commitScope,
+    scope,
     `insert into held_removals (env_id, stream, key_1, key_2, absent_at)
       select t.env_id, '${stream.name}', t.${firstKey(stream)}, ${second}, @at from ${tableOf(stream)} t
       where t.env_id = @env and ${whereLive(stream)} and ${sql} and not ${whereExplained(stream)}
@@ -215,12 +216,12 @@ export function* holdBack(
 
 /** Keeps held back only the removals of rows that meet a condition. */
 export function* pruneHeldRemovals(
-  commitScope: CommitScope,
+  scope: CommitScope,
   stream: Stream,
   { sql, values = {} }: SqlCondition,
 ): SqlStatements<void> {
   yield* execute(
-    commitScope,
+    scope,
     `delete from held_removals as h where ${whereStream(stream, 'h')}
       and not exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereHolds(stream)} and ${whereLive(stream)} and ${sql})`,
     values,

@@ -6,8 +6,9 @@ interface WrittenFile {
 }
 
 /**
- * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last connection that
- * may write, and without them a reader that may not write the folder cannot open the file. A connection that only reads leaves them.
+ * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last
+ * connection that may write, and without them a reader that may not write the folder cannot open the file. A connection
+ * that only reads leaves them.
  */
 export function closeWritten({ connection, path }: WrittenFile): void {
   emptyLog(connection);
@@ -19,7 +20,10 @@ export function closeWritten({ connection, path }: WrittenFile): void {
   }
 }
 
-/** Copies the log to the file, as SQLite does when the last connection closes. It waits for nobody: a signal may have come (R27). */
+/**
+ * Copies the log to the file, as SQLite does when the last connection closes. It waits for nobody: a signal may have
+ * come (R27).
+ */
 function emptyLog(connection: Database.Database): void {
   try {
     if (connection.inTransaction) connection.exec('rollback');
@@ -30,7 +34,9 @@ function emptyLog(connection: Database.Database): void {
   }
 }
 
-/** A connection that has read from the file, because only then it holds `-wal` and `-shm`; null if it cannot be read. */
+/**
+ * A connection that has read from the file, because only then it holds `-wal` and `-shm`; null if it cannot be read.
+ */
 function openReader(path: string): Database.Database | null {
   const reader = openReadOnly(path);
   try {

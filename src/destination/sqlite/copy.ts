@@ -45,7 +45,10 @@ function readTable(connection: Database, { name, columns }: CopiedTable): Iterab
     .iterate();
 }
 
-/** Begins a new mirror file, beside the place where it belongs. @throws SyncError `usage` if there is a file already, or `locked` */
+/**
+ * Begins a new mirror file, beside the place where it belongs.
+ * @throws SyncError `usage` if there is a file already, or `locked`
+ */
 export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
   refuseTaken(path);

@@ -83,15 +83,15 @@ function answer(statement: Statement, values: object): SqlAnswer {
 const ROWS_PER_STATEMENT = 64;
 
 /** Writes many rows with few statements. Their values are given by position. */
-function write(prepare: PrepareStatement, bulkUpsert: BulkUpsert): SqlAnswer {
-  const { table, rows, conflict } = bulkUpsert;
+function write(prepare: PrepareStatement, upsert: BulkUpsert): SqlAnswer {
+  const { table, rows, conflict } = upsert;
   let changes = 0;
   let size = ROWS_PER_STATEMENT;
   for (let start = 0; start < rows.length; start += size) {
     while (start + size > rows.length) size /= 2;
     const count = size;
-    const statement = prepare(`${conflict} ${table.name} ${count}`, () => upsertSql(bulkUpsert, count));
-    changes += statement.run(...valuesOf(bulkUpsert, start, count)).changes;
+    const statement = prepare(`${conflict} ${table.name} ${count}`, () => upsertSql(upsert, count));
+    changes += statement.run(...valuesOf(upsert, start, count)).changes;
   }
   return { rows: [], changes };
 }

@@ -35,8 +35,9 @@ import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.
 import { createRunTables } from './temporary-tables.ts';
 
 /**
- * Opens a mirror for a dry run: it reads the file as it is now, and keeps in memory what it writes. If there is no file, the mirror is
- * empty. The file is neither locked nor written. @throws SyncError `usage`
+ * Opens a mirror for a dry run: it reads the file as it is now, and keeps in memory what it writes. If there is no
+ * file, the mirror is empty. The file is neither locked nor written.
+ * @throws SyncError `usage`
  */
 export function openForDryRun(path: string): MirrorFile {
   if (!mirrorExists(path)) return emptyMirror();
@@ -80,11 +81,17 @@ const STATE = [
   staleHealthDays,
 ].map((table) => getTableName(table));
 
-/** The rows that decide whether a run continues a cycle (`joinCycle`): those since the oldest cycle that may continue began. */
+/**
+ * The rows that decide whether a run continues a cycle (`joinCycle`): those since the oldest cycle that may continue
+ * began.
+ */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
   and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
 
-/** Tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those of `main`. */
+/**
+ * Tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those of
+ * `main`.
+ */
 function scratchTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
     escape '\\'`);
@@ -135,21 +142,21 @@ const LAST_STATUS = `select status from main.sync_stream_runs
 type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
 
 /**
- * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held back before are
- * still not shown (R14).
+ * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held
+ * back before are still not shown (R14).
  */
-function destinationOf(mirror: MirrorFile, dryRunOptions: DryRunOptions): Destination {
-  const real = createSqliteDestination(mirror, dryRunOptions);
+function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination {
+  const real = createSqliteDestination(mirror, options);
   const released = new Set<StreamName>();
   return {
     ...real,
     backlog: async (stream, query) => {
       if (query.about === 'candidates' && stream.staged === undefined)
-        return { ids: heldIds(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
+        return { ids: heldIds(mirror, options.envId, { stream, after: query.after }), weighed: null };
       if (query.about === 'unshown' && query.mode === 'scan' && stream.staged !== undefined)
-        return { ids: heldParents(mirror, dryRunOptions.envId, { stream, after: query.after }), weighed: null };
+        return { ids: heldParents(mirror, options.envId, { stream, after: query.after }), weighed: null };
       if (query.about === 'unshown' && stream.staged !== undefined)
-        return edgeless(mirror, dryRunOptions.envId, stream, await real.backlog(stream, query));
+        return edgeless(mirror, options.envId, stream, await real.backlog(stream, query));
       // The source is expected to show every row, and rows that the feed has shown are not asked for again (R18, R22).
       const isShown =
         query.about === 'candidates' ||

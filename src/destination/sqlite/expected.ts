@@ -37,23 +37,23 @@ export function expectedRows(
 }
 
 /** The rows from the page that is asked for on. */
-function* rowsFrom(expectedRead: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
-  if (expectedRead.stream.method === 'window') return yield* history(expectedRead, request);
-  const expected = yield* rowsOf(expectedRead);
+function* rowsFrom(read: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
+  if (read.stream.method === 'window') return yield* history(read, request);
+  const expected = yield* rowsOf(read);
   if (request.cursor === null) return expected;
-  return { ...expected, rows: Math.max(0, expected.rows - (yield* passed(expectedRead, expected.hidden))) };
+  return { ...expected, rows: Math.max(0, expected.rows - (yield* passed(read, expected.hidden))) };
 }
 
 /** The rows of the whole read. */
-function* rowsOf(expectedRead: ExpectedRead): SqlStatements<ExpectedRows & { readonly hidden: number }> {
-  const { limit: _, ...variant } = expectedRead.query;
-  const shown = yield* count(expectedRead, shownBy(expectedRead));
-  const isWhole = Object.keys(variant).every((name) => expectedRead.stream.scanQueries.some((each) => name in each));
-  if (!isWhole) return { rows: shown, atLeast: mayHide(expectedRead.query, shown), hidden: 0 };
-  const hidden = yield* hiddenRows(expectedRead, JSON.stringify(variant));
+function* rowsOf(read: ExpectedRead): SqlStatements<ExpectedRows & { readonly hidden: number }> {
+  const { limit: _, ...variant } = read.query;
+  const shown = yield* count(read, shownBy(read));
+  const isWhole = Object.keys(variant).every((name) => read.stream.scanQueries.some((each) => name in each));
+  if (!isWhole) return { rows: shown, atLeast: mayHide(read.query, shown), hidden: 0 };
+  const hidden = yield* hiddenRows(read, JSON.stringify(variant));
   return {
-    rows: shown + (yield* rejected(expectedRead)) + hidden.rows,
-    atLeast: !wasReadWhole(expectedRead) || hidden.atLeast,
+    rows: shown + (yield* rejected(read)) + hidden.rows,
+    atLeast: !wasReadWhole(read) || hidden.atLeast,
     hidden: hidden.rows,
   };
 }
@@ -76,8 +76,8 @@ function decider(stream: Stream): Stream {
 }
 
 /** The rows `t` that answer a query, as far as the mirror holds them. */
-function shownBy(expectedRead: ExpectedRead): SqlCondition {
-  const { stream, query } = expectedRead;
+function shownBy(read: ExpectedRead): SqlCondition {
+  const { stream, query } = read;
   const since = query['synced_since'];
   const deletedSince = query['deleted_since'];
   const { parent } = stream;
@@ -85,7 +85,7 @@ function shownBy(expectedRead: ExpectedRead): SqlCondition {
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
   const shown = `${whereLive(stream)} and not exists (select 1 from held_removals h where ${whereHolds(decider(stream))})${hasShownParent(stream)}`;
   if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
-  const variant = ` and ${ofVariant(stream, query)}${stillShown(expectedRead)}`;
+  const variant = ` and ${ofVariant(stream, query)}${stillShown(read)}`;
   const ids = stream.idsParameter && query[stream.idsParameter];
   if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
   const parentIds = parent && query[parent.parameter];
@@ -125,7 +125,9 @@ function ofVariant(stream: Stream, query: Query): string {
   return query['disabled'] === 'true' ? `(${isDisabled})` : `not (${isDisabled})`;
 }
 
-/** The condition that the service still shows a row: where it has a retention, older rows leave the list by themselves. */
+/**
+ * The condition that the service still shows a row: where it has a retention, older rows leave the list by themselves.
+ */
 function stillShown({ stream: { retention }, now }: ExpectedRead): string {
   return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
@@ -138,32 +140,34 @@ function json(ids: Query[string]): string {
   return JSON.stringify(ids);
 }
 
-function* count(expectedRead: ExpectedRead, { sql, values }: SqlCondition): SqlStatements<number> {
-  const text = `select count(*) from ${tableOf(expectedRead.stream)} t where t.env_id = @env and ${sql}`;
-  const { now, stream } = expectedRead;
+function* count(read: ExpectedRead, { sql, values }: SqlCondition): SqlStatements<number> {
+  const text = `select count(*) from ${tableOf(read.stream)} t where t.env_id = @env and ${sql}`;
+  const { now, stream } = read;
   const opens = now === null ? null : addDays(now, -(stream.retention?.days ?? 0));
-  return Number(yield* value(expectedRead, text, { ...values, opens }));
+  return Number(yield* value(read, text, { ...values, opens }));
 }
 
-/** Rejected rows, which the source shows too. One that the mirror has in an earlier version is counted as that row only. */
-function* rejected(expectedRead: ExpectedRead): SqlStatements<number> {
-  const { stream, query } = expectedRead;
+/**
+ * Rejected rows, which the source shows too. One that the mirror has in an earlier version is counted as that row only.
+ */
+function* rejected(read: ExpectedRead): SqlStatements<number> {
+  const { stream, query } = read;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;
   const single = stream.key.length === 1;
   const isHeld = stream.key.map((name, i) => `t.${quote(name)} = r.row_key${single ? '' : ` ->> ${i}`}`).join(' and ');
   const sql = `select count(*) from rejected_rows r where r.env_id = @env and r.stream = '${stream.name}'
     and not exists (select 1 from ${tableOf(stream)} t where t.env_id = r.env_id and ${isHeld})`;
-  return Number(yield* value(expectedRead, sql));
+  return Number(yield* value(read, sql));
 }
 
 /**
- * Rows that the list has but does not show, as far as its pages prove them: all pages but the last were full before the service removed
- * these rows. Smaller pages may prove more.
+ * Rows that the list has but does not show, as far as its pages prove them: all pages but the last were full before the
+ * service removed these rows. Smaller pages may prove more.
  */
-function* hiddenRows(expectedRead: ExpectedRead, variant: string): SqlStatements<ExpectedRows> {
+function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<ExpectedRows> {
   const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
-    where env_id = @env and stream = '${expectedRead.stream.name}' and variant = @variant`;
-  const [known] = yield* rows(expectedRead, sql, { variant, limit: expectedRead.query['limit'] });
+    where env_id = @env and stream = '${read.stream.name}' and variant = @variant`;
+  const [known] = yield* rows(read, sql, { variant, limit: read.query['limit'] });
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
@@ -182,7 +186,8 @@ function* passed(expectedRead: ExpectedRead, hidden: number): SqlStatements<numb
       : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
   const kept = Number(yield* value(expectedRead, `select max((${seen}), ${staged})`, { number }));
   if (kept > 0 && hidden === 0) return kept;
-  // A feed notes no keys, and hidden rows have none: the pages of the round that earlier reads did not take belong to this read.
+  // A feed notes no keys, and hidden rows have none: the pages of the round that earlier reads did not take belong to
+  // this read.
   let before = 0;
   for (const read of readsBefore(expectedRead)) before += yield* pagesOf({ ...expectedRead, query: read });
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
@@ -203,12 +208,15 @@ function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   return stream.scanQueries.slice(0, stream.scanQueries.length - left).map((variant) => ({ ...variant, limit }));
 }
 
-function* pagesOf(expectedRead: ExpectedRead): SqlStatements<number> {
-  const { rows: count } = yield* rowsOf(expectedRead);
-  return Math.max(1, Math.ceil(count / Number(expectedRead.query['limit'])));
+function* pagesOf(read: ExpectedRead): SqlStatements<number> {
+  const { rows: count } = yield* rowsOf(read);
+  return Math.max(1, Math.ceil(count / Number(read.query['limit'])));
 }
 
-/** The known rows of a test's history. One never read may have any length; of one under way, at least one page has been read. */
+/**
+ * The known rows of a test's history. One never read may have any length; of one under way, at least one page has been
+ * read.
+ */
 function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): SqlStatements<ExpectedRows> {
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;

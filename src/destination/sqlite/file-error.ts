@@ -23,8 +23,8 @@ export function fileError(path: string, error: unknown): unknown {
 }
 
 /**
- * The same for a reader, who may have permission to read alone. SQLite refuses a mirror to it that has no `-wal` and `-shm` beside it,
- * and gives no other reason than that it cannot open a file.
+ * The same for a reader, who may have permission to read alone. SQLite refuses a mirror to it that has no `-wal` and
+ * `-shm` beside it, and gives no other reason than that it cannot open a file.
  */
 export function readerError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);

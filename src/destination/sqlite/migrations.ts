@@ -13,7 +13,8 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 
 /**
  * Creates the tables of a new file, or migrates those of an older version, in one transaction.
- * @throws SyncError `usage` if a view or trigger of the user's own prevents it, or if the mirror was made before the first release
+ * @throws SyncError `usage` if a view or trigger of the user's own prevents it, or if the mirror was made before the
+ * first release
  */
 export function migrateFile(
   connection: Database,
@@ -22,7 +23,8 @@ export function migrateFile(
   const from = sqliteVersion(connection);
   refuseUnreleased(from, migrationTimesOf(all.map(({ folderMillis }) => folderMillis)), connection.name);
   const ahead = all.filter(({ folderMillis }) => folderMillis > from);
-  // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does not exist.
+  // A first sync that was killed has not built the secondary indexes, and a migration cannot drop an index that does
+  // not exist.
   for (const name of from === 0 ? [] : droppedBy(ahead))
     connection.exec(`create index if not exists ${quote(name)} on mirror (id)`);
   try {
@@ -32,7 +34,10 @@ export function migrateFile(
   }
 }
 
-/** Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its rollback fails too. */
+/**
+ * Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its
+ * rollback fails too.
+ */
 function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
   connection.exec(JOURNAL);
   const note = connection.prepare('insert into __drizzle_migrations (hash, created_at) values (?, ?)');
@@ -87,8 +92,8 @@ export function sqliteMigrationTimes(): MigrationTimes {
 }
 
 /**
- * Drops the secondary indexes of empty tables before a first sync: to build them once at its end costs half of what it costs to
- * maintain them row by row. After the first sync they stay, also for a table that is empty.
+ * Drops the secondary indexes of empty tables before a first sync: to build them once at its end costs half of what it
+ * costs to maintain them row by row. After the first sync they stay, also for a table that is empty.
  */
 export function dropSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
   if (has(connection, 'sync_checkpoints where scan_ended_cycle is not null')) return;

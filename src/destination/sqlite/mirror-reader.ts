@@ -40,8 +40,8 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
 }
 
 /**
- * Notes the keys that the source shows in a temporary table that hides the file's own: the file does not change, a sync can run at the
- * same time, and a million keys take no memory.
+ * Notes the keys that the source shows in a temporary table that hides the file's own: the file does not change, a sync
+ * can run at the same time, and a million keys take no memory.
  */
 export function createScratchTables({ connection }: MirrorFile): void {
   // Half of the default, because memory is limited.
@@ -57,53 +57,49 @@ export function createScratchTables({ connection }: MirrorFile): void {
 }
 
 function* recordPending(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   { what, stream, ids }: { what: string; stream: StreamName; ids: readonly string[] },
 ): SqlStatements<void> {
-  const sql = `insert into expected select @env, @stream, @what, value from ${mirrorScope.dialect.texts('@ids')} where true
+  const sql = `insert into expected select @env, @stream, @what, value from ${scope.dialect.texts('@ids')} where true
     on conflict do nothing`;
-  yield* run(mirrorScope, sql, { stream, what, ids: JSON.stringify(ids) });
+  yield* run(scope, sql, { stream, what, ids: JSON.stringify(ids) });
 }
 
 function* recordFeedTime(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: StreamName,
   dated: Parameters<MirrorReader['recordFeedTime']>[1],
 ): SqlStatements<void> {
   const sql = `insert into dated select @env, @stream, value ->> 'id', value ->> 'at' from json_each(@rows) where true
     on conflict do update set at = max(at, excluded.at)`;
-  yield* run(mirrorScope, sql, { stream, rows: JSON.stringify(dated) });
+  yield* run(scope, sql, { stream, rows: JSON.stringify(dated) });
 }
 
 function* feedTimes(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: StreamName,
   ids: readonly string[],
 ): SqlStatements<ReadonlyMap<string, string>> {
   const sql = `select id, at from dated where env_id = @env and stream = @stream
-    and id in (select value from ${mirrorScope.dialect.texts('@ids')})`;
-  const found = yield* rows(mirrorScope, sql, { stream, ids: JSON.stringify(ids) });
+    and id in (select value from ${scope.dialect.texts('@ids')})`;
+  const found = yield* rows(scope, sql, { stream, ids: JSON.stringify(ids) });
   return new Map(found.map(({ id, at }) => [String(id), String(at)]));
 }
 
-function* heldRemovals(
-  mirrorScope: MirrorScope,
-  stream: StreamName,
-  rowKeys: RowKeys,
-): SqlStatements<ReadonlySet<string>> {
+function* heldRemovals(scope: MirrorScope, stream: StreamName, rowKeys: RowKeys): SqlStatements<ReadonlySet<string>> {
   const sql = `select key_1, key_2 from held_removals where env_id = @env and stream = @stream
-    and key_1 in (select value from ${mirrorScope.dialect.texts('@ids')})`;
-  const found = yield* rows(mirrorScope, sql, { stream, ids: JSON.stringify(rowKeys.map(([first]) => first)) });
+    and key_1 in (select value from ${scope.dialect.texts('@ids')})`;
+  const found = yield* rows(scope, sql, { stream, ids: JSON.stringify(rowKeys.map(([first]) => first)) });
   const keys = found.map(({ key_1: first, key_2: second }) => (second === '' ? [first] : [first, second]));
   return new Set(keys.map((key) => joinKey(key.map(String))));
 }
 
 function* unseenKeys(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
   { after, limit, within }: { after: RowKey | null; limit: number; within: TableFilter },
 ): SqlStatements<RowKeys> {
-  yield* findMissing(mirrorScope, stream);
+  yield* findMissing(scope, stream);
   const beyond =
     after === null ? '' : ` and (${list(stream.key, 't.')}) > (${stream.key.map((name) => `@${name}`).join(', ')})`;
   // A part may exist without the row that it belongs to.
@@ -113,7 +109,7 @@ function* unseenKeys(
   );
   const own = `select ${list(stream.key, 't.')} ${liveRows(stream, within)} and ${whereMissing(stream)}${beyond}`;
   const order = stream.key.map((_, i) => i + 1).join(', ');
-  const found = yield* rows(mirrorScope, `${[own, ...alone].join(' union ')} order by ${order} limit @limit`, {
+  const found = yield* rows(scope, `${[own, ...alone].join(' union ')} order by ${order} limit @limit`, {
     ...within,
     ...Object.fromEntries(stream.key.map((name, i) => [name, after?.[i] ?? ''])),
     limit,
@@ -124,22 +120,22 @@ function* unseenKeys(
 const EXPECTED = ['expected', 'id', ' and what = @what'] as const;
 
 function* among(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   [table, name, only = '']: readonly [table: string, column: string, only?: string],
   { ids, ...values }: { stream: StreamName; what?: string; ids: readonly string[] },
 ): SqlStatements<ReadonlySet<string>> {
   const sql = `select ${name} from ${table} where env_id = @env and stream = @stream${only}
-    and ${name} in (select value from ${mirrorScope.dialect.texts('@ids')})`;
-  const found = yield* column(mirrorScope, sql, { ...values, ids: JSON.stringify(ids) });
+    and ${name} in (select value from ${scope.dialect.texts('@ids')})`;
+  const found = yield* column(scope, sql, { ...values, ids: JSON.stringify(ids) });
   return new Set(found.map(String));
 }
 
 function* groups(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: Stream,
   { field, within }: { field: keyof TableFilter; within: TableFilter },
 ): SqlStatements<TableGroup[]> {
   const name = `t.${quote(field)}`;
   const sql = `select ${name} value, count(*) "rows" ${liveRows(stream, within)} and ${name} is not null group by 1 order by 1`;
-  return (yield* rows(mirrorScope, sql, within)) as unknown as TableGroup[];
+  return (yield* rows(scope, sql, within)) as unknown as TableGroup[];
 }

@@ -27,8 +27,9 @@ export interface MirrorFile {
 const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
- * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up to `quietMs` for
- * others. @throws SyncError `usage`
+ * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up
+ * to `quietMs` for others.
+ * @throws SyncError `usage`
  */
 export function openForWriting(path: string, quietMs = 0): MirrorFile {
   return guarded(path, () => {
@@ -80,7 +81,10 @@ export function openEarlier(path: string): MirrorFile {
   return guarded(path, () => connect(path, { readonly: true }), readerError);
 }
 
-/** Refuses a file that cannot be a mirror of this version, before another file is created beside it. @throws SyncError `usage` */
+/**
+ * Refuses a file that cannot be a mirror of this version, before another file is created beside it.
+ * @throws SyncError `usage`
+ */
 export function refuseInvalidMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);
@@ -142,7 +146,9 @@ function refuseForeign(mirror: MirrorFile): void {
   refuseNewer(sqliteVersion(mirror.connection), sqliteMigrationTimes(), mirror.path);
 }
 
-/** The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else. */
+/**
+ * The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else.
+ */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
 

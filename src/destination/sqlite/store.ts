@@ -148,7 +148,10 @@ function finish(connection: MirrorFile['connection']): void {
   connection.pragma('optimize');
 }
 
-/** Tables whose indexes are made after the first sync. A history is looked up by test while it grows, so it keeps its index. */
+/**
+ * Tables whose indexes are made after the first sync. A history is looked up by test while it grows, so it keeps its
+ * index.
+ */
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));
 
 /** When a run holds the lock, it has already migrated the mirror. */

@@ -1,9 +1,9 @@
 import type { Database } from 'better-sqlite3';
 
 /**
- * Creates the temporary tables that compare the keys of a round. `seen_keys` has the keys seen, in order; `loadSeenKeys` fills it from
- * the noted and stored pages. `key_2` is the second part of an edge's key, else empty. `missing_keys` has the keys of rows that no read
- * of the round has seen; `findMissing` fills it.
+ * Creates the temporary tables that compare the keys of a round. `seen_keys` has the keys seen, in order;
+ * `loadSeenKeys` fills it from the noted and stored pages. `key_2` is the second part of an edge's key, else empty.
+ * `missing_keys` has the keys of rows that no read of the round has seen; `findMissing` fills it.
  */
 export function createSeenTables(connection: Database): void {
   // A small cache is enough, since keys are written and looked up in order, and memory is limited (R27).

@@ -4,8 +4,8 @@ import { SyncError } from '../../core/errors.ts';
 /** Writes through one connection, in transactions. */
 export interface CommitTransactions {
   /**
-   * Does the work in a transaction, all of it or none (R5). Work that says of itself that it was quiet may wait for the next one, up to
-   * the connection's limit. Other work is committed at once, with whatever waits.
+   * Does the work in a transaction, all of it or none (R5). Work that says of itself that it was quiet may wait for the
+   * next one, up to the connection's limit. Other work is committed at once, with whatever waits.
    */
   write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
   /** Commits what waits. @throws the reason if it was lost */
@@ -50,7 +50,8 @@ export function createTransactions(
     undone();
   };
   const attempt = <Done>(step: () => Done): Done => {
-    // If a statement outside of `write` finds the disk full, or cannot read it, SQLite rolls back the whole transaction.
+    // If a statement outside of `write` finds the disk full, or cannot read it, SQLite rolls back the whole
+    // transaction.
     if (state.is === 'waiting' && !connection.inTransaction) rollBack(new SyncError('run', ROLLED_BACK));
     if (state.is === 'lost') throw state.error;
     try {

@@ -33,8 +33,8 @@ function isDescribed({ metaData: wanted }: DeltaTable, before: MetaDataAction | 
 }
 
 /**
- * What brings a log in line with the files of the export; empty when it is so. A commit that was made is found by its files, and is
- * not made again after a kill.
+ * What brings a log in line with the files of the export; empty when it is so. A commit that was made is found by its
+ * files, and is not made again after a kill.
  */
 export function commitActions(
   table: DeltaTable,

@@ -76,7 +76,10 @@ function damaged(path: string, how: string): SyncError {
   return new SyncError('run', `${path} ${how}: remove the folder ${LOG_NAME} that it belongs to, and export again`);
 }
 
-/** Another program may have changed the table. @throws SyncError `usage` for one that an export may not write to any more */
+/**
+ * Another program may have changed the table.
+ * @throws SyncError `usage` for one that an export may not write to any more
+ */
 export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
   const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
   const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;

@@ -29,8 +29,8 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * The table has no partition columns: every column stands in the files, and the bounds of the environment and of the time in
- * `stats` lead a reader past the files that it does not need.
+ * The table has no partition columns: every column stands in the files, and the bounds of the environment and of the
+ * time in `stats` lead a reader past the files that it does not need.
  */
 export function deltaTable(
   { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,

@@ -8,7 +8,10 @@ import { checkpointPath, commitPath, LOG_NAME, versionsOf } from './delta-log.ts
 /** Readers have to read so many commits at most. */
 const COMMITS_PER_CHECKPOINT = 10;
 
-/** How long commits stay that a checkpoint has made superfluous, for readers that follow a log: as long as Delta has it by default. */
+/**
+ * How long commits stay that a checkpoint has made superfluous, for readers that follow a log: as long as Delta has it
+ * by default.
+ */
 const COMMIT_MS = 30 * 86_400_000;
 
 /** After a number of commits a checkpoint says what they come to, and old ones are removed. */
@@ -25,7 +28,10 @@ export function shortenLog(folder: ExportFolder, table: string, snapshot: DeltaS
   if (!isSet) removeOldCommits(folder, table, nowMs);
 }
 
-/** Removes what is older than the newest checkpoint that is old itself. The oldest goes first, so that what stays has no gap. */
+/**
+ * Removes what is older than the newest checkpoint that is old itself. The oldest goes first, so that what stays has no
+ * gap.
+ */
 function removeOldCommits({ path, files }: ExportFolder, table: string, nowMs: number): void {
   const whole = (name: string): string => join(path, table, name);
   const { commits, checkpoints } = versionsOf(join(path, table));

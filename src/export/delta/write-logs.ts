@@ -42,7 +42,10 @@ async function writableTable(folder: string, name: string): Promise<ExistingTabl
   return { snapshot, isOurs: isOfExport(snapshot) };
 }
 
-/** A table that the export does not write as Delta: it needs nothing of a damaged log, and the manifest says whose it was. */
+/**
+ * A table that the export does not write as Delta: it needs nothing of a damaged log, and the manifest says whose it
+ * was.
+ */
 async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
   try {
     const snapshot = await readLog(join(folder, name));
@@ -60,7 +63,8 @@ export function lastNumber(tables: DeltaTables): number {
 }
 
 /**
- * Makes one commit for each table whose log does not have the files of the manifest, and drops the logs of other tables.
+ * Makes one commit for each table whose log does not have the files of the manifest, and drops the logs of other
+ * tables.
  * @returns the tables that got a commit
  */
 export function writeLogs(
@@ -83,7 +87,8 @@ export function writeLogs(
     putCommit(folder, table, snapshot.version + 1, actions);
     after.set(table.name, applyCommit(snapshot, snapshot.version + 1, actions));
   }
-  // The files of other tables go with the next cleaning: without its log nobody takes one for a table. A log that others made stays.
+  // The files of other tables go with the next cleaning: without its log nobody takes one for a table. A log that
+  // others made stays.
   const names = new Set(written.map(({ name }) => name));
   for (const [name, { isOurs }] of before) if (!names.has(name) && isOurs) folder.drop(`${name}/${LOG_NAME}`);
   return after;
@@ -92,7 +97,10 @@ export function writeLogs(
 /** Tables after their commits, by name. */
 export type CommittedTables = ReadonlyMap<string, DeltaSnapshot>;
 
-/** A log that stays long harms nothing: the next commit has it shortened. @returns one sentence for each that stayed so */
+/**
+ * A log that stays long harms nothing: the next commit has it shortened.
+ * @returns one sentence for each that stayed so
+ */
 export function shortenLogs(folder: ExportFolder, to: string, committed: CommittedTables, nowMs: number): string[] {
   const warnings: string[] = [];
   for (const [name, snapshot] of committed) {

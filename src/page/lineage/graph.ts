@@ -32,7 +32,10 @@ export interface LineageGraph {
   readonly folds: readonly GraphFold[];
 }
 
-/** What is shown once these folds are opened one after the other. A fold whose neighbours are not known yet brings nothing. */
+/**
+ * What is shown once these folds are opened one after the other. A fold whose neighbours are not known yet brings
+ * nothing.
+ */
 export function assembleGraph(
   centre: LineageNode,
   opened: readonly OpenFold[],

@@ -123,7 +123,10 @@ function isWaiting(question: PageQuestion): boolean {
   return data === null && problem === null;
 }
 
-/** A graph has many answers. They are asked for again only when the asset itself, which is followed, says that the mirror has changed. */
+/**
+ * A graph has many answers. They are asked for again only when the asset itself, which is followed, says that the
+ * mirror has changed.
+ */
 function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQuestion[]): void {
   useEffect(() => {
     const ends = questions.map((question) => liveData.watchOnce(question));

@@ -18,8 +18,9 @@ const ROW_STEP = NODE_HEIGHT + 14;
 export type ArrangeNodes = (ids: readonly string[], edges: readonly ShownEdge[]) => GraphPlaces;
 
 /**
- * Gives each node a place. Nodes that have one keep it, so that nothing moves when a fold is opened or closed. If none has one, the nodes
- * that the first `arrangedSteps` folds brought are laid out as a whole, and each later fold's nodes go into the free space of the column beside it.
+ * Gives each node a place. Nodes that have one keep it, so that nothing moves when a fold is opened or closed. If none
+ * has one, the nodes that the first `arrangedSteps` folds brought are laid out as a whole, and each later fold's nodes
+ * go into the free space of the column beside it.
  */
 export function placeNodes(
   graph: LineageGraph,

@@ -23,7 +23,9 @@ export interface DataTable<R> {
   readonly detailOf?: (row: R) => VNode | null;
 }
 
-/** A table that becomes a list of cards on a narrow screen. The roles keep it a table there, for what reads it aloud. */
+/**
+ * A table that becomes a list of cards on a narrow screen. The roles keep it a table there, for what reads it aloud.
+ */
 export function dataTable<R>({ caption, columns, rows, keyOf, detailOf }: DataTable<R>): VNode {
   return html`<table class="data" role="table">
     <caption>${caption}</caption>

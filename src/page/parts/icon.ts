@@ -1,7 +1,9 @@
 import type { VNode } from 'preact';
 import { html } from '../html.ts';
 
-/** How good or bad something is, from best to worst. Each has a shape of its own, so that colour is never the only sign. */
+/**
+ * How good or bad something is, from best to worst. Each has a shape of its own, so that colour is never the only sign.
+ */
 export type StatusLevel = 'good' | 'neutral' | 'warn' | 'bad' | 'broken';
 
 const SHAPES: Readonly<Record<StatusLevel, string>> = {

@@ -17,7 +17,10 @@ interface LineChartOptions {
   readonly fromZero: boolean;
 }
 
-/** Lines over days, with a legend that reads the values off, and the numbers as a table. Few enough points for a drawing without a canvas. */
+/**
+ * Lines over days, with a legend that reads the values off, and the numbers as a table. Few enough points for a drawing
+ * without a canvas.
+ */
 export const lineChart = (options: LineChartOptions): VNode => component(LineChart, options);
 
 /** Beside their colours, lines differ in their dashes. */
