@@ -282,9 +282,9 @@ async function getOverHeavy(life: Life, plain: Sync): Promise<void> {
 /** From 2000 rows to 50, two halvings a run, with one run more for a cycle that was stopped. */
 const RUNS_TO_SMALL_PAGES = 8;
 
-/** What the mirror last saw of lineage may have gone while it saw nothing: the guard holds it back, and the user lets it go (R14). */
-async function letGoOfEdges(life: Life, summary: RunSummary | null): Promise<RunSummary | null> {
-  const held = life.mirrored.rows("select 1 from held_removals where stream = 'column_lineage'").length;
+/** Most of what the mirror knew may have gone unseen. The guard holds it back, rightly as an invariant says; the user lets it go (R14). */
+async function letGo(life: Life, summary: RunSummary | null): Promise<RunSummary | null> {
+  const held = life.mirrored.rows('select 1 from held_removals').length;
   return held === 0 ? summary : (await life.take({ ...PLAIN, allowShrink: true })).summary;
 }
 
@@ -293,7 +293,7 @@ async function settleDown(life: Life, plain = PLAIN): Promise<void> {
   openUp(life);
   await getOverHeavy(life, plain);
   let { summary } = await life.take(plain);
-  summary = await letGoOfEdges(life, summary);
+  summary = await letGo(life, summary);
   if (summary?.run !== summary?.cycle) summary = (await life.take(plain)).summary;
   // Within the overlap a tombstone may stand against what is shown (R10).
   if (hasLeftMarks(life)) life.world.advance(2 * HOUR);
