@@ -11,13 +11,12 @@ import {
 } from '../../../src/core/decide/pending.ts';
 import type { DecodedRow } from '../../../src/core/decode/decode.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
-import { CATALOGUE } from '../../../src/streams/catalogue.ts';
+import { streamOf } from '../setup.ts';
 
-const stream = (name: Stream['name']): Stream => CATALOGUE.find((entry) => entry.name === name) as Stream;
-const [ASSETS, COLUMNS] = [stream('assets'), stream('columns')];
-const RUNS = stream('latest_test_executions');
-const SCORES = stream('asset_health_scores');
-const EDGES = stream('asset_lineage');
+const [ASSETS, COLUMNS] = [streamOf('assets'), streamOf('columns')];
+const RUNS = streamOf('latest_test_executions');
+const SCORES = streamOf('asset_health_scores');
+const EDGES = streamOf('asset_lineage');
 
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
 const WATERMARK = at('12:00:00');
