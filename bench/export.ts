@@ -63,7 +63,7 @@ function report(what: string, measured: Measured, percent: number): void {
 }
 
 change(fillMirror);
-say(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MOST_MIB} MiB, nothing written when nothing has changed, and ${MOST_PERCENT} % of the
+say(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MOST_MIB} MiB, nothing written if nothing changed, and ${MOST_PERCENT} % of the
 bytes of a table after 1 % of its rows are new.
 
 | what | CPU s | wall s | peak MiB | MiB | written MiB | share | holds |

@@ -84,8 +84,8 @@ function ask([, operationId, query, reader = ALL]: (typeof CASES)[number]): { ms
 
 const { say, said } = saying();
 say(`${MACHINE}; medians of ${RUNS}; a mirror of ${PAGE_SIZE.tables} tables, ${PAGE_SIZE.dashboards} dashboards, ${PAGE_SIZE.columns} columns,
-${PAGE_SIZE.edges} edges, ${PAGE_SIZE.tests} tests and ${PAGE_SIZE.runs} runs in ${PAGE_SIZE.days} days. The bound is of the CPU
-time of the answer at once after a commit. What is kept from state to state is read by the first answer that needs it.
+${PAGE_SIZE.edges} edges, ${PAGE_SIZE.tests} tests and ${PAGE_SIZE.runs} runs in ${PAGE_SIZE.days} days. The bound limits the CPU
+time of the first answer after a commit. What is cached between commits is read by the first answer that needs it.
 
 | what | KB | first, CPU ms | after a commit, CPU ms | again, CPU ms | at most | holds |
 |---|---|---|---|---|---|---|`);

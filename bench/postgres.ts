@@ -113,7 +113,7 @@ async function sayTakeovers(say: (line: string) => void, bench: Bench, server: B
   }
   const [least = 0, most = 0] = [Math.min(...times), Math.max(...times)];
   say(`
-A process that was killed is followed by another one, which asks again and again, after ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
+After a process was killed, another one that keeps trying takes over within ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
 }
 
 const TAKEOVERS = 5;
@@ -140,10 +140,10 @@ try {
   bench.close();
   await server.close();
 }
-const LEGEND = `By \`npm run bench:postgres\`, with the number of thousands of rows: the same syncs into SQLite and into PostgreSQL, whole processes in turn. A page is a request
-to the service. A proxy between client and server counts the bytes and lets them arrive later; with 5 ms each way a round trip takes 10. A round
-trip is counted when a client that has all its answers asks anew. The server keeps nothing back for a loss of power (\`fsync=off\`), as SQLite
-does not wait for the disk either.`;
+const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousands of rows: the same syncs into SQLite and into
+PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
+bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
+answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
 if (process.argv.includes('--keep')) {
   keep('# What PostgreSQL costs', LEGEND);
   keep(`## ${thousands} thousand rows in PostgreSQL`, said());

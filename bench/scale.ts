@@ -30,8 +30,8 @@ const HEAD = `${MACHINE}; medians of ${RUNS} where a run does not take long
 
 | what | size | CPU s | peak MiB | written MiB | requests | bound | holds |
 |---|---|---|---|---|---|---|---|`;
-const LEGEND = `What the run log, environments, tests whose histories are read, and readers that stay make of a run, by \`npm run bench:scale\`.
-A bound is a ratio within one run of the bench, or a count.`;
+const LEGEND = `How a run scales with the size of the run log, the number of environments and tests, and long-lived readers, measured by
+\`npm run bench:scale\`. A bound is a ratio within one run of the benchmark, or a count.`;
 
 const asked = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 const isKept = process.argv.includes('--keep');

@@ -92,6 +92,6 @@ for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
   for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) say(lineOf(line));
   say('');
 }
-const LEGEND =
-  'Medians of `npm run bench`. A ratio is against the bare loop, for `--full` and `verify` against fetching and parsing alone.';
+const LEGEND = `Medians of \`npm run bench\`. Ratios compare with the bare loop; those of \`--full\` and \`verify\` with fetching and parsing
+alone.`;
 if (process.argv.includes('--keep')) keep('# What the commands cost', `${LEGEND}\n\n${said()}`);

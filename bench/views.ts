@@ -58,7 +58,7 @@ const mirror = openForReading(path);
 const failing = String(mirror.connection.prepare('select test_id from failing_tests limit 1').pluck().get());
 const { say, said } = saying();
 say(`${MACHINE}; medians of ${RUNS}; a mirror of ${SIZE.assets} assets, ${SIZE.edges} edges between them, ${SIZE.tests} tests and
-${SIZE.tests * SIZE.runsPerTest} runs. The bound is of CPU time.
+${SIZE.tests * SIZE.runsPerTest} runs. The bound limits CPU time.
 
 | what | rows | CPU ms | ms | at most | holds |
 |---|---|---|---|---|---|`);
