@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, lstatSync, mkdirSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -86,7 +86,10 @@ const inBackground = (text: string, pipe: string): string =>
 
 interface Ran {
   readonly code: number | null;
+  /** What it wrote to stdout and to stderr. */
   readonly said: string;
+  /** What it wrote to stdout. */
+  readonly printed: string;
 }
 
 /** Runs the blocks of a document as a person would; what they leave running is ended. */
@@ -99,13 +102,17 @@ async function run(blocks: readonly Block[], cwd: string, env: Readonly<Record<s
     detached: true,
   });
   let said = '';
+  let printed = '';
+  shell.stdout.on('data', (chunk) => {
+    printed += chunk;
+  });
   for (const stream of [shell.stdout, shell.stderr])
     stream.on('data', (chunk) => {
       said += chunk;
     });
   const [code] = await once(shell, 'exit');
   endGroup(shell);
-  return { code, said };
+  return { code, said, printed };
 }
 
 function endGroup({ pid }: ChildProcess): void {
@@ -129,18 +136,29 @@ describe('every shell block of the documents', () => {
     expect(ranReadme?.code, ranReadme?.said.slice(-3000)).toBe(0);
   });
 
-  test('of the README prints what the README shows, numbers and rows aside', () => {
+  test('of the README prints what the README shows, without a gap, numbers and rows aside', () => {
     const shown = blocksOf(readDocument('README.md')).find(({ text }) => text.includes('Syncing')) ?? { text: '' };
-    const lines = shown.text.split('\n').filter((line) => /\S/.test(line) && !/^[┌│├└]/.test(line));
-    const said = withoutNumbers(ranReadme?.said ?? '');
-    expect(lines.length).toBeGreaterThan(5);
-    expect(lines.filter((line) => !said.includes(withoutNumbers(line)))).toEqual([]);
+    const [beforeTable = ''] = shown.text.split(/^[┌│├└]/m);
+    expect(beforeTable.split('\n').length).toBeGreaterThan(10);
+    expect(withoutNumbers(ranReadme?.printed ?? '')).toContain(withoutNumbers(beforeTable));
   });
 
   test.each(inDocs)('of %s runs, one after the other', async (_, blocks) => {
-    const copy = folder();
-    cpSync(readme, copy, { recursive: true, filter: (path) => !lstatSync(path).isFIFO() });
-    const { code, said } = await run(blocks, copy, { OBSYNC_BASE_URL: service?.url ?? '', OBSYNC_TOKEN: SERVE_TOKEN });
+    const { code, said } = await runAfterReadme(blocks);
     expect(code, said.slice(-3000)).toBe(0);
   });
+
+  test('that deletes old rows leaves what readers of other users need', async () => {
+    const blocks = blocksOf(readDocument('docs/operations.md')).filter(({ text }) => text.includes('delete from'));
+    expect(blocks).toHaveLength(1);
+    const { cwd } = await runAfterReadme(blocks);
+    expect(['-wal', '-shm'].map((end) => existsSync(join(cwd, `obsync.db${end}`)))).toEqual([true, true]);
+  });
 });
+
+/** Runs blocks in a folder of their own, in which the README's have run. */
+async function runAfterReadme(blocks: readonly Block[]): Promise<Ran & { readonly cwd: string }> {
+  const cwd = folder();
+  cpSync(readme, cwd, { recursive: true, filter: (path) => !lstatSync(path).isFIFO() });
+  return { cwd, ...(await run(blocks, cwd, { OBSYNC_BASE_URL: service?.url ?? '', OBSYNC_TOKEN: SERVE_TOKEN })) };
+}

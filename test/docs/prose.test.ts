@@ -1,0 +1,54 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { allDocuments, blocksOf, codeIn, ROOT, readDocument, rowsOf, sectionOf } from './documents.ts';
+
+const WIDTH = 120;
+
+/** Their prose is written by programs, or next to what it describes. */
+const GENERATED = ['docs/benchmarks.md', 'docs/options.md', 'docs/tables-and-views.md'];
+
+const written = allDocuments().filter(({ path }) => !GENERATED.includes(path));
+
+test.each(written.map(({ path, text }) => [path, text] as const))('the prose of %s wraps at 120 columns', (_, text) => {
+  const blocks = blocksOf({ text }).flatMap((block) => block.text.split('\n'));
+  const prose = text.split('\n').filter((line) => !/^\s*\|/.test(line) && !blocks.includes(line));
+  expect(prose.filter((line) => line.length > WIDTH)).toEqual([]);
+});
+
+const folders = (path: string): string[] =>
+  readdirSync(join(ROOT, path), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(path, name));
+
+const destinations = folders('src/destination').filter((path) => existsSync(join(ROOT, path, 'store.ts')));
+
+describe('docs/architecture.md', () => {
+  test('has a row for every folder of the program', () => {
+    const rows = rowsOf(sectionOf(readDocument('docs/architecture.md'), 'Folders'));
+    const named = rows.flatMap(([folder = '']) => codeIn(folder));
+    expect(named).toEqual(
+      expect.arrayContaining([...folders('src'), ...folders('src/destination'), 'schema', 'state']),
+    );
+  });
+});
+
+describe('docs/glossary.md', () => {
+  test('names every destination', () => {
+    const [, meaning = ''] = rowsOf(readDocument('docs/glossary.md')).find(([word]) => word === 'destination') ?? [];
+    const missing = destinations.filter((path) => !meaning.toLowerCase().includes(path.split('/').at(-1) as string));
+    expect(destinations.length).toBeGreaterThan(1);
+    expect(missing).toEqual([]);
+  });
+});
+
+describe('the versions that documents require', () => {
+  test('of Node are those of package.json', () => {
+    const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const required = written.flatMap(({ text }) =>
+      [...text.matchAll(/Node\b[^.]{0,60}\b(\d+\.\d+) or\s+later/g)].map(([, node]) => node),
+    );
+    expect(required.length).toBeGreaterThan(0);
+    expect([...new Set(required)]).toEqual([engines.node.replace('>=', '')]);
+  });
+});
