@@ -277,6 +277,6 @@ export const CASES = {
   log: { title: 'The run log', measure: runLog },
   environments: { title: 'Environments', measure: environments },
   histories: { title: 'Tests with histories', measure: histories },
-  reader: { title: 'A reader that stays', measure: openReader },
-  settling: { title: 'Readers while lineage is put in place', measure: settling },
+  reader: { title: 'A long-lived reader', measure: openReader },
+  settling: { title: 'Readers while lineage is applied', measure: settling },
 };
