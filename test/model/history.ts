@@ -264,8 +264,10 @@ export function live(ids: readonly string[], pair?: MakeTwin): Life {
     return { summary, quiet: quiet && shape() === shapeBefore };
   }
 
+  /** Columns that the mirror has not seen go are the same to it once they are back: nothing marks their edges (R18). */
   function restore(n: number): void {
-    const sql = "select 1 from assets where env_id = 'e1' and id = ? and deletion = 'tombstone'";
+    const sql = `select 1 from assets a where env_id = 'e1' and id = ? and deletion = 'tombstone'
+      and not exists (select 1 from columns c where c.env_id = a.env_id and c.asset_id = a.id and c.deleted_at is null)`;
     if (mirrored.rows(sql, `a${n}`).length > 0) restoreAsset(world.place('e1'), `a${n}`);
   }
 

@@ -36,7 +36,10 @@ export interface Sync {
 export type Step =
   | Sync
   | { readonly step: 'happen' | 'late'; readonly happening: Happening }
-  /** What went by a tombstone that the mirror knows of is restored soon: the asset alone is touched, and tells of it all (R13). */
+  /**
+   * What went, with its columns, by a tombstone that the mirror knows of is restored soon: the asset alone is touched,
+   * and tells of it all (R13).
+   */
   | { readonly step: 'restore'; readonly n: number }
   | { readonly step: 'advance'; readonly seconds: number }
   | { readonly step: 'clock'; readonly hours: number }
@@ -69,7 +72,9 @@ const OVERTAKEN = {
   column_lineage: { has: 'columnEdges', meets: 'columnEdges', only: ['assets', 'columns'] },
 } as const;
 
-/** A round that is cut off, marks made for it by another run, and the run that goes on with it: later marks stay (R18). */
+/**
+ * A round that is cut off, marks made for it by another run, and the run that goes on with it: later marks stay (R18).
+ */
 export const overtaken: fc.Arbitrary<Step[]> = fc
   .record({
     stream: fc.constantFrom(...(Object.keys(OVERTAKEN) as (keyof typeof OVERTAKEN)[])),
@@ -104,7 +109,10 @@ export const restoredSoon: fc.Arbitrary<Step[]> = fc
     PLAIN,
   ]);
 
-/** A clock that was ahead for one run, by less than an hour, is set right; what happens then lies before the watermark (R1). */
+/**
+ * A clock that was ahead for one run, by less than an hour, is set right; what happens then lies before the watermark
+ * (R1).
+ */
 export function setBack(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]> {
   return fc.record({ minutes: fc.constantFrom(2, 20, 50), happening }).map(({ minutes, happening }) => {
     const close: Sync = { ...PLAIN, overlapSeconds: 60 };
@@ -120,7 +128,10 @@ export function setBack(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]
   });
 }
 
-/** Lists whose scans cannot end for a while in which one falls due or is asked for; what happens meanwhile is told of (R9). */
+/**
+ * Lists whose scans cannot end for a while in which one falls due or is asked for; what happens meanwhile is told of
+ * (R9).
+ */
 export function unscannable(happening: fc.Arbitrary<Happening>): fc.Arbitrary<Step[]> {
   const happen = happening.map((one): Step => ({ step: 'happen', happening: one }));
   const breaks = fc
@@ -136,7 +147,10 @@ export function unscannable(happening: fc.Arbitrary<Happening>): fc.Arbitrary<St
     .map(([broken, dueBy, after]) => [broken, dueBy, ...after.flat()]);
 }
 
-/** A run that lasts for days, after a pause so long that bounds which it could send as it began may lie out of reach later (R3). */
+/**
+ * A run that lasts for days, after a pause so long that bounds which it could send as it began may lie out of reach
+ * later (R3).
+ */
 export const lasting: fc.Arbitrary<Step[]> = fc
   .record({
     pauseDays: fc.integer({ min: 55, max: 88 }),
@@ -179,7 +193,10 @@ export const thinned: fc.Arbitrary<Step[]> = fc.nat({ max: 3 }).map((n) => {
   return [...linked, one('crowdUnlinked', n, 0), read, { step: 'advance', seconds: 2 * HOUR }, read];
 });
 
-/** More than half of the columns, and fifty, go without a word; the next scan holds them back, and one after it may let them go (R14). */
+/**
+ * More than half of the columns, and fifty, go without a word; the next scan holds them back, and one after it may let
+ * them go (R14).
+ */
 export const shrunk: fc.Arbitrary<Step[]> = fc
   .record({ n: fc.nat({ max: 3 }), back: fc.boolean(), allowShrink: fc.boolean() })
   .map(({ n, back, allowShrink }) => {
