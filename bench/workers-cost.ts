@@ -1,15 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { performance } from 'node:perf_hooks';
 import pg from 'pg';
-import { PgBoss } from 'pg-boss';
 import { inSchema } from '../src/api/accounts-database.ts';
 import { startRunThread } from '../src/api/thread/in-thread.ts';
 import { addressOf } from '../src/settings/addresses/mirror-address.ts';
 import { syncSettings, watchOf } from '../src/settings/sync-settings.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
 import { openWorkDatabase, type WorkDatabase } from '../src/workers/database.ts';
-import { chooseDue } from '../src/workers/due-list.ts';
-import { openJobQueue } from '../src/workers/job-queue.ts';
 import { migrateAccounts } from '../src/workers/migrate.ts';
 import { runWorker } from '../src/workers/worker.ts';
 import { furnish } from '../test/model/furnish.ts';
@@ -31,8 +28,6 @@ function countStatements(): () => number {
 }
 
 export interface WorkCosts {
-  /** Putting so many due environments into the queue. */
-  readonly queued: { readonly environments: number; readonly seconds: number; readonly statements: number };
   /** Jobs of no content through one worker. */
   readonly jobs: { readonly perSecond: number; readonly statementsEach: number };
   /** One worker that has nothing to do. */
@@ -44,19 +39,9 @@ export interface WorkCosts {
     readonly transactions: number;
     readonly connections: number;
   };
-  /** What pg-boss does with ten thousand schedules that have a tick in each minute: how many jobs it made, in which time. */
-  readonly schedules: {
-    readonly jobs: number;
-    readonly seconds: number;
-    readonly statements: number;
-    readonly longestBlockSeconds: number;
-  };
 }
 
 const ENVIRONMENTS = 10_000;
-
-/** How long the schedules of pg-boss are watched. */
-const MOST_SECONDS = 60;
 
 /** Measures on a real server on this machine what the simulation rests on. */
 export async function measureCosts(): Promise<WorkCosts> {
@@ -66,41 +51,30 @@ export async function measureCosts(): Promise<WorkCosts> {
     if (address.kind === 'file') throw new Error('no server');
     const database = openWorkDatabase(address);
     await migrateAccounts(database);
-    const queued = await measureQueueing(database);
+    await fillQueue(database);
     const jobs = await measureJobs(database);
     const idle = await measureIdle(database);
     await database.close();
-    console.error(JSON.stringify({ queued, jobs, idle }));
+    console.error(JSON.stringify({ jobs, idle }));
     const sync = await measureSync(server.url);
     console.error(JSON.stringify({ sync }));
-    const schedules = await measureSchedules(server.url);
-    console.error(JSON.stringify({ schedules }));
-    return { queued, jobs, idle, sync, schedules };
+    return { jobs, idle, sync };
   } finally {
     await server.remove();
   }
 }
 
-async function measureQueueing(database: WorkDatabase): Promise<WorkCosts['queued']> {
+/** All accounts are due at once. */
+async function fillQueue(database: WorkDatabase): Promise<void> {
   await database.query(
     `insert into obsync_accounts.accounts (name, base_url, token_env, mirror_schema, cron, delay_seconds, options, listing_due_at)
-      select 'a' || n, 'https://x.example', 'A', 'a' || n, '0 * * * *', 0, '{}', now() + interval '1 day' from generate_series(1, ${ENVIRONMENTS}) n`,
+      select 'a' || n, 'https://x.example', 'A', 'a' || n, '0 * * * *', 0, '{}', now() + interval '1 hour' from generate_series(1, ${ENVIRONMENTS}) n`,
   );
   await database.query(
-    `insert into obsync_accounts.account_environments (account, env_id, name, due_at)
-      select 'a' || n, 'e', 'e', now() - interval '1 s' from generate_series(1, ${ENVIRONMENTS}) n`,
+    `insert into obsync_accounts.account_environments (account, env_id, name, due_at, queue_at)
+      select 'a' || n, 'e', 'e', now() - interval '1 s', now() - interval '1 s' from generate_series(1, ${ENVIRONMENTS}) n`,
   );
   await database.query('analyze');
-  const queue = await openJobQueue(database, { onWarning: console.error });
-  const [begun, before] = [performance.now(), statements()];
-  const count = await database.transaction(async (transaction) => {
-    const due = await chooseDue(transaction);
-    await queue.add(transaction, due);
-    return due.length;
-  });
-  const measured = { environments: count, seconds: seconds(begun), statements: statements() - before };
-  await queue.close();
-  return measured;
 }
 
 /** Takes jobs for a while, from the full queue. */
@@ -111,8 +85,9 @@ async function measureJobs(database: WorkDatabase): Promise<WorkCosts['jobs']> {
 }
 
 async function measureIdle(database: WorkDatabase): Promise<WorkCosts['idle']> {
-  await database.query("update obsync_accounts.account_environments set due_at = now() + interval '1 day'");
-  await database.query('delete from obsync_jobs.job');
+  await database.query(
+    "update obsync_accounts.account_environments set due_at = now() + interval '1 day', queue_at = now() + interval '1 day'",
+  );
   const before = statements();
   const begun = performance.now();
   await workUntil(database, () => seconds(begun) > 20);
@@ -124,14 +99,12 @@ async function measureIdle(database: WorkDatabase): Promise<WorkCosts['idle']> {
 
 /** A worker whose syncs do nothing, until it has done enough. */
 async function workUntil(database: WorkDatabase, isEnough: (done: number) => boolean): Promise<void> {
-  const queue = await openJobQueue(database, { onWarning: console.error });
   const stopping = new AbortController();
   let done = 0;
   const timer = setInterval(() => isEnough(done) && stopping.abort(), 100);
   await runWorker(
     {
       database,
-      queue,
       next: nextTick,
       sync: async () => {
         if (isEnough(++done)) stopping.abort();
@@ -144,7 +117,6 @@ async function workUntil(database: WorkDatabase, isEnough: (done: number) => boo
     stopping.signal,
   );
   clearInterval(timer);
-  await queue.close();
 }
 
 async function measureSync(url: string): Promise<WorkCosts['sync']> {
@@ -206,43 +178,6 @@ async function count(client: pg.Client, sql: string): Promise<number> {
 
 const TRANSACTIONS = 'select xact_commit from pg_stat_database where datname = current_database()';
 const CONNECTIONS = `select count(*) from pg_stat_activity where backend_type = 'client backend' and application_name = 'obsync'`;
-
-/** What a minute costs in which all schedules of pg-boss have a tick. */
-async function measureSchedules(url: string): Promise<WorkCosts['schedules']> {
-  const boss = new PgBoss({
-    connectionString: url,
-    schema: 'bench_schedules',
-    cronMonitorIntervalSeconds: 1,
-    cronWorkerIntervalSeconds: 1,
-  });
-  boss.on('error', console.error);
-  await boss.start();
-  await boss.createQueue('sync', { policy: 'exclusive' });
-  const admin = new pg.Client(url);
-  await admin.connect();
-  await admin.query(
-    `insert into bench_schedules.schedule (name, key, cron, timezone, data, options)
-      select 'sync', 'k' || n, '* * * * *', 'UTC', '{}', json_build_object('singletonKey', 'k' || n)::jsonb from generate_series(1, ${ENVIRONMENTS}) n`,
-  );
-  const delay = monitorEventLoopDelay({ resolution: 10 });
-  delay.enable();
-  const [begun, before] = [performance.now(), statements()];
-  const queued = async (): Promise<number> =>
-    Number((await admin.query("select count(*) as n from bench_schedules.job where name = 'sync'")).rows[0].n);
-  let looks = 1;
-  for (; (await queued()) < ENVIRONMENTS && seconds(begun) < MOST_SECONDS; looks++)
-    await new Promise((resolve) => setTimeout(resolve, 500));
-  delay.disable();
-  const measured = {
-    jobs: await queued(),
-    seconds: seconds(begun),
-    statements: statements() - before - looks,
-    longestBlockSeconds: delay.max / 1e9,
-  };
-  await boss.stop({ graceful: false });
-  await admin.end();
-  return measured;
-}
 
 function seconds(sinceMs: number): number {
   return (performance.now() - sinceMs) / 1000;

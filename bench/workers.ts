@@ -1,5 +1,4 @@
 import { parseArgs } from 'node:util';
-import { turnOf } from '../src/core/schedule/queue-priority.ts';
 import { timetable } from '../src/core/schedule/schedule.ts';
 import { addSeconds, type Instant, instantOfMs, secondsBetween } from '../src/core/time/instant.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
@@ -7,7 +6,7 @@ import { measureCosts, type WorkCosts } from './workers-cost.ts';
 
 /*
  * Ten thousand accounts, synced every hour by 1 to 8 workers, played with a virtual clock: the decisions are those of the program (when a sync is
- * due, and its turn), the costs are measured on a real server before.
+ * due, and its place in the queue), the costs are measured on a real server before.
  */
 
 const { values } = parseArgs({
@@ -30,8 +29,8 @@ const CONCURRENCY = Number(values.concurrency);
 
 const START: Instant = '2026-11-20T00:30:00.000000Z';
 
-/** How often some worker puts what is due into the queue. */
-const LOOK_SECONDS = 10;
+/** How often a worker with free places looks for what is due. */
+const LOOK_SECONDS = 2;
 
 interface PlayedEnvironment {
   readonly account: PlayedAccount;
@@ -158,19 +157,24 @@ function schedule(environment: PlayedEnvironment, due: Lowest<PlayedEnvironment>
   const clock = { now: lastStart, next: nextTick };
   const [scheduled] = timetable([listed], rules, new Map([['e', lastStart]]), clock);
   environment.dueSeconds = msOf(scheduled?.due ?? lastStart) / 1000;
+  // As `queueTime` of the program.
+  const together = environment.account.environments.filter(
+    (other) => other !== environment && other.dueSeconds === environment.dueSeconds,
+  );
+  environment.turn = environment.dueSeconds + 60 * together.length;
   due.add(environment.dueSeconds, environment);
 }
 
-/** Puts what is due into the queue, each with its turn. */
+/** Queues what is due. */
 function queueDue(now: number, due: Lowest<PlayedEnvironment>, heads: Lowest<PlayedAccount>): void {
   const changed = new Set<PlayedAccount>();
   while (due.next <= now) {
     const environment = due.take() as PlayedEnvironment;
     const { account } = environment;
     environment.isQueued = true;
-    environment.turn = turnOf({ dueSeconds: environment.dueSeconds, ahead: account.waiting.length });
     const wasEmpty = account.waiting.length === 0;
     account.waiting.push(environment);
+    account.waiting.sort((a, b) => a.turn - b.turn);
     if (wasEmpty) changed.add(account);
   }
   for (const account of changed) offer(account, heads);

@@ -13,33 +13,37 @@ const count = (name: string) => bigint(name, { mode: 'number' });
 export const accountsSchema = pgSchema('obsync_accounts');
 
 /** One row per account. The token is never here, only where it is found (R25). */
-export const accounts = accountsSchema.table('accounts', {
-  name: text('name').primaryKey(),
-  base_url: text('base_url').notNull(),
-  /** The variable of the worker that holds the token; NULL if a file does. */
-  token_env: text('token_env'),
-  /** The file of the worker's host that holds the token; NULL if a variable does. */
-  token_file: text('token_file'),
-  /** The schema of the account's mirror. */
-  mirror_schema: text('mirror_schema').notNull().unique(),
-  /** The cron expression (UTC) of all environments; NULL if each has its own. */
-  cron: text('cron'),
-  /** The seconds to wait after the time of an environment's own cron expression. */
-  delay_seconds: count('delay_seconds').notNull(),
-  /** The options of its syncs, as JSON, in the names of the library. */
-  options: text('options').notNull(),
-  added_at: time('added_at').notNull().default(sql`now()`),
-  /** When its environments were last listed; NULL if they never were. */
-  listed_at: time('listed_at'),
-  /** Why the last listing failed; NULL if it did not. */
-  listing_error: text('listing_error'),
-  /** When its environments are to be listed again. */
-  listing_due_at: time('listing_due_at').notNull().default(sql`now()`),
-  /** When the listing is put into the queue (again), if it is due. */
-  queue_at: time('queue_at').notNull().default(sql`now()`),
-});
+export const accounts = accountsSchema.table(
+  'accounts',
+  {
+    name: text('name').primaryKey(),
+    base_url: text('base_url').notNull(),
+    /** The variable of the worker that holds the token; NULL if a file does. */
+    token_env: text('token_env'),
+    /** The file of the worker's host that holds the token; NULL if a variable does. */
+    token_file: text('token_file'),
+    /** The schema of the account's mirror. */
+    mirror_schema: text('mirror_schema').notNull().unique(),
+    /** The cron expression (UTC) of all environments; NULL if each has its own. */
+    cron: text('cron'),
+    /** The seconds to wait after the time of an environment's own cron expression. */
+    delay_seconds: count('delay_seconds').notNull(),
+    /** The options of its syncs, as JSON, in the names of the library. */
+    options: text('options').notNull(),
+    added_at: time('added_at').notNull().default(sql`now()`),
+    /** When its environments were last listed; NULL if they never were. */
+    listed_at: time('listed_at'),
+    /** Why the last listing failed; NULL if it did not. */
+    listing_error: text('listing_error'),
+    /** When its environments are to be listed again. */
+    listing_due_at: time('listing_due_at').notNull().default(sql`now()`),
+    /** The worker that claimed the listing; NULL if none has. */
+    worker: text('worker'),
+  },
+  (t) => [index('accounts_listing_due').on(t.listing_due_at)],
+);
 
-/** The environments of the accounts: when each is due, how its last sync ended, and who syncs it. */
+/** The environments of the accounts: when each is due, how its last sync ended, and who syncs it. Also the queue. */
 export const accountEnvironments = accountsSchema.table(
   'account_environments',
   {
@@ -50,9 +54,14 @@ export const accountEnvironments = accountsSchema.table(
     cron: text('cron'),
     /** When its next sync is due; NULL if it has no cron expression that has a next time. */
     due_at: time('due_at'),
-    /** When it is put into the queue (again), if it is due. */
-    queue_at: time('queue_at').notNull().default(sql`now()`),
-    /** Who syncs it now; NULL if nobody does. */
+    /**
+     * Its place in the queue, the earliest first: `due_at`, plus a minute for each environment of the account that was
+     * already due at the same time.
+     */
+    queue_at: time('queue_at'),
+    /** Before this it isn't claimed, although it is due; NULL if nothing stands in the way. */
+    retry_at: time('retry_at'),
+    /** The worker that claimed it; NULL if none has. */
     worker: text('worker'),
     /** When the sync at hand began; NULL if there is none. */
     started_at: time('started_at'),
@@ -67,7 +76,12 @@ export const accountEnvironments = accountsSchema.table(
     /** What was wrong with the last sync; NULL if nothing was. */
     error: text('error'),
   },
-  (t) => [primaryKey({ columns: [t.account, t.env_id] }), index('account_environments_due').on(t.due_at)],
+  (t) => [
+    primaryKey({ columns: [t.account, t.env_id] }),
+    // With `due_at`, a look that finds nothing due reads the index alone.
+    index('account_environments_queue').on(t.queue_at, t.due_at),
+    index('account_environments_claimed').on(t.account).where(sql`worker is not null`),
+  ],
 );
 
 /** The workers that are known. One that has given no sign for a while has ended. */

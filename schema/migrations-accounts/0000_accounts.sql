@@ -6,7 +6,8 @@ CREATE TABLE "obsync_accounts"."account_environments" (
 	"name" text collate "C" NOT NULL,
 	"cron" text collate "C",
 	"due_at" timestamp with time zone,
-	"queue_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"queue_at" timestamp with time zone,
+	"retry_at" timestamp with time zone,
 	"worker" text collate "C",
 	"started_at" timestamp with time zone,
 	"last_started_at" timestamp with time zone,
@@ -30,7 +31,7 @@ CREATE TABLE "obsync_accounts"."accounts" (
 	"listed_at" timestamp with time zone,
 	"listing_error" text collate "C",
 	"listing_due_at" timestamp with time zone DEFAULT now() NOT NULL,
-	"queue_at" timestamp with time zone DEFAULT now() NOT NULL,
+	"worker" text collate "C",
 	CONSTRAINT "accounts_mirror_schema_unique" UNIQUE("mirror_schema")
 );
 --> statement-breakpoint
@@ -43,4 +44,6 @@ CREATE TABLE "obsync_accounts"."workers" (
 	"concurrency" bigint NOT NULL
 );
 --> statement-breakpoint
-CREATE INDEX "account_environments_due" ON "obsync_accounts"."account_environments" USING btree ("due_at");
+CREATE INDEX "account_environments_queue" ON "obsync_accounts"."account_environments" USING btree ("queue_at","due_at");--> statement-breakpoint
+CREATE INDEX "account_environments_claimed" ON "obsync_accounts"."account_environments" USING btree ("account") WHERE worker is not null;--> statement-breakpoint
+CREATE INDEX "accounts_listing_due" ON "obsync_accounts"."accounts" USING btree ("listing_due_at");

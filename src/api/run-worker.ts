@@ -7,7 +7,6 @@ import { DEFAULTS } from '../settings/defaults.ts';
 import { inRange } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
-import { openJobQueue } from '../workers/job-queue.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
 import { runWorker } from '../workers/worker.ts';
 import { createWorkerMetrics } from '../workers/worker-metrics.ts';
@@ -45,9 +44,8 @@ export async function work(options: WorkOptions): Promise<void> {
   const concurrency = inRange('concurrency', options.concurrency ?? DEFAULTS.concurrency, { min: 1, max: 64 });
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
-  const trouble = (message: string): void => onProgress({ type: 'trouble', message });
   const database = await openWorkPlace(options, {
-    onLost: ({ message }) => trouble(`a connection was lost: ${message}`),
+    onLost: ({ message }) => onProgress({ type: 'trouble', message: `a connection was lost: ${message}` }),
   });
   const threads = threadPool();
   const metrics = createWorkerMetrics(database);
@@ -60,11 +58,8 @@ export async function work(options: WorkOptions): Promise<void> {
   try {
     const endpoint = await serveMetrics(options, metrics);
     if (endpoint !== null) opened.push(endpoint);
-    const queue = await openJobQueue(database, { onWarning: trouble });
-    opened.push(queue);
     const ports: WorkerPorts = {
       database,
-      queue,
       next: nextTick,
       onEvent: emit,
       ...syncing(givenAddress(options), { threads, emit }),

@@ -3,6 +3,7 @@ import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts
 import { SyncError } from '../core/errors.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
+import { isAlive } from './worker-identity.ts';
 
 /** An account whose environments workers sync. */
 export interface SyncAccount {
@@ -96,7 +97,8 @@ export async function listNow({ drizzle }: WorkDatabase, name: string): Promise<
   await drizzle.update(accounts).set(DUE_NOW).where(eq(accounts.name, name));
 }
 
-const DUE_NOW = { listing_due_at: sql`now()`, queue_at: sql`now()` };
+/** A listing in flight may not know of the change: it isn't recorded. */
+const DUE_NOW = { listing_due_at: sql`now()`, worker: null };
 
 /** @returns null if there is no such account */
 export async function findAccount(
@@ -146,12 +148,6 @@ type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<v
 export function noAccount(name: string): SyncError {
   return new SyncError('usage', `there is no account ${name}: see obsync accounts list`);
 }
-
-/** A worker that has given no sign for so long has ended. */
-const WORKER_GONE_SECONDS = 60;
-
-/** The condition that a worker still lives. */
-export const isAlive = sql`${workers.seen_at} > now() - make_interval(secs => ${sql.raw(String(WORKER_GONE_SECONDS))})`;
 
 async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<void> {
   const [busy] = await drizzle

@@ -1,126 +1,169 @@
-import { PgBoss } from 'pg-boss';
-import type { WorkDatabase, WorkTransaction } from './database.ts';
+import { and, eq, isNull, lte, or, sql } from 'drizzle-orm';
+import { accountEnvironments, accounts } from '../../schema/accounts.ts';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import type { NextTick } from '../core/schedule/schedule.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
+import { accountOf, type SyncAccount } from './account-store.ts';
+import type { WorkDatabase } from './database.ts';
+import { dueAfter, inSeconds, queueTime, timeOf } from './due-time.ts';
+import { isAlive } from './worker-identity.ts';
 
-/** What a job asks for: a sync of one environment, or a listing of an account's environments. */
-export type QueuedWork = { readonly account: string; readonly environment: string } | { readonly list: string };
-
-/** A job to be put into the queue. */
-export interface QueuedJob {
-  readonly work: QueuedWork;
-  /** The lowest comes first. */
-  readonly turn: number;
+/** A sync that a worker has claimed. */
+export interface ClaimedSync {
+  readonly account: SyncAccount;
+  readonly environment: ListedEnvironment;
+  /** When it began, by the clock of the database. */
+  readonly startedAt: Instant;
 }
 
-/** A job that a worker has taken. */
-export interface TakenJob {
-  readonly id: string;
-  /** Which attempt at the job this is: an earlier one can no longer end it. */
-  readonly retryCount: number;
-  readonly data: QueuedWork;
+/** A listing of an account's environments that a worker has claimed. */
+export interface ClaimedListing {
+  readonly account: SyncAccount;
+  readonly environment: null;
 }
 
-/** The queue that hands out jobs: pg-boss. A job is a hint; the lease of an environment keeps it safe (R26). */
-export interface JobQueue {
-  /** Puts jobs in. One that is there already, waiting or taken, is left out. */
-  add(transaction: WorkTransaction, jobs: readonly QueuedJob[]): Promise<void>;
-  /**
-   * Takes jobs, the lowest turns first, and one of each account at a time; none of the accounts `without`. There may be more when it gives fewer
-   * than `most`.
-   */
-  take(most: number, without?: readonly string[]): Promise<readonly TakenJob[]>;
-  /** Says that jobs are at hand; one of which nothing is heard for a while goes to another worker. */
-  touch(jobs: readonly TakenJob[]): Promise<void>;
-  /** Ends a job. */
-  end(transaction: WorkTransaction, job: TakenJob): Promise<void>;
-  close(): Promise<void>;
+export type ClaimedJob = ClaimedSync | ClaimedListing;
+
+/** Who claims a job, and which accounts it leaves out: those it works on already, or has no token for. */
+export interface JobClaim {
+  readonly worker: string;
+  readonly without: readonly string[];
 }
 
-/** After so long without a sign of its worker a job goes to another one. */
-const HEARTBEAT_SECONDS = 15;
+/** How a sync ended. */
+export interface SyncOutcome {
+  /** As in `sync_runs`. */
+  readonly status: string;
+  readonly error: string | null;
+}
 
-const QUEUE = 'sync';
+/** When a job that did not run may be claimed again, and what status shows of it. */
+export interface JobDeferral {
+  readonly worker: string;
+  readonly afterSeconds: number;
+  readonly error: string | null;
+}
 
-/** The longest time that a job may take; a sync that takes longer goes on, and its lease keeps others away. */
-const MOST_SECONDS = 24 * 3600;
-
-/** Finished jobs are of no use: the accounts say how each sync ended. */
-const KEEP_ENDED_SECONDS = 3600;
-
-/** How often a job is given to another worker after its worker died. After that, the list of what is due brings it back. */
-const RETRIES = 3;
-
-/** How often ended jobs are deleted: thousands of them end in an hour. */
-const TIDY_SECONDS = 600;
-
-const QUEUE_OPTIONS = {
-  heartbeatSeconds: HEARTBEAT_SECONDS,
-  retryLimit: RETRIES,
-  expireInSeconds: MOST_SECONDS,
-  deleteAfterSeconds: KEEP_ENDED_SECONDS,
-};
-
-export async function openJobQueue(
-  workDatabase: WorkDatabase,
-  { onWarning }: { onWarning(message: string): void },
-): Promise<JobQueue> {
-  const boss = new PgBoss({
-    db: executing(workDatabase),
-    schema: 'obsync_jobs',
-    // What is due is kept with the accounts: its own schedules are read and compared one by one, twice a minute.
-    schedule: false,
-    superviseIntervalSeconds: HEARTBEAT_SECONDS,
-    monitorIntervalSeconds: HEARTBEAT_SECONDS,
-    flowIntervalSeconds: MOST_SECONDS,
-    maintenanceIntervalSeconds: TIDY_SECONDS,
-  });
-  boss.on('error', (error) => onWarning(`the queue: ${error.message}`));
-  boss.on('warning', ({ message }) => onWarning(`the queue: ${message}`));
-  await boss.start();
-  await boss.createQueue(QUEUE, { policy: 'exclusive', ...QUEUE_OPTIONS });
-  // A queue that was there already has the options of the version that made it.
-  await boss.updateQueue(QUEUE, QUEUE_OPTIONS);
+/** Claims the sync that comes first, unless another worker syncs its account. @returns null if there is none */
+export async function claimSync({ drizzle }: WorkDatabase, { worker, without }: JobClaim): Promise<ClaimedSync | null> {
+  const { account, env_id } = accountEnvironments;
+  const [row] = await drizzle
+    .update(accountEnvironments)
+    // The milliseconds of a `Date` distinguish this sync from every other one of the worker.
+    .set({ worker, started_at: sql`date_trunc('milliseconds', now())`, retry_at: null })
+    .from(accounts)
+    .where(
+      and(
+        eq(accounts.name, account),
+        sql`(${account}, ${env_id}) = (
+          select account, env_id from obsync_accounts.account_environments due
+          where due_at <= now() and coalesce(retry_at, due_at) <= now() and ${whereClaimable(worker)}
+            and account <> all(${sql.param(without)}::text[])
+            and not exists (select from obsync_accounts.account_environments other
+              where other.account = due.account and other.worker <> ${worker} and other.worker in ${LIVE_WORKERS})
+          order by queue_at limit 1 for update skip locked)`,
+      ),
+    )
+    .returning();
+  if (row === undefined) return null;
+  const { env_id: id, name, cron, started_at } = row;
   return {
-    add: async (transaction, jobs) =>
-      void (await boss.insert(
-        QUEUE,
-        jobs.map(({ work, turn }) => ({
-          data: work,
-          priority: -turn,
-          singletonKey: keyOfWork(work),
-          group: { id: groupOf(work) },
-        })),
-        { db: executing(transaction) },
-      )),
-    take: (most, without = []) =>
-      boss.fetch<QueuedWork>(QUEUE, {
-        batchSize: most,
-        groupConcurrency: 1,
-        ...(without.length === 0 ? {} : { ignoreGroups: without.flatMap(groupsOf) }),
-      }),
-    touch: async (jobs) => void (await boss.touch(QUEUE, jobs.map(attemptOf))),
-    end: async (transaction, job) =>
-      void (await boss.complete(QUEUE, attemptOf(job), null, { db: executing(transaction) })),
-    close: () => boss.stop({ graceful: false }),
+    account: accountOf(row.accounts),
+    environment: { id, name, cron },
+    startedAt: instantOfMs((started_at as Date).getTime()),
   };
 }
 
-function executing({ query }: Pick<WorkDatabase, 'query'>) {
-  return { executeSql: (text: string, values?: unknown[]) => query(text, values) };
+/** Claims the listing that has been due for longest. @returns null if there is none */
+export async function claimListing(
+  { drizzle }: WorkDatabase,
+  { worker, without }: JobClaim,
+): Promise<ClaimedListing | null> {
+  const [row] = await drizzle
+    .update(accounts)
+    .set({ worker })
+    .where(
+      sql`${accounts.name} = (
+        select name from obsync_accounts.accounts
+        where listing_due_at <= now() and ${whereClaimable(worker)} and name <> all(${sql.param(without)}::text[])
+        order by listing_due_at limit 1 for update skip locked)`,
+    )
+    .returning();
+  return row === undefined ? null : { account: accountOf(row), environment: null };
 }
 
-function attemptOf({ id, retryCount }: TakenJob) {
-  return { id, retryCount };
+const LIVE_WORKERS = sql`(select workers.worker from obsync_accounts.workers where ${isAlive})`;
+
+/** A worker leaves out what it works on, so what else has its name was claimed by a statement whose answer was lost. */
+function whereClaimable(worker: string) {
+  return sql`(worker is null or worker = ${worker} or worker not in ${LIVE_WORKERS})`;
 }
 
-function keyOfWork(work: QueuedWork): string {
-  return JSON.stringify('list' in work ? [work.list] : [work.account, work.environment]);
+/**
+ * Records how a sync ended, and when the next one is due. A good end counts even if another worker was given the sync
+ * meanwhile; any other end is then left to that one.
+ */
+export async function endSync(
+  { drizzle }: WorkDatabase,
+  claimedSync: ClaimedSync,
+  { worker, outcome, next }: { worker: string; outcome: SyncOutcome; next: NextTick },
+): Promise<void> {
+  const { account, environment, startedAt } = claimedSync;
+  const due = dueAfter(account, environment, startedAt, { now: startedAt, next });
+  // If the cron expression has changed since the sync began, it stays due: the next sync follows the new one.
+  const isSameCron = sql`${accountEnvironments.cron} is not distinct from ${environment.cron}
+    and (select ${accounts.cron} from ${accounts} where ${accounts.name} = ${account.name}) is not distinct from ${account.cron}`;
+  const { due_at, queue_at } = accountEnvironments;
+  const { status, error } = outcome;
+  await drizzle
+    .update(accountEnvironments)
+    .set({
+      worker: null,
+      started_at: null,
+      last_started_at: timeOf(startedAt),
+      due_at: sql`case when ${isSameCron} then ${due}::timestamptz else ${due_at} end`,
+      queue_at: sql`case when ${isSameCron} then ${queueTime(account.name, environment.id, due)} else ${queue_at} end`,
+      ended_at: sql`now()`,
+      status,
+      error,
+      ...(status === 'done' ? { synced_at: timeOf(startedAt) } : {}),
+    })
+    .where(status === 'done' ? whereNewest(claimedSync) : whereStillOf(claimedSync, worker));
 }
 
-/** A listing does not wait for a sync of its account. */
-function groupOf(work: QueuedWork): string {
-  return 'list' in work ? `list ${work.list}` : `sync ${work.account}`;
+/** Releases a sync that did not run: it stays due, in its place. */
+export async function deferSync(
+  { drizzle }: WorkDatabase,
+  claimedSync: ClaimedSync,
+  { worker, afterSeconds, error }: JobDeferral,
+): Promise<void> {
+  await drizzle
+    .update(accountEnvironments)
+    .set({
+      worker: null,
+      started_at: null,
+      retry_at: inSeconds(afterSeconds),
+      ...(error === null ? {} : { error }),
+    })
+    .where(whereStillOf(claimedSync, worker));
 }
 
-function groupsOf(account: string): string[] {
-  return [groupOf({ list: account }), groupOf({ account, environment: '' })];
+/** Selects the environment unless another worker has claimed it since. */
+function whereStillOf({ account, environment, startedAt }: ClaimedSync, worker: string) {
+  return and(
+    eq(accountEnvironments.account, account.name),
+    eq(accountEnvironments.env_id, environment.id),
+    eq(accountEnvironments.worker, worker),
+    eq(accountEnvironments.started_at, timeOf(startedAt) as Date),
+  );
+}
+
+/** Selects the environment unless a sync that began later has ended. */
+function whereNewest({ account, environment, startedAt }: ClaimedSync) {
+  const { account: of, env_id, last_started_at } = accountEnvironments;
+  return and(
+    eq(of, account.name),
+    eq(env_id, environment.id),
+    or(isNull(last_started_at), lte(last_started_at, timeOf(startedAt) as Date)),
+  );
 }

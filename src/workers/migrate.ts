@@ -13,7 +13,7 @@ const JOURNAL = `${SCHEMA}.${JOURNAL_TABLE}`;
 
 /**
  * Makes the tables of the accounts, or migrates those of an older version, in one transaction. Another process that does the same waits.
- * @throws SyncError `usage` if a newer version made them
+ * @throws SyncError `usage` if a newer version or an unreleased build made them
  */
 export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void> {
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
@@ -24,6 +24,11 @@ export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void>
     const from = await accountsVersion(transaction);
     if (from > latestOf(all))
       throw new SyncError('usage', `the accounts in schema ${SCHEMA} were made by a newer obsync: update this one`);
+    if (from > 0 && from < firstOf(all))
+      throw new SyncError(
+        'usage',
+        `the accounts in schema ${SCHEMA} were made by an unreleased build of obsync: drop the schema and add them again`,
+      );
     const { rows } = await transaction.query('select 1 from pg_namespace where nspname = $1', [SCHEMA]);
     // Only a schema that is not there has to be made, which not every user may.
     const statements = statementsAfter(all, from).filter((each) => rows.length === 0 || !/^create schema/i.test(each));
@@ -59,6 +64,10 @@ async function record(workTransaction: WorkTransaction, all: readonly MigrationM
 
 function statementsAfter(all: readonly MigrationMeta[], from: number): string[] {
   return all.filter(({ folderMillis }) => folderMillis > from).flatMap(({ sql }) => sql);
+}
+
+function firstOf(all: readonly MigrationMeta[]): number {
+  return Math.min(...all.map(({ folderMillis }) => folderMillis));
 }
 
 function latestOf(all: readonly MigrationMeta[]): number {

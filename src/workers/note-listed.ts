@@ -1,13 +1,13 @@
 import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
 import { accountEnvironments, accounts } from '../../schema/accounts.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
-import { dueSince } from '../core/schedule/queue-priority.ts';
-import { LIST_EVERY_SECONDS, type NextTick } from '../core/schedule/schedule.ts';
+import { dueSince, LIST_EVERY_SECONDS, type NextTick } from '../core/schedule/schedule.ts';
 import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environments.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { dueAfter, inSeconds, instantOf, timeOf } from './due-list.ts';
+import { dueAfter, inSeconds, instantOf, queueTime, timeOf } from './due-time.ts';
+import type { JobDeferral } from './job-queue.ts';
 
 /** Notes which environments an account has now, and when each is due. @returns what is wrong with its choice of environments, if anything is */
 export async function noteListed(
@@ -47,8 +47,8 @@ async function noteEnvironment(
 ): Promise<void> {
   const isMoved = row === undefined || instantOf(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;
-  const dueAt = timeOf(due);
-  const said = { name, cron, due_at: dueAt, ...(isMoved && dueAt !== null ? { queue_at: dueAt } : {}) };
+  const moved = isMoved ? { due_at: timeOf(due), queue_at: queueTime(account, id, due) } : {};
+  const said = { name, cron, ...moved };
   await drizzle
     .insert(accountEnvironments)
     .values({ account, env_id: id, ...said })
@@ -83,10 +83,36 @@ export async function noteListing(
     .set({
       listing_error: error,
       listing_due_at: again,
-      queue_at: again,
+      worker: null,
       ...(isListed ? { listed_at: sql`now()` } : {}),
     })
     .where(eq(accounts.name, account));
+}
+
+/** Locks the account. @returns false if the listing is another's meanwhile, or the account was changed or removed */
+export async function isStillListing({ drizzle }: WorkTransaction, account: string, worker: string): Promise<boolean> {
+  const rows = await drizzle
+    .select({ name: accounts.name })
+    .from(accounts)
+    .where(whereListing(account, worker))
+    .for('update');
+  return rows.length > 0;
+}
+
+/** Releases a listing that could not be done: it is due again later. */
+export async function deferListing(
+  { drizzle }: WorkDatabase,
+  account: string,
+  { worker, afterSeconds, error }: JobDeferral,
+): Promise<void> {
+  await drizzle
+    .update(accounts)
+    .set({ worker: null, listing_due_at: inSeconds(afterSeconds), listing_error: error })
+    .where(whereListing(account, worker));
+}
+
+function whereListing(account: string, worker: string) {
+  return and(eq(accounts.name, account), eq(accounts.worker, worker));
 }
 
 /** As long as the listing has failed already, at least a minute. */

@@ -1,11 +1,11 @@
 import type { RecoveryKind } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { NextTick } from '../core/schedule/schedule.ts';
-import { findAccount, type SyncAccount } from './account-store.ts';
+import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import { type BegunSync, beginSync, endSync, type GivenBack, giveBackWork, noteLocked } from './due-list.ts';
-import type { JobQueue, TakenJob } from './job-queue.ts';
-import { noteListed, noteListing } from './note-listed.ts';
+import { type ClaimedJob, type ClaimedListing, type ClaimedSync, deferSync, endSync } from './job-queue.ts';
+import { deferListing, isStillListing, noteListed, noteListing } from './note-listed.ts';
 import { TokenNotHereError } from './token-not-here.ts';
 
 /** How a sync of one environment ended, as its summary says it. */
@@ -18,7 +18,6 @@ export interface SyncResult {
 /** What a worker does its jobs with. */
 export interface WorkerPorts {
   readonly database: WorkDatabase;
-  readonly queue: JobQueue;
   readonly next: NextTick;
   /**
    * Syncs one environment. When the signal is aborted it stops cleanly, and its recovery is `signal`.
@@ -31,7 +30,8 @@ export interface WorkerPorts {
 }
 
 /**
- * How a job ended; `locked`: another process held the environment; `not due`: somebody else has done it; `no token`: this host does not have the
+ * How a job ended; `locked`: another process held the environment; `not due`: the account was changed or
+ * removed meanwhile; `no token`: this host does not have the
  * account's token; `not ended`: the database did not take the end of it, so that it goes to another worker.
  */
 type JobResult =
@@ -65,41 +65,48 @@ export interface JobEnd {
   readonly error: string | null;
 }
 
-/** Does one job to its end, or gives it back when the signal is aborted. @throws what the database throws */
+/** Does one job to its end, unless the signal is aborted. @throws what the database throws */
 export async function performJob(
   ports: WorkerPorts,
-  job: TakenJob,
+  job: ClaimedJob,
   { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
-  const { data: work } = job;
-  if ('list' in work) return performListing(ports, job, { account: work.list, worker, signal });
-  const begunSync = await beginSync(ports.database, work, worker);
-  if (begunSync === null) {
-    await ports.database.transaction((transaction) => ports.queue.end(transaction, job));
-    return { environment: work.environment, result: 'not due', error: null };
-  }
-  const ended = await syncResult(ports, begunSync, signal);
-  const { name: environment } = begunSync.environment;
-  if (ended instanceof TokenNotHereError)
-    return giveToOthers(ports, job, { worker, environment, error: ended.message });
-  if (ended.recovery === 'signal') {
-    await giveBack(ports, job, { worker, ...AT_ONCE });
-    return { environment, result: 'given back', error: null };
-  }
-  const isLocked = ended.recovery === 'locked';
-  await ports.database.transaction(async (transaction) => {
-    await ports.queue.end(transaction, job);
-    if (isLocked) await noteLocked(transaction, begunSync, worker);
-    else await endSync(transaction, begunSync, { worker, outcome: ended, next: ports.next });
-  });
-  if (isLocked) return { environment, result: 'locked', error: null };
-  return { environment, result: ended.status === 'done' ? 'done' : 'problems', error: ended.error };
+  return job.environment === null
+    ? performListing(ports, job, { worker, signal })
+    : performSync(ports, job, { worker, signal });
 }
+
+async function performSync(
+  ports: WorkerPorts,
+  claimedSync: ClaimedSync,
+  { worker, signal }: { worker: string; signal: AbortSignal },
+): Promise<JobEnd> {
+  const { database, next } = ports;
+  const { name: environment } = claimedSync.environment;
+  const outcome = await syncResult(ports, claimedSync, signal);
+  if (outcome instanceof TokenNotHereError) {
+    const { message: error } = outcome;
+    await deferSync(database, claimedSync, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
+    return { environment, result: 'no token', error };
+  }
+  // The worker stops, and releases all that it has claimed.
+  if (outcome.recovery === 'signal') return { environment, result: 'given back', error: null };
+  if (outcome.recovery === 'locked') {
+    // A lease whose holder has died is free by then (R26).
+    await deferSync(database, claimedSync, { worker, afterSeconds: LEASE_MS / 1000, error: null });
+    return { environment, result: 'locked', error: null };
+  }
+  await endSync(database, claimedSync, { worker, outcome, next });
+  return { environment, result: outcome.status === 'done' ? 'done' : 'problems', error: outcome.error };
+}
+
+/** Long enough that workers without the token don't claim the job again and again. */
+const NO_TOKEN_SECONDS = 60;
 
 /** Whatever goes wrong in a sync ends this sync alone: the next one is due at its time, as after any run. */
 async function syncResult(
   ports: WorkerPorts,
-  { account, environment }: BegunSync,
+  { account, environment }: ClaimedSync,
   signal: AbortSignal,
 ): Promise<SyncResult | TokenNotHereError> {
   try {
@@ -111,53 +118,25 @@ async function syncResult(
   }
 }
 
-/** Ends the job, and leaves its work in the list of what is due, where the next worker that looks finds it. */
-export async function giveBack(
-  { database, queue }: WorkerPorts,
-  job: TakenJob,
-  givenBack: GivenBack & { worker: string },
-): Promise<void> {
-  await database.transaction(async (transaction) => {
-    await queue.end(transaction, job);
-    await giveBackWork(transaction, job.data, givenBack);
-  });
-}
-
-export const AT_ONCE: GivenBack = { afterSeconds: 0, error: null };
-
-/** Long enough that a worker without the token does not meet the job again and again. */
-const TO_OTHERS_SECONDS = 60;
-
-/** What this host has no token for stays due, for a worker that has it. */
-async function giveToOthers(
-  ports: WorkerPorts,
-  job: TakenJob,
-  { worker, environment, error }: { worker: string; environment: string | null; error: string },
-): Promise<JobEnd> {
-  await giveBack(ports, job, { worker, afterSeconds: TO_OTHERS_SECONDS, error });
-  return { environment, result: 'no token', error };
-}
-
 async function performListing(
   ports: WorkerPorts,
-  job: TakenJob,
-  { account: name, worker, signal }: { account: string; worker: string; signal: AbortSignal },
+  { account }: ClaimedListing,
+  { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
-  const account = await findAccount(ports.database, name);
-  const listing = account === null ? null : await listingOf(ports, account, signal);
-  if (listing instanceof TokenNotHereError)
-    return giveToOthers(ports, job, { worker, environment: null, error: listing.message });
-  if (signal.aborted) {
-    await giveBack(ports, job, { worker, ...AT_ONCE });
-    return { environment: null, result: 'given back', error: null };
+  const { database, next } = ports;
+  const listing = await listingOf(ports, account, signal);
+  if (listing instanceof TokenNotHereError) {
+    const { message: error } = listing;
+    await deferListing(database, account.name, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
+    return { environment: null, result: 'no token', error };
   }
-  const { next } = ports;
-  return ports.database.transaction(async (transaction) => {
-    await ports.queue.end(transaction, job);
-    if (account === null || listing === null) return { environment: null, result: 'not due', error: null };
+  if (signal.aborted) return { environment: null, result: 'given back', error: null };
+  return database.transaction(async (transaction) => {
+    if (!(await isStillListing(transaction, account.name, worker)))
+      return { environment: null, result: 'not due', error: null };
     const { listed } = listing;
     const error = listed === null ? listing.error : await noteListed(transaction, account, { listed, next });
-    await noteListing(transaction, name, { error, isListed: listed !== null });
+    await noteListing(transaction, account.name, { error, isListed: listed !== null });
     return { environment: null, result: error === null ? 'listed' : 'not listed', error };
   });
 }

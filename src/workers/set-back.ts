@@ -1,11 +1,11 @@
 import { LIST_EVERY_SECONDS } from '../core/schedule/schedule.ts';
-import type { WorkTransaction } from './database.ts';
+import type { WorkDatabase } from './database.ts';
 
 /**
  * Brings back what lies in the future because the clock of the server ran ahead and was set back. Starts of meanwhile count as now (as
  * `believable` of the schedule), and the environments are listed at once, which finds anew when each is due.
  */
-export async function afterSetBack({ query }: WorkTransaction): Promise<void> {
+export async function afterSetBack({ query }: WorkDatabase): Promise<void> {
   for (const statement of STATEMENTS) await query(statement);
 }
 
@@ -14,9 +14,8 @@ const STATEMENTS = [
   `update obsync_accounts.account_environments set last_started_at = now(), ended_at = least(ended_at, now()),
       synced_at = case when synced_at > now() then now() else synced_at end
     where last_started_at > now() + interval '1 minute'`,
-  `update obsync_accounts.account_environments set queue_at = now()
-    where queue_at > greatest(due_at, now()) + interval '1 hour'`,
-  `update obsync_accounts.accounts set listing_due_at = now(), queue_at = now()
-    where greatest(listing_due_at, queue_at) > now() + interval '${LIST_EVERY_SECONDS} seconds' + interval '1 hour'`,
+  "update obsync_accounts.account_environments set retry_at = null where retry_at > now() + interval '1 hour'",
+  `update obsync_accounts.accounts set listing_due_at = now()
+    where listing_due_at > now() + interval '${LIST_EVERY_SECONDS} seconds' + interval '1 hour'`,
   "update obsync_accounts.workers set seen_at = now() where seen_at > now() + interval '1 minute'",
 ];

@@ -1,8 +1,9 @@
 import { asc, eq } from 'drizzle-orm';
 import { accountEnvironments, accounts, workers } from '../../schema/accounts.ts';
 import { type Instant, instantOfMs, secondsBetween } from '../core/time/instant.ts';
-import { isAlive } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
+import { instantOf } from './due-time.ts';
+import { isAlive } from './worker-identity.ts';
 
 /** Every account, its environments and the workers, as of one instant. */
 export async function loadWorkStatus(workDatabase: WorkDatabase) {
@@ -72,8 +73,4 @@ function environmentStatus(
     worker,
     working_since: worker === null ? null : instantOf(row.started_at),
   };
-}
-
-function instantOf(time: Date | null): Instant | null {
-  return time === null ? null : instantOfMs(time.getTime());
 }

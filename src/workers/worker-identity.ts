@@ -1,19 +1,6 @@
-import { eq } from 'drizzle-orm';
-import { workers } from '../../schema/accounts.ts';
+import { sql } from 'drizzle-orm';
+import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { WorkDatabase } from './database.ts';
-
-/** Says that a worker lives. Workers that have been silent for a day are forgotten. */
-export async function giveSign(
-  { query }: WorkDatabase,
-  { worker, host, pid, concurrency }: WorkerIdentity,
-): Promise<void> {
-  await query(
-    `with gone as (delete from obsync_accounts.workers where seen_at < now() - interval '1 day')
-      insert into obsync_accounts.workers (worker, host, pid, concurrency) values ($1, $2, $3, $4)
-      on conflict (worker) do update set seen_at = now()`,
-    [worker, host, pid, concurrency],
-  );
-}
 
 /** A worker as the others know it. */
 export interface WorkerIdentity {
@@ -23,6 +10,29 @@ export interface WorkerIdentity {
   readonly concurrency: number;
 }
 
-export async function forgetWorker({ drizzle }: WorkDatabase, worker: string): Promise<void> {
-  await drizzle.delete(workers).where(eq(workers.worker, worker));
+/** SQL for whether a worker lives. One that has been silent for as long as a lease lasts is presumed dead. */
+export const isAlive = sql.raw(`workers.seen_at > now() - interval '${LEASE_MS} ms'`);
+
+/** Records that a worker lives, and deletes those that have been silent for a day. */
+export async function giveSign(
+  { query }: WorkDatabase,
+  { worker, host, pid, concurrency }: WorkerIdentity,
+): Promise<void> {
+  await query(
+    `with gone as (delete from obsync_accounts.workers where seen_at < now() - interval '1 day')
+      insert into obsync_accounts.workers (worker, host, pid, concurrency, seen_at) values ($1, $2, $3, $4, now())
+      on conflict (worker) do update set seen_at = now()`,
+    [worker, host, pid, concurrency],
+  );
+}
+
+/** Releases all that a worker has claimed, and deletes it. */
+export async function releaseWorker({ query }: WorkDatabase, worker: string): Promise<void> {
+  await query(
+    `with syncs as (
+        update obsync_accounts.account_environments set worker = null, started_at = null where worker = $1),
+      listings as (update obsync_accounts.accounts set worker = null where worker = $1)
+      delete from obsync_accounts.workers where worker = $1`,
+    [worker],
+  );
 }

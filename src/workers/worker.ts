@@ -1,169 +1,170 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
-import { chooseDue } from './due-list.ts';
-import type { TakenJob } from './job-queue.ts';
-import { AT_ONCE, giveBack, messageOf, performJob, type WorkerPorts } from './perform-job.ts';
-import { forgetWorker, giveSign, type WorkerIdentity } from './worker-identity.ts';
+import { type ClaimedJob, claimListing, claimSync } from './job-queue.ts';
+import { messageOf, performJob, type WorkerPorts } from './perform-job.ts';
+import { afterSetBack } from './set-back.ts';
+import { giveSign, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
 /** How often a worker looks for jobs while there are none. */
 const POLL_MS = 2000;
 
-/** How often a worker gives a sign of life. */
-const SIGN_MS = 5000;
+const HEARTBEAT_MS = 5000;
 
-/** With every so many signs a worker puts what is due into the queue. */
-const SIGNS_PER_LOOK = 2;
+/** A worker repairs times in the future once a minute. */
+const HEARTBEATS_PER_REPAIR = 12;
 
 /** How long an account is left to other workers after its token was not found here. */
 const WITHOUT_TOKEN_MS = 5 * 60_000;
 
-/** How long syncs at hand may take to stop: of the five seconds of a stop, the rest is for giving them back (R27). */
+/** How long an account is skipped after the end of a job of its could not be recorded: the job is due at once. */
+const NOT_ENDED_MS = 30_000;
+
+/** How long syncs in flight may take to stop: the rest of the five seconds of a stop is for releasing them (R27). */
 const STOP_MS = 3000;
 
 /** The longest wait after the database could not be reached. */
-const MOST_TROUBLE_MS = 30_000;
+const MAX_BACKOFF_MS = 30_000;
 
-/** Does jobs until the signal is aborted, then gives back what is not done. */
+/** Does jobs until the signal is aborted, then releases what is not done. */
 export async function runWorker(
   ports: WorkerPorts,
   workerIdentity: WorkerIdentity,
   signal: AbortSignal,
 ): Promise<void> {
-  const atHand: JobsAtHand = new Map();
-  const inProgress = { atHand, noTokenUntil: new Map<string, number>(), signal };
-  const signs = keepGivingSigns(ports, workerIdentity, inProgress);
-  await takeJobs(ports, workerIdentity, inProgress);
-  await signs;
-  await untilStopped(atHand);
-  await handOver(ports, workerIdentity, atHand);
+  const inFlight: JobsInFlight = new Map();
+  // Before the first claim: what an unknown worker has claimed is claimed again.
+  await heartbeat(ports, workerIdentity, { withRepair: true });
+  const heartbeats = keepHeartbeat(ports, workerIdentity, signal);
+  await claimJobs(ports, workerIdentity, { inFlight, skipUntil: new Map(), signal });
+  await heartbeats;
+  await untilStopped(inFlight);
+  await release(ports, workerIdentity);
 }
 
-/** Waits until the jobs at hand have stopped, but not for long. */
-async function untilStopped(atHand: JobsAtHand): Promise<void> {
+/** Waits until the jobs in flight have stopped, but not for long. */
+async function untilStopped(inFlight: JobsInFlight): Promise<void> {
   const stopped = new AbortController();
-  await Promise.race([Promise.allSettled(atHand.values()), pause(STOP_MS, stopped.signal)]);
+  await Promise.race([Promise.allSettled(inFlight.values()), pause(STOP_MS, stopped.signal)]);
   stopped.abort();
 }
 
-/** The jobs at hand, each with the promise of its end. */
-type JobsAtHand = Map<TakenJob, Promise<void>>;
+/** The jobs in flight, each with the promise of its end. */
+type JobsInFlight = Map<ClaimedJob, Promise<void>>;
 
 interface WorkInProgress {
-  readonly atHand: JobsAtHand;
-  /** The accounts that are left to other workers, because this host has not their tokens, and until when. */
-  readonly noTokenUntil: Map<string, number>;
+  readonly inFlight: JobsInFlight;
+  /** The accounts of which this worker claims nothing, and until when. */
+  readonly skipUntil: Map<string, number>;
   readonly signal: AbortSignal;
 }
 
-async function takeJobs(
+async function claimJobs(
   ports: WorkerPorts,
   { worker, concurrency }: WorkerIdentity,
   inProgress: WorkInProgress,
 ): Promise<void> {
-  const { atHand, signal } = inProgress;
-  let troubleMs = 0;
-  while (!signal.aborted) {
-    const free = concurrency - atHand.size;
-    const taken = free === 0 ? [] : await takeSome(ports, free, inProgress);
-    if (typeof taken === 'string') {
-      troubleMs = Math.min(Math.max(2 * troubleMs, POLL_MS / 2), MOST_TROUBLE_MS);
-      ports.onEvent({
-        type: 'trouble',
-        message: `the queue cannot be read, next try in ${troubleMs / 1000} s: ${taken}`,
-      });
-      await pause(troubleMs, signal);
-      continue;
+  const { inFlight, signal } = inProgress;
+  let backoffMs = 0;
+  for (let claims = 0; !signal.aborted; claims++) {
+    try {
+      // Neither listings nor syncs keep the others waiting.
+      const order = claims % 2 === 0 ? CLAIMS : CLAIMS.toReversed();
+      const before = inFlight.size;
+      const job = before < concurrency ? await claimJob(ports, worker, inProgress, order) : null;
+      backoffMs = 0;
+      if (job === null) {
+        // A job that ended during the claim may have left another one of its account.
+        if (inFlight.size === before) await untilNextLook(inFlight, POLL_MS, signal);
+      } else {
+        const end = perform(ports, job, { worker, ...inProgress }).finally(() => inFlight.delete(job));
+        inFlight.set(job, end);
+      }
+    } catch (error) {
+      backoffMs = Math.min(Math.max(2 * backoffMs, POLL_MS / 2), MAX_BACKOFF_MS);
+      const reason = messageOf(ports.database, error);
+      const message = `the queue cannot be read, next try in ${backoffMs / 1000} s: ${reason}`;
+      ports.onEvent({ type: 'trouble', message });
+      await pause(backoffMs, signal);
     }
-    troubleMs = 0;
-    for (const job of taken) {
-      const end = perform(ports, job, { worker, ...inProgress }).finally(() => atHand.delete(job));
-      atHand.set(job, end);
-    }
-    // There may be more of them: the queue gives one of each account at a time.
-    if (taken.length === 0) await untilNextLook(atHand, free === 0 ? SIGN_MS : POLL_MS, signal);
   }
 }
 
-/** @returns what is wrong if no jobs can be taken */
-async function takeSome(
-  { queue, database }: WorkerPorts,
-  most: number,
-  { noTokenUntil }: WorkInProgress,
-): Promise<readonly TakenJob[] | string> {
+const CLAIMS = [claimListing, claimSync] as const;
+
+async function claimJob(
+  { database }: WorkerPorts,
+  worker: string,
+  { inFlight, skipUntil }: WorkInProgress,
+  order: readonly (typeof CLAIMS)[number][],
+): Promise<ClaimedJob | null> {
   const now = performance.now();
-  for (const [account, until] of noTokenUntil) if (until <= now) noTokenUntil.delete(account);
-  return queue.take(most, [...noTokenUntil.keys()]).catch((error: unknown) => messageOf(database, error));
+  for (const [account, until] of skipUntil) if (until <= now) skipUntil.delete(account);
+  for (const claim of order) {
+    const alike = [...inFlight.keys()].filter((job) => (job.environment === null) === (claim === claimListing));
+    const without = [...skipUntil.keys(), ...alike.map((job) => job.account.name)];
+    const job = await claim(database, { worker, without });
+    if (job !== null) return job;
+  }
+  return null;
 }
 
 /** Waits until a job has ended, or the time has passed. */
-async function untilNextLook(atHand: JobsAtHand, ms: number, signal: AbortSignal): Promise<void> {
+async function untilNextLook(inFlight: JobsInFlight, ms: number, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();
   const passed = pause(ms, AbortSignal.any([signal, ended.signal]));
-  await Promise.race([...atHand.values(), passed]);
+  await Promise.race([...inFlight.values(), passed]);
   ended.abort();
 }
 
 /** Performs one job and reports it. It never fails. */
 async function perform(
   ports: WorkerPorts,
-  job: TakenJob,
-  { worker, noTokenUntil, signal }: WorkInProgress & { worker: string },
+  job: ClaimedJob,
+  { worker, skipUntil, signal }: WorkInProgress & { worker: string },
 ): Promise<void> {
   const begunMs = performance.now();
-  const account = 'list' in job.data ? job.data.list : job.data.account;
-  // Of a listing no more than its end is told.
-  if ('environment' in job.data) ports.onEvent({ type: 'begun', account, environment: job.data.environment });
+  const account = job.account.name;
+  const environment = job.environment?.id ?? null;
+  const seconds = () => (performance.now() - begunMs) / 1000;
+  // Of a listing only the end is reported.
+  if (environment !== null) ports.onEvent({ type: 'begun', account, environment });
   try {
     const end = await performJob(ports, job, { worker, signal });
-    if (end.result === 'no token') noTokenUntil.set(account, performance.now() + WITHOUT_TOKEN_MS);
-    // What a listing has found may be due at once.
-    if (end.result === 'listed') await queueDue(ports);
-    ports.onEvent({ type: 'job', account, ...end, seconds: (performance.now() - begunMs) / 1000 });
+    if (end.result === 'no token') skipUntil.set(account, performance.now() + WITHOUT_TOKEN_MS);
+    ports.onEvent({ type: 'job', account, ...end, seconds: seconds() });
   } catch (error) {
-    // The queue gives the job to another worker when it hears no more of it.
+    skipUntil.set(account, performance.now() + NOT_ENDED_MS);
     const message = `the job could not be ended: ${messageOf(ports.database, error)}`;
-    const environment = 'list' in job.data ? null : job.data.environment;
-    const seconds = (performance.now() - begunMs) / 1000;
-    ports.onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds });
+    ports.onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
   }
 }
 
-async function keepGivingSigns(
-  ports: WorkerPorts,
+async function keepHeartbeat(ports: WorkerPorts, workerIdentity: WorkerIdentity, signal: AbortSignal): Promise<void> {
+  for (let beats = 1; !signal.aborted; beats++) {
+    await pause(HEARTBEAT_MS, signal);
+    if (!signal.aborted) await heartbeat(ports, workerIdentity, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });
+  }
+}
+
+/** It never fails. */
+async function heartbeat(
+  { database, onEvent }: WorkerPorts,
   workerIdentity: WorkerIdentity,
-  { atHand, signal }: WorkInProgress,
+  { withRepair }: { withRepair: boolean },
 ): Promise<void> {
-  for (let signs = 0; !signal.aborted; signs++) {
-    try {
-      await giveSign(ports.database, workerIdentity);
-      if (atHand.size > 0) await ports.queue.touch([...atHand.keys()]);
-      if (signs % SIGNS_PER_LOOK === 0) await queueDue(ports);
-    } catch (error) {
-      ports.onEvent({
-        type: 'trouble',
-        message: `no sign of life could be given: ${messageOf(ports.database, error)}`,
-      });
-    }
-    await pause(SIGN_MS, signal);
+  try {
+    if (withRepair) await afterSetBack(database);
+    await giveSign(database, workerIdentity);
+  } catch (error) {
+    onEvent({ type: 'trouble', message: `no sign of life could be given: ${messageOf(database, error)}` });
   }
 }
 
-/** Puts what is due into the queue: whichever worker comes first does so for all. @returns how many jobs */
-async function queueDue({ database, queue }: Pick<WorkerPorts, 'database' | 'queue'>): Promise<number> {
-  return database.transaction(async (transaction) => {
-    const jobs = await chooseDue(transaction);
-    if (jobs.length > 0) await queue.add(transaction, jobs);
-    return jobs.length;
-  });
-}
-
-/** Gives back the jobs that did not stop in time. Their processes end with this one, and their leases with their connections (R26). */
-async function handOver(ports: WorkerPorts, { worker }: WorkerIdentity, atHand: JobsAtHand): Promise<void> {
+/** Releases also the jobs that did not stop in time: they end with the process, and their leases with their connections (R26). */
+async function release({ database, onEvent }: WorkerPorts, { worker }: WorkerIdentity): Promise<void> {
   try {
-    for (const job of atHand.keys()) await giveBack(ports, job, { worker, ...AT_ONCE });
-    await forgetWorker(ports.database, worker);
-    await queueDue(ports);
+    await releaseWorker(database, worker);
   } catch (error) {
-    ports.onEvent({ type: 'trouble', message: `jobs could not be given back: ${messageOf(ports.database, error)}` });
+    onEvent({ type: 'trouble', message: `jobs could not be given back: ${messageOf(database, error)}` });
   }
 }
 

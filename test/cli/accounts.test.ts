@@ -240,6 +240,16 @@ describe('accounts', () => {
     expect((await listAccounts({ db: url })).accounts).toEqual([]);
   });
 
+  test('of an unreleased build are refused', async () => {
+    const { url, accounts, ask } = await setUp();
+    await accounts('add', ...SHOP);
+    await ask('update obsync_accounts.__drizzle_migrations set created_at = created_at - 1');
+    await expect(listAccounts({ db: url })).rejects.toMatchObject({
+      recovery: 'usage',
+      message: expect.stringContaining('were made by an unreleased build'),
+    });
+  });
+
   test('of a newer version are refused', async () => {
     const { url, accounts, ask } = await setUp();
     await accounts('add', ...SHOP);

@@ -49,13 +49,10 @@ test('a database that cannot hold every character is refused in one line by ever
     );
 });
 
-test.each(['obsync_accounts', 'obsync_jobs'])(
-  'every command refuses the schema %s, which is obsync’s own',
-  async (schema) => {
-    const env = { OBSYNC_DB: `postgres://127.0.0.1:1/none?schema=${schema}`, OBSYNC_TOKEN: TOKEN };
-    for (const command of COMMANDS)
-      expect(await obsync(command, { env }), command[0]).toEqual(
-        refusal(new RegExp(`the schema ${schema} is taken by obsync`)),
-      );
-  },
-);
+test('every command refuses the schema obsync_accounts, which is obsync’s own', async () => {
+  const env = { OBSYNC_DB: 'postgres://127.0.0.1:1/none?schema=obsync_accounts', OBSYNC_TOKEN: TOKEN };
+  for (const command of COMMANDS)
+    expect(await obsync(command, { env }), command[0]).toEqual(
+      refusal(/the schema obsync_accounts is taken by obsync/),
+    );
+});

@@ -130,7 +130,7 @@ describe('worker', () => {
     const { code, stderr } = await first.ended;
     expect(code).toBe(143);
     expect(stderr).toContain('shop, E: given back');
-    await until(`count(*) = 1 from obsync_jobs.job where state = 'created'`);
+    await until(`count(*) = 1 from obsync_accounts.account_environments where worker is null and due_at <= now()`);
     startWorker();
     await until(`count(*) = 1 and ${ALL_DONE}`);
     expect(api.requests.some(({ target }) => target.includes('cursor=next'))).toBe(true);

@@ -5,7 +5,6 @@ import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type SyncAccount, storeAccount } from '../../src/workers/account-store.ts';
 import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';
-import { openJobQueue, type QueuedWork } from '../../src/workers/job-queue.ts';
 import { migrateAccounts } from '../../src/workers/migrate.ts';
 import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
 import { runWorker } from '../../src/workers/worker.ts';
@@ -24,6 +23,7 @@ export interface TestService {
   /** The syncs that were begun, as `account/environment`. */
   readonly begun: string[];
   sync(key: string, signal: AbortSignal): Promise<SyncResult>;
+  list(account: string): Promise<readonly ListedEnvironment[]>;
 }
 
 interface TestWorker {
@@ -36,8 +36,6 @@ export interface WorkTest extends TestDatabase {
   readonly database: WorkDatabase;
   readonly service: TestService;
   add(name: string, more?: Partial<SyncAccount>): Promise<void>;
-  /** Puts jobs into the queue, whatever is due. */
-  put(...works: readonly QueuedWork[]): Promise<void>;
   /** Starts a worker in this process, with connections of its own. */
   start(concurrency?: number): Promise<TestWorker>;
   /** Resolves when a condition, in SQL over `e`, is true of all environments of all accounts. */
@@ -49,23 +47,15 @@ export async function workTest(sync: TestService['sync'] = async () => GOOD, ser
   const database = openAt(made.url);
   onTestFinished(() => database.close());
   await migrateAccounts(database);
-  const service: TestService = { listed: new Map(), refusal: null, begun: [], sync };
+  const listed: TestService['listed'] = new Map();
+  const list: TestService['list'] = async (account) => listed.get(account) ?? [];
+  const service: TestService = { listed, refusal: null, begun: [], sync, list };
   return {
     ...made,
     database,
     service,
     add: async (name, more = {}) =>
       void (await storeAccount(database, { ...PLAIN, name, schema: name, ...more }, { replace: true })),
-    async put(...works) {
-      const queue = await openJobQueue(database, { onWarning: () => {} });
-      await database.transaction((transaction) =>
-        queue.add(
-          transaction,
-          works.map((each) => ({ work: each, turn: 0 })),
-        ),
-      );
-      await queue.close();
-    },
     start: (concurrency = 2) => startWorker(made.url, service, concurrency),
     async until(condition) {
       const sql = `select count(*) filter (where ${condition}) = count(*) and count(*) > 0 as all from obsync_accounts.account_environments e`;
@@ -100,11 +90,9 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
   const database = openAt(url);
   const events: WorkerEvent[] = [];
   const onEvent: WorkerPorts['onEvent'] = (event) => events.push(event);
-  const queue = await openJobQueue(database, { onWarning: (message) => events.push({ type: 'trouble', message }) });
   const stopping = new AbortController();
   const ports: WorkerPorts = {
     database,
-    queue,
     next: nextTick,
     onEvent,
     async sync(account, { id }, signal) {
@@ -114,12 +102,11 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
     },
     async list({ name }) {
       if (service.refusal !== null) throw service.refusal;
-      return service.listed.get(name) ?? [];
+      return service.list(name);
     },
   };
   const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
   const ended = runWorker(ports, identity, stopping.signal).finally(async () => {
-    await queue.close();
     await database.close();
   });
   const stop = async (): Promise<void> => {

@@ -68,6 +68,15 @@ function dueAt(
 }
 
 /**
+ * Since when an environment is due, or when it will be. What is due stays due since then, however often its cron
+ * expression is evaluated.
+ */
+export function dueSince(scheduled: Instant | null, before: Instant | null, now: Instant): Instant | null {
+  if (scheduled === null || scheduled > now) return scheduled;
+  return before !== null && before <= now ? before : now;
+}
+
+/**
  * Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set
  * back.
  */

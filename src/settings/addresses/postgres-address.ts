@@ -107,11 +107,11 @@ function passwordOfFile(
 /** An unquoted identifier, so that every program finds the schema whatever it does with capitals. */
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
-/** Those of the accounts, the quotas and the queue. */
-const OWN_SCHEMAS: readonly string[] = ['obsync_accounts', 'obsync_jobs'];
+/** The schema of the accounts and of their quotas. */
+const ACCOUNTS_SCHEMA = 'obsync_accounts';
 
 function schemaOf(given = DEFAULT_SCHEMA): string {
-  if (OWN_SCHEMAS.includes(given))
+  if (given === ACCOUNTS_SCHEMA)
     throw new SyncError('usage', `the schema ${given} is taken by obsync itself: name another one for the mirror`);
   if (SCHEMA.test(given) && !/^pg_|^information_schema$/.test(given)) return given;
   throw new SyncError(

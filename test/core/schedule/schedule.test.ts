@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { ListedEnvironment } from '../../../src/core/schedule/environments.ts';
 import {
   capAtNow,
+  dueSince,
   nextScheduleStep,
   type ScheduledRun,
   type ScheduleRules,
@@ -128,5 +129,21 @@ describe('what a new timetable changes', () => {
     expect(
       told([scheduled('a', T), scheduled('b', null)], [scheduled('a', at('06:10:00')), scheduled('b', null)]),
     ).toEqual([]);
+  });
+});
+
+const NOW = at('04:10:00');
+const EARLIER = at('04:00:00');
+const LATER = at('05:00:00');
+
+describe('since when an environment is due', () => {
+  test.each([
+    ['its next time, if that is later', LATER, null, LATER],
+    ['never without a next time', null, EARLIER, null],
+    ['since it was due before', '0000', EARLIER, EARLIER],
+    ['now, if it was not due before', '0000', null, NOW],
+    ['now, if its time has been moved to the past', EARLIER, LATER, NOW],
+  ])('is %s', (_, next, before, expected) => {
+    expect(dueSince(next, before, NOW)).toBe(expected);
   });
 });

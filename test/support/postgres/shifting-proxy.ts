@@ -12,9 +12,8 @@ export interface ShiftingProxy extends Pick<TcpProxy, 'url' | 'close'> {
 
 /**
  * Whatever statement reads the clock gets it shifted. What a statement defines keeps the shift of that moment: columns of
- * `obsync_accounts` that are `now()` by default, such as when an account is first due and when a worker was first seen, and pg-boss's
- * function `job_now()`, by which it gives every time that counts. So both schemas are to be made through the proxy, and after a jump they
- * go on as before it. A mirror's schema and the rows of quotas have nothing of that kind.
+ * `obsync_accounts` that are `now()` by default, such as when a worker was first seen. So create that schema through the
+ * proxy; after a jump its defaults stay as they were. A mirror's schema and the rows of quotas have no such columns.
  */
 export async function shiftingProxy(serverUrl: string, seconds = 0): Promise<ShiftingProxy> {
   let shiftSeconds = seconds;

@@ -1,0 +1,40 @@
+import { sql } from 'drizzle-orm';
+import type { ListedEnvironment } from '../core/schedule/environments.ts';
+import { type NextTick, timetable } from '../core/schedule/schedule.ts';
+import { type Instant, instantOfMs } from '../core/time/instant.ts';
+import type { SyncAccount } from './account-store.ts';
+
+/** When the next sync after `lastStart` is due; null if there is none. */
+export function dueAfter(
+  { cron, delaySeconds }: SyncAccount,
+  environment: ListedEnvironment,
+  lastStart: Instant | null,
+  clock: { readonly now: Instant; readonly next: NextTick },
+): Instant | null {
+  const rules = { cron, delaySeconds, environments: [], together: false };
+  const lastStarts = new Map(lastStart === null ? [] : [[environment.id, lastStart]]);
+  return timetable([environment], rules, lastStarts, clock)[0]?.due ?? null;
+}
+
+/**
+ * SQL for the place in the queue of an environment that is due then. What is due first comes first, but environments of
+ * one account that are due together come a minute apart: an account with a thousand of them keeps no other waiting.
+ */
+export function queueTime(account: string, envId: string, due: Instant | null) {
+  return sql`${due}::timestamptz + interval '1 minute' * (
+    select count(*) from obsync_accounts.account_environments other
+    where other.account = ${account} and other.env_id <> ${envId} and other.due_at = ${due}::timestamptz)`;
+}
+
+/** SQL for the time of the database in so many seconds. */
+export function inSeconds(seconds: number) {
+  return sql`now() + make_interval(secs => ${seconds})`;
+}
+
+export function instantOf(time: Date | null | undefined): Instant | null {
+  return time == null ? null : instantOfMs(time.getTime());
+}
+
+export function timeOf(instant: Instant | null): Date | null {
+  return instant === null ? null : new Date(instant);
+}
