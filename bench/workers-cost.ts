@@ -8,7 +8,7 @@ import { syncSettings, watchOf } from '../src/settings/sync-settings.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
 import { openWorkDatabase, type WorkDatabase } from '../src/workers/database.ts';
 import { migrateAccounts } from '../src/workers/migrate.ts';
-import { runWorker } from '../src/workers/worker.ts';
+import { workUntilStopped } from '../src/workers/worker.ts';
 import { furnish } from '../test/model/furnish.ts';
 import { createWorld } from '../test/model/world.ts';
 import { startServer } from '../test/support/postgres/server.ts';
@@ -102,7 +102,7 @@ async function workUntil(database: WorkDatabase, isEnough: (done: number) => boo
   const stopping = new AbortController();
   let done = 0;
   const timer = setInterval(() => isEnough(done) && stopping.abort(), 100);
-  await runWorker(
+  await workUntilStopped(
     {
       database,
       next: nextTick,

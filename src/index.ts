@@ -35,7 +35,7 @@ export type { ForecastReport } from './api/plan-report.ts';
 export type { ApiOptions } from './api/prepare-server.ts';
 export { type QueryOptions, type QueryResult, query } from './api/query.ts';
 export { type PageReport, type ReportOptions, writeReport } from './api/report.ts';
-export { type WorkEvent, type WorkOptions, work } from './api/run-worker.ts';
+export { runWorker as work, type WorkEvent, type WorkOptions } from './api/run-worker.ts';
 export { type ScheduleEvent, type ScheduleOptions, schedule } from './api/schedule.ts';
 export { type RunningServer, type ServeOptions, serve } from './api/serve.ts';
 export { status } from './api/status.ts';

@@ -7,7 +7,7 @@ import type { SyncOptions } from '../settings/options.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type SyncSettings, syncSettings } from '../settings/sync-settings.ts';
 import type { SyncAccount } from '../workers/account-store.ts';
-import { TokenNotHereError } from '../workers/token-not-here.ts';
+import { TokenNotOnHostError } from '../workers/token-not-on-host.ts';
 import { inSchema } from './accounts-database.ts';
 
 /** The options of an account's syncs: those of `sync` that are not of one run. */
@@ -111,12 +111,12 @@ function tokenPlace({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 
   return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile === undefined ? null : resolve(tokenFile) };
 }
 
-/** The settings of an account's syncs, with its token as it is now (R25). @throws TokenNotHereError if it is not found */
+/** The settings of an account's syncs, with its token as it is now (R25). @throws TokenNotOnHostError if it is not found */
 export function settingsOfAccount(account: SyncAccount, address: string): SyncSettings {
   const { name, baseUrl, tokenEnv, tokenFile, schema, options } = account;
   const given = tokenEnv === null ? '' : (process.env[tokenEnv] ?? '');
   if (tokenEnv !== null && given.trim() === '')
-    throw new TokenNotHereError(
+    throw new TokenNotOnHostError(
       `the variable ${tokenEnv} is not set, which holds the token of account ${name}: set it for every worker`,
     );
   if (tokenFile !== null) checkReadable(tokenFile, name);
@@ -135,7 +135,7 @@ function checkReadable(tokenFile: string, name: string): void {
   try {
     readTextFile(tokenFile);
   } catch (cause) {
-    throw new TokenNotHereError(
+    throw new TokenNotOnHostError(
       `the token file ${tokenFile} of account ${name} cannot be read: every worker needs it on its own host`,
       { cause },
     );

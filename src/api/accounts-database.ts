@@ -7,7 +7,7 @@ import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../wo
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 
 /** Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it. @throws SyncError */
-export async function openWorkPlace(
+export async function openAccountsDatabase(
   mirrorOptions: MirrorOptions,
   workConnections?: WorkConnections,
 ): Promise<WorkDatabase> {
@@ -22,15 +22,15 @@ export async function openWorkPlace(
 }
 
 /** Does something in the database and closes it. @throws SyncError */
-export async function inWorkPlace<Done>(
+export async function withAccountsDatabase<Done>(
   mirrorOptions: MirrorOptions,
   work: (workDatabase: WorkDatabase) => Promise<Done>,
 ): Promise<Done> {
-  return closing(await openWorkPlace(mirrorOptions), work);
+  return closing(await openAccountsDatabase(mirrorOptions), work);
 }
 
 /** Reads the accounts, and makes no tables for that. @returns `none` where nobody has made them yet. @throws SyncError */
-export async function readWorkPlace<Done>(
+export async function readAccountsDatabase<Done>(
   mirrorOptions: MirrorOptions,
   { read, none }: { read: (workDatabase: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {

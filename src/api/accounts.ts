@@ -8,17 +8,17 @@ import type { MirrorOptions } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import {
+  deleteAccount,
   findAccount,
-  forgetAccount,
   type KnownAccount,
-  listNow,
   loadAccounts,
   noAccount,
+  requestListing,
   type SyncAccount,
   storeAccount,
 } from '../workers/account-store.ts';
 import { type AccountOptions, accountFrom, nameOf, settingsOfAccount } from './account-settings.ts';
-import { inWorkPlace, readWorkPlace } from './accounts-database.ts';
+import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.ts';
 import { dropMirror } from './drop-mirror.ts';
 import { listEnvironments } from './list-environments.ts';
 
@@ -87,7 +87,7 @@ export interface TestedEnvironment {
 export async function addAccount(options: AddAccountOptions): Promise<AccountReport & { readonly replaced: boolean }> {
   checkOptions(options);
   const account = accountFrom(options, givenAddress(options));
-  const replaced = await inWorkPlace(options, (database) =>
+  const replaced = await withAccountsDatabase(options, (database) =>
     storeAccount(database, account, { replace: options.replace ?? false }),
   );
   return { ...reportOf(account), replaced };
@@ -96,7 +96,7 @@ export async function addAccount(options: AddAccountOptions): Promise<AccountRep
 /** The accounts that workers sync. It makes nothing where there are none. @throws SyncError */
 export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
   checkOptions(options);
-  const accounts = await readWorkPlace(options, { read: loadAccounts, none: [] });
+  const accounts = await readAccountsDatabase(options, { read: loadAccounts, none: [] });
   return { accounts: accounts.map(listedReport) };
 }
 
@@ -106,7 +106,9 @@ export async function removeAccount(
 ): Promise<AccountReport & { readonly dropped: boolean }> {
   checkOptions(options);
   const [name, drop] = [nameOf(options.name), options.drop ?? false];
-  const account = await inWorkPlace(options, (database) => forgetAccount(database, name, drop ? dropMirror : null));
+  const account = await withAccountsDatabase(options, (database) =>
+    deleteAccount(database, name, drop ? dropMirror : null),
+  );
   return { ...reportOf(account), dropped: drop };
 }
 
@@ -114,12 +116,12 @@ export async function removeAccount(
 export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
   checkOptions(options);
   const name = nameOf(options.name);
-  const account = await readWorkPlace(options, { read: (database) => findAccount(database, name), none: null });
+  const account = await readAccountsDatabase(options, { read: (database) => findAccount(database, name), none: null });
   if (account === null) throw noAccount(name);
   const settings = settingsOfAccount(account, givenAddress(options));
   const environments = await listEnvironments(settings, new AbortController().signal);
   // What was wrong before need not keep workers waiting any longer.
-  await inWorkPlace(options, (database) => listNow(database, name));
+  await withAccountsDatabase(options, (database) => requestListing(database, name));
   const { chosen, unknown } = wantedOf(environments, settings.environments);
   return {
     account: name,

@@ -3,7 +3,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
 import { loadWorkStatus } from '../workers/work-status.ts';
-import { readWorkPlace } from './accounts-database.ts';
+import { readAccountsDatabase } from './accounts-database.ts';
 
 /** Every account of a database and its environments; `status --all --json` prints it. */
 export interface AllStatusReport {
@@ -54,5 +54,8 @@ export interface WorkerStatus {
 /** What every account's mirror is as of, what went wrong last, what comes next and who does it. @throws SyncError */
 export async function statusOfAll(options: MirrorOptions = {}): Promise<AllStatusReport> {
   checkOptions(options);
-  return readWorkPlace(options, { read: loadWorkStatus, none: { checked_at: clock(), accounts: [], workers: [] } });
+  return readAccountsDatabase(options, {
+    read: loadWorkStatus,
+    none: { checked_at: clock(), accounts: [], workers: [] },
+  });
 }

@@ -8,10 +8,10 @@ import { inRange } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
-import { runWorker } from '../workers/worker.ts';
+import { workUntilStopped } from '../workers/worker.ts';
 import { createWorkerMetrics } from '../workers/worker-metrics.ts';
 import { settingsOfAccount } from './account-settings.ts';
-import { openWorkPlace } from './accounts-database.ts';
+import { openAccountsDatabase } from './accounts-database.ts';
 import { listEnvironments } from './list-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
@@ -39,12 +39,12 @@ export type WorkEvent =
  * Syncs the accounts of a database, together with any number of other workers, until `signal` is aborted.
  * @throws SyncError when the options or the database can never work
  */
-export async function work(options: WorkOptions): Promise<void> {
+export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
   const concurrency = inRange('concurrency', options.concurrency ?? DEFAULTS.concurrency, { min: 1, max: 64 });
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
-  const database = await openWorkPlace(options, {
+  const database = await openAccountsDatabase(options, {
     onLost: ({ message }) => onProgress({ type: 'trouble', message: `a connection was lost: ${message}` }),
   });
   const threads = threadPool();
@@ -65,7 +65,7 @@ export async function work(options: WorkOptions): Promise<void> {
       ...syncing(givenAddress(options), { threads, emit }),
     };
     emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
-    await runWorker(ports, identity, signal);
+    await workUntilStopped(ports, identity, signal);
   } catch (error) {
     throw database.explain(error);
   } finally {

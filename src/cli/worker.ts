@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { type WorkEvent, type WorkOptions, work } from '../api/run-worker.ts';
+import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.ts';
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
@@ -13,7 +13,7 @@ export const worker: CommandAction = async (args, io) => {
   try {
     // The library checks the values.
     const options = libraryOptions(args) as WorkOptions;
-    await work({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
+    await runWorker({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
     stop.dispose();

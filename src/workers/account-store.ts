@@ -46,7 +46,8 @@ export function accountOf(row: AccountRow): SyncAccount {
 }
 
 /**
- * Adds an account, or changes it if it may be replaced; then its environments are listed anew. @returns whether it was there before
+ * Adds an account, or changes it if it may be replaced; its environments are then due to be listed.
+ * @returns whether it existed before
  * @throws SyncError `usage` if the name or the schema is taken
  */
 export async function storeAccount(
@@ -93,7 +94,7 @@ async function refuseTakenSchema(workTransaction: WorkTransaction, { name, schem
 }
 
 /** Has the environments of an account listed now. */
-export async function listNow({ drizzle }: WorkDatabase, name: string): Promise<void> {
+export async function requestListing({ drizzle }: WorkDatabase, name: string): Promise<void> {
   await drizzle.update(accounts).set(DUE_NOW).where(eq(accounts.name, name));
 }
 
@@ -124,7 +125,7 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
  * Forgets an account. Its mirror stays, unless it is to be dropped.
  * @throws SyncError `usage` if there is no such account or its schema holds something else, `locked` if a worker syncs it just now
  */
-export async function forgetAccount(
+export async function deleteAccount(
   workDatabase: WorkDatabase,
   name: string,
   drop: DropMirror | null,

@@ -5,7 +5,7 @@ import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
-/** The database that holds the accounts and the queue. */
+/** The database that holds the accounts. */
 export interface WorkDatabase {
   readonly drizzle: NodePgDatabase;
   /** Runs one statement outside of a transaction. */
@@ -22,8 +22,8 @@ export interface WorkTransaction {
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }
 
-/** How many connections a worker has for its own statements; a sync at hand has further ones of its own. */
-const MOST_CONNECTIONS = 3;
+/** How many connections a worker has for its own statements; a sync in flight has further ones of its own. */
+const MAX_CONNECTIONS = 3;
 
 export interface WorkConnections {
   /** Is told of connections that end while nothing uses them. */
@@ -35,28 +35,28 @@ export function openWorkDatabase(
   { client, answerTimeoutMs, display }: PostgresAddress,
   { onLost }: WorkConnections = {},
 ): WorkDatabase {
-  const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MOST_CONNECTIONS }, { onLost });
-  const facing = <Done>(done: Promise<Done>): Promise<Done> =>
+  const { pool, close } = openClientPool({ client, answerTimeoutMs }, { max: MAX_CONNECTIONS }, { onLost });
+  const withDriverErrors = <Done>(done: Promise<Done>): Promise<Done> =>
     done.catch((error: unknown) => {
       throw driverError(error);
     });
-  const query: WorkDatabase['query'] = (text, values) => facing(pool.query(text, values as unknown[]));
+  const query: WorkDatabase['query'] = (text, values) => withDriverErrors(pool.query(text, values as unknown[]));
   return {
     drizzle: drizzle(pool),
     query,
     async transaction(work) {
-      const connection = await facing(pool.connect());
+      const connection = await withDriverErrors(pool.connect());
       let lost: Error | undefined;
       try {
-        await facing(connection.query('begin'));
+        await withDriverErrors(connection.query('begin'));
         const done = await work({
           drizzle: drizzle(connection),
-          query: (text, values) => facing(connection.query(text, values as unknown[])),
+          query: (text, values) => withDriverErrors(connection.query(text, values as unknown[])),
         });
-        await facing(connection.query('commit'));
+        await withDriverErrors(connection.query('commit'));
         return done;
       } catch (error) {
-        if (mayGoOn(error)) {
+        if (isConnectionUsable(error)) {
           // What failed says more than a rollback that fails because the connection is gone.
           await connection.query('rollback').catch((cause: Error) => {
             lost = cause;
@@ -73,6 +73,6 @@ export function openWorkDatabase(
 }
 
 /** Whether the connection answers after this error. One that may still be at a statement is closed, which rolls back as well. */
-function mayGoOn(error: unknown): boolean {
+function isConnectionUsable(error: unknown): boolean {
   return error instanceof SyncError || sqlStateOf(error) !== null;
 }

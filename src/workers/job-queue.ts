@@ -100,7 +100,7 @@ function whereClaimable(worker: string) {
 }
 
 /**
- * Records how a sync ended, and when the next one is due. A good end counts even if another worker was given the sync
+ * Records how a sync ended, and when the next one is due. A good end counts even if another worker has claimed the sync
  * meanwhile; any other end is then left to that one.
  */
 export async function endSync(

@@ -5,8 +5,8 @@ import type { NextTick } from '../core/schedule/schedule.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
 import { type ClaimedJob, type ClaimedListing, type ClaimedSync, deferSync, endSync } from './job-queue.ts';
-import { deferListing, isStillListing, noteListed, noteListing } from './note-listed.ts';
-import { TokenNotHereError } from './token-not-here.ts';
+import { deferListing, isStillListing, recordEnvironments, recordListing } from './record-listing.ts';
+import { TokenNotOnHostError } from './token-not-on-host.ts';
 
 /** How a sync of one environment ended, as its summary says it. */
 export interface SyncResult {
@@ -21,10 +21,10 @@ export interface WorkerPorts {
   readonly next: NextTick;
   /**
    * Syncs one environment. When the signal is aborted it stops cleanly, and its recovery is `signal`.
-   * @throws TokenNotHereError if the account's token is not on this host
+   * @throws TokenNotOnHostError if the account's token is not on this host
    */
   sync(account: SyncAccount, environment: ListedEnvironment, signal: AbortSignal): Promise<SyncResult>;
-  /** `GET /environments`. @throws TokenNotHereError */
+  /** `GET /environments`. @throws TokenNotOnHostError */
   list(account: SyncAccount, signal: AbortSignal): Promise<readonly ListedEnvironment[]>;
   onEvent(event: WorkerEvent): void;
 }
@@ -84,7 +84,7 @@ async function performSync(
   const { database, next } = ports;
   const { name: environment } = claimedSync.environment;
   const outcome = await syncResult(ports, claimedSync, signal);
-  if (outcome instanceof TokenNotHereError) {
+  if (outcome instanceof TokenNotOnHostError) {
     const { message: error } = outcome;
     await deferSync(database, claimedSync, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
     return { environment, result: 'no token', error };
@@ -108,11 +108,11 @@ async function syncResult(
   ports: WorkerPorts,
   { account, environment }: ClaimedSync,
   signal: AbortSignal,
-): Promise<SyncResult | TokenNotHereError> {
+): Promise<SyncResult | TokenNotOnHostError> {
   try {
     return await ports.sync(account, environment, signal);
   } catch (error) {
-    if (error instanceof TokenNotHereError) return error;
+    if (error instanceof TokenNotOnHostError) return error;
     if (signal.aborted) return { status: 'interrupted', error: null, recovery: 'signal' };
     return { status: 'problems', error: messageOf(ports.database, error), recovery: 'run' };
   }
@@ -125,7 +125,7 @@ async function performListing(
 ): Promise<JobEnd> {
   const { database, next } = ports;
   const listing = await listingOf(ports, account, signal);
-  if (listing instanceof TokenNotHereError) {
+  if (listing instanceof TokenNotOnHostError) {
     const { message: error } = listing;
     await deferListing(database, account.name, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
     return { environment: null, result: 'no token', error };
@@ -135,8 +135,8 @@ async function performListing(
     if (!(await isStillListing(transaction, account.name, worker)))
       return { environment: null, result: 'not due', error: null };
     const { listed } = listing;
-    const error = listed === null ? listing.error : await noteListed(transaction, account, { listed, next });
-    await noteListing(transaction, account.name, { error, isListed: listed !== null });
+    const error = listed === null ? listing.error : await recordEnvironments(transaction, account, { listed, next });
+    await recordListing(transaction, account.name, { error, isListed: listed !== null });
     return { environment: null, result: error === null ? 'listed' : 'not listed', error };
   });
 }
@@ -145,7 +145,7 @@ async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: Abort
   try {
     return { listed: await ports.list(account, signal), error: null };
   } catch (error) {
-    if (error instanceof TokenNotHereError) return error;
+    if (error instanceof TokenNotOnHostError) return error;
     return { listed: null, error: messageOf(ports.database, error) };
   }
 }

@@ -14,7 +14,7 @@ export interface WorkerIdentity {
 export const isAlive = sql.raw(`workers.seen_at > now() - interval '${LEASE_MS} ms'`);
 
 /** Records that a worker lives, and deletes those that have been silent for a day. */
-export async function giveSign(
+export async function recordHeartbeat(
   { query }: WorkDatabase,
   { worker, host, pid, concurrency }: WorkerIdentity,
 ): Promise<void> {

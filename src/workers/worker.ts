@@ -1,8 +1,8 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { type ClaimedJob, claimListing, claimSync } from './job-queue.ts';
 import { messageOf, performJob, type WorkerPorts } from './perform-job.ts';
-import { afterSetBack } from './set-back.ts';
-import { giveSign, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
+import { repairFutureTimes } from './repair-future-times.ts';
+import { recordHeartbeat, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
 /** How often a worker looks for jobs while there are none. */
 const POLL_MS = 2000;
@@ -15,7 +15,7 @@ const HEARTBEATS_PER_REPAIR = 12;
 /** How long an account is left to other workers after its token was not found here. */
 const WITHOUT_TOKEN_MS = 5 * 60_000;
 
-/** How long an account is skipped after the end of a job of its could not be recorded: the job is due at once. */
+/** How long an account is skipped after the end of one of its jobs could not be recorded: that job is due at once. */
 const NOT_ENDED_MS = 30_000;
 
 /** How long syncs in flight may take to stop: the rest of the five seconds of a stop is for releasing them (R27). */
@@ -25,7 +25,7 @@ const STOP_MS = 3000;
 const MAX_BACKOFF_MS = 30_000;
 
 /** Does jobs until the signal is aborted, then releases what is not done. */
-export async function runWorker(
+export async function workUntilStopped(
   ports: WorkerPorts,
   workerIdentity: WorkerIdentity,
   signal: AbortSignal,
@@ -36,12 +36,12 @@ export async function runWorker(
   const heartbeats = keepHeartbeat(ports, workerIdentity, signal);
   await claimJobs(ports, workerIdentity, { inFlight, skipUntil: new Map(), signal });
   await heartbeats;
-  await untilStopped(inFlight);
+  await waitUntilStopped(inFlight);
   await release(ports, workerIdentity);
 }
 
 /** Waits until the jobs in flight have stopped, but not for long. */
-async function untilStopped(inFlight: JobsInFlight): Promise<void> {
+async function waitUntilStopped(inFlight: JobsInFlight): Promise<void> {
   const stopped = new AbortController();
   await Promise.race([Promise.allSettled(inFlight.values()), pause(STOP_MS, stopped.signal)]);
   stopped.abort();
@@ -52,7 +52,7 @@ type JobsInFlight = Map<ClaimedJob, Promise<void>>;
 
 interface WorkInProgress {
   readonly inFlight: JobsInFlight;
-  /** The accounts of which this worker claims nothing, and until when. */
+  /** The accounts that this worker claims nothing of, and until when. */
   readonly skipUntil: Map<string, number>;
   readonly signal: AbortSignal;
 }
@@ -73,7 +73,7 @@ async function claimJobs(
       backoffMs = 0;
       if (job === null) {
         // A job that ended during the claim may have left another one of its account.
-        if (inFlight.size === before) await untilNextLook(inFlight, POLL_MS, signal);
+        if (inFlight.size === before) await waitForWork(inFlight, POLL_MS, signal);
       } else {
         const end = perform(ports, job, { worker, ...inProgress }).finally(() => inFlight.delete(job));
         inFlight.set(job, end);
@@ -108,7 +108,7 @@ async function claimJob(
 }
 
 /** Waits until a job has ended, or the time has passed. */
-async function untilNextLook(inFlight: JobsInFlight, ms: number, signal: AbortSignal): Promise<void> {
+async function waitForWork(inFlight: JobsInFlight, ms: number, signal: AbortSignal): Promise<void> {
   const ended = new AbortController();
   const passed = pause(ms, AbortSignal.any([signal, ended.signal]));
   await Promise.race([...inFlight.values(), passed]);
@@ -152,14 +152,14 @@ async function heartbeat(
   { withRepair }: { withRepair: boolean },
 ): Promise<void> {
   try {
-    if (withRepair) await afterSetBack(database);
-    await giveSign(database, workerIdentity);
+    if (withRepair) await repairFutureTimes(database);
+    await recordHeartbeat(database, workerIdentity);
   } catch (error) {
     onEvent({ type: 'trouble', message: `no sign of life could be given: ${messageOf(database, error)}` });
   }
 }
 
-/** Releases also the jobs that did not stop in time: they end with the process, and their leases with their connections (R26). */
+/** Also releases jobs that did not stop in time: they end with the process, and their leases with its connections (R26). */
 async function release({ database, onEvent }: WorkerPorts, { worker }: WorkerIdentity): Promise<void> {
   try {
     await releaseWorker(database, worker);

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrate } from '../../src/api/migrate.ts';
 import { openStore } from '../../src/api/open-store.ts';
-import { work } from '../../src/api/run-worker.ts';
+import { runWorker } from '../../src/api/run-worker.ts';
 import { status } from '../../src/api/status.ts';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { freshPath } from '../crash/scenes.ts';
@@ -36,7 +36,11 @@ const WATCH = { signal: new AbortController().signal, onProgress: () => {} };
 
 async function startWorker(db: string): Promise<void> {
   const stopping = new AbortController();
-  await work({ db, signal: stopping.signal, onProgress: ({ type }) => void (type === 'started' && stopping.abort()) });
+  await runWorker({
+    db,
+    signal: stopping.signal,
+    onProgress: ({ type }) => void (type === 'started' && stopping.abort()),
+  });
 }
 
 test.each<[string, (db: string) => Promise<unknown>]>([

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { nextTick } from '../../src/sync/schedule-cron.ts';
 import { type ClaimedSync, claimListing, claimSync, endSync } from '../../src/workers/job-queue.ts';
-import { noteListed } from '../../src/workers/note-listed.ts';
-import { giveSign } from '../../src/workers/worker-identity.ts';
+import { recordEnvironments } from '../../src/workers/record-listing.ts';
+import { recordHeartbeat } from '../../src/workers/worker-identity.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
 /** A queue of accounts whose environments are all due at a time of their own; 0 is the earliest. */
@@ -11,7 +11,7 @@ async function queueTest() {
   const { ask, add, database } = await workTest();
   const newWorker = async () => {
     const worker = randomUUID();
-    await giveSign(database, { worker, host: 'test', pid: 1, concurrency: 1 });
+    await recordHeartbeat(database, { worker, host: 'test', pid: 1, concurrency: 1 });
     return worker;
   };
   return {
@@ -21,7 +21,7 @@ async function queueTest() {
       await add(account);
       const found = { name: account, cron: SELDOM, delaySeconds: 0, options: {} } as ClaimedSync['account'];
       const listed = environments(...ids);
-      await database.transaction((transaction) => noteListed(transaction, found, { listed, next: nextTick }));
+      await database.transaction((transaction) => recordEnvironments(transaction, found, { listed, next: nextTick }));
       await ask(`update obsync_accounts.account_environments set queue_at = '2026-01-01'::timestamptz + (queue_at - due_at)
         + interval '${second} s', due_at = '2026-01-01'::timestamptz + interval '${second} s' where account = '${account}'`);
     },

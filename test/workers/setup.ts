@@ -7,7 +7,7 @@ import { type SyncAccount, storeAccount } from '../../src/workers/account-store.
 import { openWorkDatabase, type WorkDatabase } from '../../src/workers/database.ts';
 import { migrateAccounts } from '../../src/workers/migrate.ts';
 import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/perform-job.ts';
-import { runWorker } from '../../src/workers/worker.ts';
+import { workUntilStopped } from '../../src/workers/worker.ts';
 import { type TestDatabase, testDatabase } from '../support/postgres/database.ts';
 
 /** A cron expression with a next time, though none that a test lives to see. */
@@ -106,7 +106,7 @@ async function startWorker(url: string, service: TestService, concurrency: numbe
     },
   };
   const identity = { worker: randomUUID(), host: 'test', pid: process.pid, concurrency };
-  const ended = runWorker(ports, identity, stopping.signal).finally(async () => {
+  const ended = workUntilStopped(ports, identity, stopping.signal).finally(async () => {
     await database.close();
   });
   const stop = async (): Promise<void> => {

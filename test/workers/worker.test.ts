@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { noteListing } from '../../src/workers/note-listed.ts';
 import type { SyncResult } from '../../src/workers/perform-job.ts';
-import { TokenNotHereError } from '../../src/workers/token-not-here.ts';
+import { recordListing } from '../../src/workers/record-listing.ts';
+import { TokenNotOnHostError } from '../../src/workers/token-not-on-host.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
 const interrupted: SyncResult = { status: 'interrupted', error: null, recovery: 'signal' };
@@ -162,7 +162,7 @@ describe('workers', () => {
 
   test('leave an account whose token they do not have to the others: it stays due, and status says why', async () => {
     const work = await workTest(async () => {
-      throw new TokenNotHereError('the variable A is not set');
+      throw new TokenNotOnHostError('the variable A is not set');
     });
     work.service.listed.set('a', environments('e1'));
     await work.add('a');
@@ -177,7 +177,7 @@ describe('workers', () => {
     await first.stop();
     work.service.sync = async () => GOOD;
     await work.ask('update obsync_accounts.account_environments set retry_at = null');
-    work.service.refusal = new TokenNotHereError('the file is not there');
+    work.service.refusal = new TokenNotOnHostError('the file is not there');
     await work.add('b');
     await work.start();
     await work.until("e.status = 'done' and e.error is null");
@@ -198,7 +198,7 @@ describe('workers', () => {
       ['1 day', '60'],
     ]) {
       await work.ask(`update obsync_accounts.accounts set added_at = now() - interval '${ago}'`);
-      await noteListing(work.database, 'a', { error: 'no answer', isListed: false });
+      await recordListing(work.database, 'a', { error: 'no answer', isListed: false });
       expect(await work.ask(minutes)).toEqual([{ m }]);
     }
   });

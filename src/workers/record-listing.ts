@@ -9,8 +9,11 @@ import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { dueAfter, inSeconds, instantOf, queueTime, timeOf } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
-/** Notes which environments an account has now, and when each is due. @returns what is wrong with its choice of environments, if anything is */
-export async function noteListed(
+/**
+ * Records which environments an account has now, and when each is due.
+ * @returns what is wrong with its choice of environments; null if nothing is
+ */
+export async function recordEnvironments(
   workTransaction: WorkTransaction,
   account: SyncAccount,
   { listed, next }: { listed: readonly ListedEnvironment[]; next: NextTick },
@@ -24,19 +27,19 @@ export async function noteListed(
     const row = before.get(environment.id);
     const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
     const scheduled = dueAfter(account, environment, lastStart, { now, next });
-    await noteEnvironment(workTransaction, account.name, {
+    await recordEnvironment(workTransaction, account.name, {
       environment,
-      // What is at hand stays due until its end is noted: its worker may be killed.
+      // A sync in flight stays due until its end is recorded: its worker may be killed.
       due:
         row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
       row,
     });
   }
-  await forgetOthers(workTransaction, account.name, chosen);
+  await deleteUnlisted(workTransaction, account.name, chosen);
   return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
 }
 
-async function noteEnvironment(
+async function recordEnvironment(
   { drizzle }: WorkTransaction,
   account: string,
   {
@@ -48,17 +51,17 @@ async function noteEnvironment(
   const isMoved = row === undefined || instantOf(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;
   const moved = isMoved ? { due_at: timeOf(due), queue_at: queueTime(account, id, due) } : {};
-  const said = { name, cron, ...moved };
+  const columns = { name, cron, ...moved };
   await drizzle
     .insert(accountEnvironments)
-    .values({ account, env_id: id, ...said })
-    .onConflictDoUpdate({ target: [accountEnvironments.account, accountEnvironments.env_id], set: said });
+    .values({ account, env_id: id, ...columns })
+    .onConflictDoUpdate({ target: [accountEnvironments.account, accountEnvironments.env_id], set: columns });
 }
 
 type EnvironmentRow = typeof accountEnvironments.$inferSelect;
 
-/** An environment that is not listed any more is not synced any more; what is at hand ends first. */
-async function forgetOthers(
+/** Deletes environments that are no longer listed, unless a sync of theirs is in flight. */
+async function deleteUnlisted(
   { drizzle }: WorkTransaction,
   account: string,
   listed: readonly ListedEnvironment[],
@@ -69,10 +72,10 @@ async function forgetOthers(
 }
 
 /**
- * Notes that the environments of an account were listed, or why they were not. They are listed again after the usual time; after a failure in a minute,
- * and then after twice the time each, until it is the usual one.
+ * Records that the environments of an account were listed, or why they were not. They are listed again after the usual
+ * time; after a failure in a minute, and then after twice the time each, until it is the usual one.
  */
-export async function noteListing(
+export async function recordListing(
   { drizzle }: Pick<WorkDatabase, 'drizzle'>,
   account: string,
   { error, isListed }: { error: string | null; isListed: boolean },

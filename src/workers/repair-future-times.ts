@@ -2,10 +2,11 @@ import { LIST_EVERY_SECONDS } from '../core/schedule/schedule.ts';
 import type { WorkDatabase } from './database.ts';
 
 /**
- * Brings back what lies in the future because the clock of the server ran ahead and was set back. Starts of meanwhile count as now (as
- * `believable` of the schedule), and the environments are listed at once, which finds anew when each is due.
+ * Repairs times that lie in the future because the clock of the server ran ahead and was set back. Starts in the
+ * future count as now (as `believable` of the schedule), and the environments are due to be listed, which finds when
+ * each is due.
  */
-export async function afterSetBack({ query }: WorkDatabase): Promise<void> {
+export async function repairFutureTimes({ query }: WorkDatabase): Promise<void> {
   for (const statement of STATEMENTS) await query(statement);
 }
 
