@@ -6,7 +6,7 @@ import type { ToolFile } from '../bi/write-files.ts';
 import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { nearest } from '../settings/closest-name.ts';
+import { closestName } from '../settings/closest-name.ts';
 import { DEFAULTS } from '../settings/defaults.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
@@ -53,7 +53,7 @@ function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
   if (tool !== undefined) return tool;
   const choice = `choose one of ${tools.join(', ')}`;
   if (given === undefined) throw new OptionError('tool', `no tool to write files for: ${choice}`);
-  const near = nearest(String(given), tools);
+  const near = closestName(String(given), tools);
   throw new OptionError('tool', `there are no files for ${given}: ${near === null ? choice : `did you mean ${near}?`}`);
 }
 

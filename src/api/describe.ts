@@ -1,6 +1,6 @@
 import type { TableDictionary } from '../export/table-dictionary.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { nearest } from '../settings/closest-name.ts';
+import { closestName } from '../settings/closest-name.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { readDictionary, type TableDescription } from './dictionary.ts';
 
@@ -22,7 +22,7 @@ export async function describe(options: DescribeOptions = {}): Promise<MirrorDes
   const names = described.map(({ name }) => name);
   const unknown = wanted.find((name) => !names.includes(name));
   if (unknown !== undefined) {
-    const near = nearest(unknown, names);
+    const near = closestName(unknown, names);
     const advice = near === null ? 'run `obsync describe` to see their names' : `did you mean ${near}?`;
     throw new OptionError('table', `there is no table or view ${unknown}: ${advice}`);
   }

@@ -5,7 +5,7 @@ import { withMirrorFile } from '../destination/mirror-file.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
-import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { forecast, type RunForecast, type RunOpening } from '../sync/forecast.ts';
@@ -72,7 +72,7 @@ async function rehearsed(
   const mirror = openForDryRun(path);
   try {
     const quota = quotaOf(readState(mirror, loadQuota()), reported);
-    const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+    const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
     const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
       clock,
       signal: watch.signal,

@@ -5,7 +5,7 @@ import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import type { Source } from '../core/ports/source.ts';
 import { type KeptQuota, remainingWindow } from '../core/quota/quota.ts';
 import type { MirrorStore } from '../destination/mirror-store.ts';
-import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { createHttpSource } from '../source/http-source.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -28,7 +28,7 @@ export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): P
       signal: runWatcher.signal,
       onProgress: runWatcher.onProgress,
     };
-    const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+    const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
     return await runSync(ports, options);
   } catch (error) {
     throw store.explain(error);

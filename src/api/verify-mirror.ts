@@ -9,7 +9,7 @@ import type { MirrorStore } from '../destination/mirror-store.ts';
 import { fileState, readState } from '../destination/sqlite/file-state.ts';
 import { createMirrorReader, createScratchTables } from '../destination/sqlite/mirror-reader.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { streamsAskedFor } from '../settings/selected-streams.ts';
+import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { repair } from '../verify/repair.ts';
@@ -103,7 +103,7 @@ async function verifyAndRepair(
   { signal, onProgress, onFailure }: VerifyWatch,
   { mirror, locked, source }: { mirror: MirrorFile; locked: OpenMirror | null; source: Source },
 ): Promise<VerifyReport> {
-  const options = { ...settings, catalogue: CATALOGUE, streams: streamsAskedFor(settings) };
+  const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
   const reader = (envId: string) => createMirrorReader(mirror, envId);
   const state = fileState(mirror, clock);
   const verification = await verifyMirror({ source, state, reader, clock, signal, onProgress }, options);

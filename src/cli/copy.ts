@@ -3,13 +3,13 @@ import type { CopyReport } from '../destination/copy-mirror.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { saveMemory } from './save-memory.ts';
 import { untilSignal } from './until-signal.ts';
+import { limitHeap } from './v8-flags.ts';
 import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {
   const log = await io.log(args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   return untilSignal('a long write: nothing was copied', async (signal) => {
     const report = await copy({
       // The library checks the values.

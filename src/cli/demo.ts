@@ -36,7 +36,7 @@ export const demo: CommandAction = async (args, io) => {
       const failure = await syncTwice(runs, source);
       if (failure !== null) return failure;
       await answer(db, io);
-      if (args['keep'] === true) return await keepOn(runs, source);
+      if (args['keep'] === true) return await serveChanges(runs, source);
       io.out(renderAdvice(db));
       return 0;
     } finally {
@@ -96,7 +96,7 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<
 const CALM_MS = 4000;
 
 /** Serves the mirror, while the source changes and each change is synced, until a signal comes. @returns the exit code */
-async function keepOn(runs: DemoRuns, source: SampleSource): Promise<number> {
+async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<number> {
   const { io, stop, db } = runs;
   const token = makeToken();
   const server = await serve({ db, token, port: 0, rateLimit: 'off' });

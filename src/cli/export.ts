@@ -3,12 +3,12 @@ import type { CommandAction } from './command.ts';
 import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { saveMemory } from './save-memory.ts';
 import { untilSignal } from './until-signal.ts';
+import { limitHeap } from './v8-flags.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   return untilSignal('a long read: no whole export is changed', async (signal) => {
     const report = await exportMirror({
       // The library checks the values.

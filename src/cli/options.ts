@@ -1,6 +1,6 @@
 import type { Options as YargsOption } from 'yargs';
 import { DEFAULTS, DEPTHS } from '../settings/defaults.ts';
-import { STREAM_NAMES } from '../settings/selected-streams.ts';
+import { STREAM_NAMES } from '../settings/select-streams.ts';
 
 /** Every option of every command, by the name of its flag: `--full-every`, `OBSYNC_FULL_EVERY`, `fullEvery` in a config file. */
 export const OPTIONS = {

@@ -178,12 +178,12 @@ function pad(text: string, width: number, right: boolean): string {
 
 function cut(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
-  let kept = '';
+  let truncated = '';
   let left = width - 1;
   for (const { segment } of graphemes(text)) {
     left -= widthOfGrapheme(segment);
     if (left < 0) break;
-    kept += segment;
+    truncated += segment;
   }
-  return `${kept}…`;
+  return `${truncated}…`;
 }

@@ -3,15 +3,15 @@ import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { watchRun } from './progress-view.ts';
-import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
+import { limitHeap } from './v8-flags.ts';
 
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   // A schedule writes log lines even on a terminal.
   const view = await watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
   const log = await io.log(args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   try {
     await keepInSync({
       ...serviceOptions(args, io),

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
-import { nearest } from '../settings/closest-name.ts';
+import { closestName } from '../settings/closest-name.ts';
 import { flagOf } from '../settings/options.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { OPTIONS, type OptionName } from './options.ts';
@@ -31,7 +31,7 @@ export function unknownVariables(env: ProcessEnvironment): string[] {
   const known = [...(Object.keys(OPTIONS) as OptionName[]).map(variableOf), ...SECRETS];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
-    .map((name) => `${name} is ignored because there is no such variable${didYouMean(nearest(name, known))}`);
+    .map((name) => `${name} is ignored because there is no such variable${didYouMean(closestName(name, known))}`);
 }
 
 const SECRETS: readonly string[] = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
@@ -98,7 +98,7 @@ function parse(path: string): object {
 export function hint(name: string, options: readonly string[], prefix = ''): string {
   if (name === 'token') return ': put the token into OBSYNC_TOKEN or into the file that --token-file names';
   if (name === 'json' && options.includes('format')) return ': write --format json';
-  const meant = nearest(name, options);
+  const meant = closestName(name, options);
   return didYouMean(meant === null ? null : `${prefix}${meant}`);
 }
 

@@ -7,14 +7,14 @@ import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
-import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
 import { isWorthATable, renderSummary } from './summary-view.ts';
+import { limitHeap } from './v8-flags.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchRun(io, args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const summary = await run(options);

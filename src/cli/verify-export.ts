@@ -4,8 +4,8 @@ import { SyncError } from '../core/errors.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { saveMemory } from './save-memory.ts';
 import { untilSignal } from './until-signal.ts';
+import { limitHeap } from './v8-flags.ts';
 import { counted } from './words.ts';
 
 export const verifyAgainst: CommandAction = async (args, io) => {
@@ -14,7 +14,7 @@ export const verifyAgainst: CommandAction = async (args, io) => {
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined)
       throw new SyncError('usage', `--${name} is for the mirror: --against compares all that the export holds`);
-  saveMemory();
+  limitHeap();
   const against = args['against'] as string;
   return untilSignal('a long read: nothing was changed', async (signal) => {
     const report = await verifyExport({ ...mirrorOptions(args), against, signal });

@@ -116,9 +116,9 @@ function grouped(findings: readonly VerifyFinding[]): string[] {
 
 function line({ what, key, fields, why, repaired }: VerifyFinding): string {
   const id = Object.values(key).join(' → ');
-  const apart = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
+  const differing = fields.length === 0 ? '' : `: ${fields.join(', ')}`;
   const reason = repaired ? ' (repaired)' : why === null ? '' : ` (${why})`;
-  return `  ${what}${id === '' ? '' : ` ${id}`}${apart}${reason}`;
+  return `  ${what}${id === '' ? '' : ` ${id}`}${differing}${reason}`;
 }
 
 function under(heading: string, findings: readonly VerifyFinding[]): string[] {

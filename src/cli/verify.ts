@@ -7,14 +7,14 @@ import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
-import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
+import { limitHeap } from './v8-flags.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchVerify(io, args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const report = await compare(options);

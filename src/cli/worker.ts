@@ -3,13 +3,13 @@ import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.t
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
-import { saveMemory } from './save-memory.ts';
 import { stopOnSignals } from './signals.ts';
+import { limitHeap } from './v8-flags.ts';
 
 export const worker: CommandAction = async (args, io) => {
   const stop = stopOnSignals('syncs: their jobs go to other workers');
   const log = await io.log(args['log-level'] as string);
-  saveMemory();
+  limitHeap();
   try {
     // The library checks the values.
     const options = libraryOptions(args) as WorkOptions;

@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import { nearest } from './closest-name.ts';
+import { closestName } from './closest-name.ts';
 import { OptionError } from './option-error.ts';
 
 /** What each option of the library takes. One object of options may be given to several functions. */
@@ -94,6 +94,6 @@ export function checkOptions(options: unknown): void {
 }
 
 function suggestion(name: string): string {
-  const meant = nearest(name, Object.keys(OPTION_KINDS));
+  const meant = closestName(name, Object.keys(OPTION_KINDS));
   return meant === null ? '' : `, did you mean ${meant}?`;
 }

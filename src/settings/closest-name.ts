@@ -1,5 +1,5 @@
 /** The name that is most similar to a misspelt word; null when none is similar. */
-export function nearest(word: string, names: readonly string[]): string | null {
+export function closestName(word: string, names: readonly string[]): string | null {
   const most = Math.max(1, Math.floor(word.length / 3));
   const near = names
     .map((name) => ({ name, edits: editsBetween(word, name) }))

@@ -12,8 +12,8 @@ import { inRange, oneOf, readOption } from './option-error.ts';
 import type { SyncOptions } from './options.ts';
 import { type AccessToken, readToken } from './token.ts';
 
-/** The streams that a run was asked to read. */
-export interface AskedStreams {
+/** Which streams a run reads. */
+export interface StreamSelection {
   /** When empty, all streams that are not optional. */
   readonly streamNames: readonly string[];
   /** Also the history of test executions. */
@@ -21,7 +21,7 @@ export interface AskedStreams {
 }
 
 /** The settings of a run, made from the options of its caller. */
-export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, AskedStreams, AccessToken {
+export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, StreamSelection, AccessToken {
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;

@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg';
 import { SyncError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
-import { isReadableOnTheWay, tlsOptions } from './postgres-tls.ts';
+import { isUnencryptedRemote, tlsOptions } from './postgres-tls.ts';
 import type { ConnectionKeywords } from './postgres-url.ts';
 import { readService } from './service-file.ts';
 
@@ -73,7 +73,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
 export function warningsOfAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): string[] {
   const find = finder(said, env);
   const host = find('host') ?? DEFAULT_HOST;
-  if (!isReadableOnTheWay(host, find)) return [];
+  if (!isUnencryptedRemote(host, find)) return [];
   return [
     `the connection to ${host} is not encrypted: rows, and with some ways to log in the password, can be read on their way; write sslmode=verify-full or sslmode=require (or sslmode=disable, if that is meant)`,
   ];

@@ -26,8 +26,8 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
   };
 }
 
-/** Whether rows, and perhaps the password, can be read on their way to another host although nobody asked for that. */
-export function isReadableOnTheWay(host: string, find: (name: string) => string | undefined): boolean {
+/** Whether rows, and perhaps the password, travel unencrypted to another host without `sslmode=disable` saying so. */
+export function isUnencryptedRemote(host: string, find: (name: string) => string | undefined): boolean {
   const mode = modeOf(find);
   return mode !== 'disable' && !isEncrypted(mode) && !THIS_MACHINE.test(host);
 }

@@ -1,5 +1,5 @@
 import { SyncError } from '../../core/errors.ts';
-import { nearest } from '../closest-name.ts';
+import { closestName } from '../closest-name.ts';
 
 /** What PostgreSQL's own programs call the parts of an address: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
@@ -32,7 +32,7 @@ export const SERVICE_PARAMETERS: readonly string[] = PARAMETERS.filter((name) =>
 
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
-/** Takes `postgres://…` apart. No message repeats the address, which may hold a password. @throws SyncError `usage` */
+/** Parses `postgres://…`. No message repeats the address, which may hold a password. @throws SyncError `usage` */
 export function parsePostgresUrl(text: string): ConnectionKeywords {
   const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text)) : null;
   // A password with an unescaped slash, question mark or number sign would be taken for a host, a database or a parameter.
@@ -68,7 +68,7 @@ function parametersOf(url: URL): [string, string][] {
 }
 
 function unknownParameter(name: string): SyncError {
-  const meant = nearest(name, PARAMETERS);
+  const meant = closestName(name, PARAMETERS);
   // What is no plain word may be a piece of a password with a ? in it.
   const shown = /^[a-z_]{1,30}$/i.test(name) && meant !== null ? `${name}, did you mean ${meant}?` : null;
   return new SyncError(

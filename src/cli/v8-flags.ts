@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 
-/** Sets flags of the whole process. Only the program does so; a library must not. */
-export function saveMemory(): void {
+/** Limits the heap of the whole process. Only the program does so; a library must not. */
+export function limitHeap(): void {
   // Pages are short-lived. A young generation that keeps growing takes 100 MiB more and saves no time.
   setFlagsFromString('--semi-space-growth-factor=1');
   // Collects garbage when it is as large as the live data. By default it may be three times as large: 30 MiB more (R27).
