@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { cronRules } from '../settings/cron-rules.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { SyncOptions } from '../settings/options.ts';
+import { OPTIONS, type OptionEntry } from '../settings/option-table.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type SyncSettings, syncSettings } from '../settings/sync-settings.ts';
 import type { SyncAccount } from '../workers/account-store.ts';
@@ -24,24 +24,15 @@ const OF_SYNCS = [
   'maxWait',
   'maxRequests',
   'allowHttp',
-] as const satisfies readonly (keyof SyncOptions)[];
+] as const satisfies readonly (keyof typeof OPTIONS)[];
 
-/** An account: where its service and its token are, and how to sync it. */
-export interface AccountOptions extends Pick<SyncOptions, (typeof OF_SYNCS)[number]> {
+/** An account: where its service and its token are (`tokenEnv` or `tokenFile`), and how to sync it. */
+export interface AccountOptions
+  extends OptionsNamed<(typeof OF_SYNCS)[number] | 'tokenEnv' | 'tokenFile' | 'schema' | 'cron' | 'delay'> {
   /** What it is called here. */
   readonly name: string;
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
-  /** The variable of the workers that holds the access token. Either this or `tokenFile` is needed. */
-  readonly tokenEnv?: string | undefined;
-  /** The file on the workers' hosts that holds the access token. */
-  readonly tokenFile?: string | undefined;
-  /** The schema of the account's mirror; by default `obsync_` and the name. */
-  readonly schema?: string | undefined;
-  /** A cron expression (UTC) for all environments; by default, the cron expression of each environment. */
-  readonly cron?: string | undefined;
-  /** Seconds to wait after the time of an environment's own cron expression; 600 by default. */
-  readonly delay?: number | undefined;
 }
 
 /** Checks the options of an account. `address` is that of the database. @throws SyncError `usage` */
@@ -64,7 +55,8 @@ export function accountFrom(accountOptions: AccountOptions, address: string): Sy
 
 /** A default is not stored: it may be another one in a later version. */
 function isSet(option: (typeof OF_SYNCS)[number], value: unknown): boolean {
-  return value !== undefined && value !== (DEFAULTS as Readonly<Record<string, unknown>>)[option];
+  const { default: defaultValue }: OptionEntry = OPTIONS[option];
+  return value !== undefined && value !== defaultValue;
 }
 
 /** A name stands in messages, in tables and on command lines. */

@@ -4,7 +4,7 @@ import { wantedOf } from '../core/schedule/wanted-environments.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { clock } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import {
@@ -22,20 +22,14 @@ import { readAccountsDatabase, withAccountsDatabase } from './accounts-database.
 import { dropMirror } from './drop-mirror.ts';
 import { listEnvironments } from './list-environments.ts';
 
-export interface AddAccountOptions extends AccountOptions, MirrorOptions {
-  /** Changes the account of this name, if there is one. */
-  readonly replace?: boolean | undefined;
-}
+export interface AddAccountOptions extends AccountOptions, OptionsNamed<'db' | 'dbFile' | 'replace'> {}
 
 /** The account that a function is about, and the database that holds it. */
 export interface NamedAccountOptions extends MirrorOptions {
   readonly name: string;
 }
 
-export interface RemoveAccountOptions extends NamedAccountOptions {
-  /** Also drops the account's mirror. */
-  readonly drop?: boolean | undefined;
-}
+export interface RemoveAccountOptions extends NamedAccountOptions, OptionsNamed<'drop'> {}
 
 /** An account; `accounts add --json` prints it. */
 export interface AccountReport {

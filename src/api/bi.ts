@@ -7,8 +7,8 @@ import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { closestName } from '../settings/closest-name.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
 import { OptionError } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions } from '../settings/options.ts';
 import { type ColumnDescription, PACKAGE, readDictionary } from './dictionary.ts';
 
@@ -38,7 +38,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   const places = {
     // The other tools' files name no mirror.
-    db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : DEFAULTS.db),
+    db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
     to: resolve(to),
     metabaseScript: () => readFileSync(join(PACKAGE, 'src', 'bi', 'metabase.mjs'), 'utf8'),
   };

@@ -1,25 +1,14 @@
-import { EXPORT_FORMATS, type ExportFormat } from '../export/formats.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange, OptionError, oneOf } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { OptionError, readChoice, readNumber } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface ExportOptions extends MirrorOptions {
+export interface ExportOptions extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep'> {
   /** The folder of the export. It is made if it does not exist. */
   readonly to: string;
-  /** `parquet` (by default), `csv`, `ndjson` or `delta`. */
-  readonly format?: ExportFormat | undefined;
-  /** Only these tables and views; all mirrored tables by default. */
-  readonly table?: readonly string[] | undefined;
-  /** Also all views. */
-  readonly views?: boolean | undefined;
-  /** Only these environments, by id or name; all by default. */
-  readonly env?: readonly string[] | undefined;
-  /** Number of earlier exports whose files are kept, for readers that still go by their manifests; 1 by default. */
-  readonly keep?: number | undefined;
   /** Stops the export when aborted; the export before it stays. */
   readonly signal?: AbortSignal | undefined;
   /** Receives an event for each table that is written. */
@@ -50,10 +39,10 @@ function exportSettings(options: ExportOptions): ExportSettings {
   return {
     db: givenAddress(options),
     to: options.to,
-    format: oneOf('format', options.format ?? DEFAULTS.format, EXPORT_FORMATS),
+    format: readChoice('format', options.format ?? OPTIONS.format.default, OPTIONS.format.choices),
     tables: options.table ?? [],
-    views: options.views ?? DEFAULTS.views,
+    views: options.views ?? OPTIONS.views.default,
     environments: options.env ?? [],
-    keep: inRange('keep', options.keep ?? DEFAULTS.keep, { min: 0, max: 1000 }),
+    keep: readNumber('keep', options.keep),
   };
 }

@@ -2,13 +2,10 @@ import type { DistributionReport, MirrorChange, MirrorStore, TableDistribution }
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { openStore } from './open-store.ts';
 
-export interface MigrateOptions extends MirrorOptions {
-  /** Also distributes the tables of a mirror in PostgreSQL over the nodes of Citus, by environment. */
-  readonly citus?: boolean | undefined;
-}
+export type MigrateOptions = OptionsNamed<'db' | 'dbFile' | 'citus'>;
 
 export interface MigrateReport {
   /** The mirror; an address in PostgreSQL without its password. */

@@ -6,9 +6,9 @@ import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions }
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
 import { readOption } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one answers the rest; `/healthz` never waits for either. */
@@ -18,15 +18,9 @@ const READ_THREADS = 2;
 const LEAST_TOKEN_CHARACTERS = 20;
 
 /** Options of the read API over a mirror. */
-export interface ApiOptions extends MirrorOptions {
+export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'rateLimit' | 'dimensionWeights'> {
   /** The unrestricted token; by default, the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;
-  /** A JSON file of the accepted tokens and what each may see. */
-  readonly tokens?: string | undefined;
-  /** Requests per token and window, such as `120/1m`, or `off`; `120/1m` by default. */
-  readonly rateLimit?: string | undefined;
-  /** The weight of each dimension in a total score, such as `completeness=2,freshness=0.5`; 1 each by default. */
-  readonly dimensionWeights?: string | undefined;
   /** Logs every request and every problem; no log by default. */
   readonly logger?: FastifyBaseLogger | undefined;
 }
@@ -109,7 +103,7 @@ function apiSettings(options: ApiOptions): ApiSettings {
     db,
     token,
     tokensFile,
-    rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? DEFAULTS.rateLimit)),
+    rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? OPTIONS.rateLimit.default)),
     weights: weights === undefined ? new Map() : readOption('dimensionWeights', () => parseDimensionWeights(weights)),
   };
 }

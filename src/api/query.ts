@@ -2,16 +2,15 @@ import type { ReadStatement, SqlValue, StatementRows } from '../destination/mirr
 import { rowObject } from '../destination/sql/portions.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange, OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { OptionError, readNumber } from '../settings/option-error.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { openStore } from './open-store.ts';
 
-export interface QueryOptions extends MirrorOptions, Omit<ReadStatement, 'timeoutSeconds'> {
+export interface QueryOptions
+  extends OptionsNamed<'db' | 'dbFile' | 'statementTimeout'>,
+    Omit<ReadStatement, 'timeoutSeconds'> {
   /** One read-only statement. */
   readonly sql: string;
-  /** Seconds that the statement may take in PostgreSQL, 0 for as long as it takes; 600 by default. */
-  readonly statementTimeout?: number | undefined;
 }
 
 /** The rows of a read-only statement. They are read during the iteration, and can be iterated once. */
@@ -20,8 +19,8 @@ export interface QueryResult extends StatementRows, AsyncIterable<Readonly<Recor
 /** Runs one read-only SQL statement on a mirror in a file or in PostgreSQL, in that database's SQL dialect. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
-  const { sql, parameters, bigints, statementTimeout = DEFAULTS.statementTimeout } = options;
-  const timeoutSeconds = inRange('statementTimeout', statementTimeout, { min: 0, max: 86_400, whole: false });
+  const { sql, parameters, bigints, statementTimeout } = options;
+  const timeoutSeconds = readNumber('statementTimeout', statementTimeout);
   const store = await openStore(givenAddress(options));
   if (store.file === null && parameters !== undefined && !Array.isArray(parameters))
     throw new OptionError('parameters', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');

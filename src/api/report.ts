@@ -14,19 +14,15 @@ import { builtPage } from '../server/built-page.ts';
 import { openMirrorReads } from '../server/mirror-reads.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { inRange, OptionError, readOption } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { OptionError, readNumber, readOption } from '../settings/option-error.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
 
-export interface ReportOptions extends MirrorOptions {
+export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'env' | 'maxFailing'> {
   /** The file to write, such as `report.html`. */
   readonly to: string;
-  /** Only these environments, by id or name; all by default. */
-  readonly env?: readonly string[] | undefined;
-  /** The most failing tests that are still well; any number by default. */
-  readonly maxFailing?: number | undefined;
 }
 
 /** A report that was written. */
@@ -55,7 +51,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
   const { to, env = [] } = options;
   const store = await openStore(givenAddress(options));
   const place = placeOf(to);
-  const most = options.maxFailing === undefined ? null : inRange('maxFailing', options.maxFailing, { min: 0 });
+  const most = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
   const { now, environments, failing_count, answers } = await record(store, env);
   if (environments.length === 0)
     throw new SyncError(

@@ -3,9 +3,8 @@ import { hostname } from 'node:os';
 import type { SourceEvent } from '../core/ports/source.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { readNumber } from '../settings/option-error.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
 import { workUntilStopped } from '../workers/worker.ts';
@@ -16,13 +15,8 @@ import { listEnvironments } from './list-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
-export interface WorkOptions extends MirrorOptions {
-  /** How many syncs the worker does at once; 4 by default. */
-  readonly concurrency?: number | undefined;
-  /** The port that serves metrics; without it none are served. 0 picks a free one. */
-  readonly metricsPort?: number | undefined;
-  /** The address that serves metrics; 127.0.0.1 by default. */
-  readonly metricsHost?: string | undefined;
+/** Options of a worker; `concurrency` is the number of syncs that it does at once. */
+export interface WorkOptions extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost'> {
   /** Stops the worker when aborted: it gives back what it has not done. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the events of the worker. */
@@ -41,7 +35,7 @@ export type WorkEvent =
  */
 export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
-  const concurrency = inRange('concurrency', options.concurrency ?? DEFAULTS.concurrency, { min: 1, max: 64 });
+  const concurrency = readNumber('concurrency', options.concurrency);
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
   const database = await openAccountsDatabase(options, {

@@ -4,7 +4,7 @@ import { type ListedEnvironment, reconcile } from '../core/schedule/environments
 import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
-import type { SyncEvent, SyncOptions } from '../settings/options.ts';
+import type { OptionsNamed, SyncEvent, SyncOptions } from '../settings/options.ts';
 import { clock, type RunWatcher, type SyncSettings, syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
@@ -13,11 +13,7 @@ import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { resumeSource } from './session.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
-export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'> {
-  /** A cron expression (UTC) for all environments; by default, the cron expression of each environment. */
-  readonly cron?: string | undefined;
-  /** Seconds to wait after the time of an environment's own cron expression; 600 by default. */
-  readonly delay?: number | undefined;
+export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'>, OptionsNamed<'cron' | 'delay'> {
   /** Receives the events of the schedule and of its runs. */
   readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
 }

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SyncError } from '../core/errors.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange } from '../settings/option-error.ts';
+import { readNumber } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import type { WorkerMetrics } from '../workers/worker-metrics.ts';
 
 /** Where metrics are served. */
@@ -14,14 +15,11 @@ export interface MetricsEndpoint {
 
 /** Serves metrics at `/metrics`, if a port was given. @throws SyncError `usage` if nothing can listen there */
 export async function serveMetrics(
-  {
-    metricsPort,
-    metricsHost = DEFAULTS.metricsHost,
-  }: { metricsPort?: number | undefined; metricsHost?: string | undefined },
+  { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
   workerMetrics: WorkerMetrics,
 ): Promise<MetricsEndpoint | null> {
   if (metricsPort === undefined) return null;
-  const port = inRange('metricsPort', metricsPort, { min: 0, max: 65_535 });
+  const port = readNumber('metricsPort', metricsPort);
   const server = createServer(async ({ url }, response) => {
     if (url !== '/metrics') return void response.writeHead(404).end();
     try {

@@ -3,19 +3,16 @@ import { type AddressInfo, isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { SyncError } from '../core/errors.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { DEFAULTS } from '../settings/defaults.ts';
-import { inRange } from '../settings/option-error.ts';
+import { readNumber } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { OptionsNamed } from '../settings/options.ts';
 import { isLoopback } from '../source/base-url.ts';
 import type { ApiOptions } from './prepare-server.ts';
 
 /** How long requests in progress may take when the server closes: R27 allows 5 seconds for the whole stop. */
 const PATIENCE_MS = 3000;
 
-export interface ServeOptions extends ApiOptions {
-  /** Address to listen on; `127.0.0.1` by default. */
-  readonly host?: string | undefined;
-  /** Port to listen on; 8484 by default, 0 picks a free one. */
-  readonly port?: number | undefined;
+export interface ServeOptions extends ApiOptions, OptionsNamed<'host' | 'port'> {
   /** Closes the server when aborted. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -33,8 +30,8 @@ export interface RunningServer {
 /** Serves the mirror as the read API of its source. @throws SyncError `usage` */
 export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
   checkOptions(options);
-  const host = options.host ?? DEFAULTS.host;
-  const port = inRange('port', options.port ?? DEFAULTS.port, { min: 0, max: 65_535 });
+  const host = options.host ?? OPTIONS.host.default;
+  const port = readNumber('port', options.port);
   // Imported only here: a program that only syncs needs no server.
   const { openApi } = await import('./prepare-server.ts');
   const api = await openApi(options);

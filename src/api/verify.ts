@@ -3,18 +3,14 @@ import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/ports/source.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { CollectionsReport } from '../settings/collection-events.ts';
-import { DEFAULTS, DEPTHS } from '../settings/defaults.ts';
-import { oneOf } from '../settings/option-error.ts';
-import type { ServiceOptions } from '../settings/options.ts';
+import { readChoice } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
 import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface VerifyOptions extends ServiceOptions {
-  /** What to compare; `rows` by default, the only depth that finds every difference. */
-  readonly depth?: CompareDepth | undefined;
-  /** Repairs the differences in the mirror, under the same lock as a sync. */
-  readonly repair?: boolean | undefined;
+export interface VerifyOptions extends ServiceOptions, OptionsNamed<'depth' | 'repair'> {
   /** Receives the events of the verification. */
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
 }
@@ -28,9 +24,9 @@ export type VerifyEvent =
 /** Compares the mirror with the source now. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
   checkOptions(options);
-  const depth = oneOf('depth', options.depth ?? DEFAULTS.depth, DEPTHS);
+  const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);
   const { onProgress: emit = () => {}, ...serviceOptions } = options;
-  const settings = { ...syncSettings(serviceOptions), depth, repair: options.repair ?? DEFAULTS.repair };
+  const settings = { ...syncSettings(serviceOptions), depth, repair: options.repair ?? OPTIONS.repair.default };
   refuseUnverified(settings.streamNames, depth);
   const thread = startRunThread();
   try {

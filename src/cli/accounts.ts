@@ -1,4 +1,3 @@
-import type { Arguments } from 'yargs';
 import {
   type AccountReport,
   type AccountTestReport,
@@ -11,7 +10,7 @@ import {
 } from '../api/accounts.ts';
 import { SyncError } from '../core/errors.ts';
 import type { Instant } from '../core/time/instant.ts';
-import type { CommandAction, CommandIo } from './command.ts';
+import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
@@ -32,7 +31,7 @@ const ACTIONS: ReadonlyMap<string, CommandAction> = new Map([
   ['test', test],
 ]);
 
-async function add(args: Arguments, commandIo: CommandIo): Promise<number> {
+async function add(args: CommandArguments, commandIo: CommandIo): Promise<number> {
   const { drop: _, ...options } = libraryOptions(args);
   // The library checks the values.
   const report = await addAccount({ ...options, name: nameIn(args) } as unknown as AddAccountOptions);
@@ -49,7 +48,7 @@ function aboutToken({ token_env, token_file }: AccountReport): string[] {
   return [`the variable ${token_env} is not set here: set it for every worker`];
 }
 
-async function list(args: Arguments, commandIo: CommandIo): Promise<number> {
+async function list(args: CommandArguments, commandIo: CommandIo): Promise<number> {
   if (args['account'] !== undefined) throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
   const report = await listAccounts(mirrorOptions(args));
   printReport(report, args, commandIo, ({ accounts: all }, width) =>
@@ -58,7 +57,7 @@ async function list(args: Arguments, commandIo: CommandIo): Promise<number> {
   return 0;
 }
 
-async function remove(args: Arguments, commandIo: CommandIo): Promise<number> {
+async function remove(args: CommandArguments, commandIo: CommandIo): Promise<number> {
   const drop = args['drop'] === true;
   const report = await removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop });
   printReport(report, args, commandIo, ({ account, schema, dropped }) =>
@@ -69,14 +68,14 @@ async function remove(args: Arguments, commandIo: CommandIo): Promise<number> {
   return 0;
 }
 
-async function test(args: Arguments, commandIo: CommandIo): Promise<number> {
+async function test(args: CommandArguments, commandIo: CommandIo): Promise<number> {
   const report = await testAccount({ ...mirrorOptions(args), name: nameIn(args) });
   printReport(report, args, commandIo, renderTest);
   return report.environments.some(({ wanted }) => wanted) && report.unknown.length === 0 ? 0 : 1;
 }
 
 /** The library says what is wrong with a name that is missing. */
-function nameIn(args: Arguments): string {
+function nameIn(args: CommandArguments): string {
   return args['account'] as string;
 }
 

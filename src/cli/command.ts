@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Arguments, Options as YargsOption } from 'yargs';
+import type { OptionEntry } from '../settings/option-table.ts';
 
 /** The variables, outputs and logs of a command. */
 export interface CommandIo {
@@ -13,8 +13,13 @@ export interface CommandIo {
   serverLog(level: string): Promise<Logger>;
 }
 
+/** The values of a command's options and arguments by their names, such as `pageSize`. */
+export type CommandArguments = Readonly<Record<string, unknown>>;
+
 /** What a command does. @returns the exit code. @throws SyncError */
-export type CommandAction = (args: Arguments, commandIo: CommandIo) => Promise<number>;
+export type CommandAction = (args: CommandArguments, commandIo: CommandIo) => Promise<number>;
+
+export type CommandOptions = Readonly<Record<string, OptionEntry>>;
 
 interface PositionalArgument {
   readonly name: string;
@@ -25,8 +30,10 @@ interface PositionalArgument {
 export interface CliCommand {
   readonly name: string;
   readonly describe: string;
-  readonly options: Readonly<Record<string, YargsOption>>;
-  /** The positional argument, or several of them, if the command takes any. */
-  readonly argument?: PositionalArgument | readonly PositionalArgument[];
+  readonly options: CommandOptions;
+  readonly positionals?: readonly PositionalArgument[];
   readonly run: CommandAction;
 }
+
+/** Given instead of an SQL statement or of its file: the statement is read from stdin. */
+export const STDIN = '-';

@@ -1,39 +1,37 @@
-import { DEFAULTS, EXPORT_FORMATS } from '../settings/defaults.ts';
+import { COMMAND_OPTIONS, OPTIONS } from '../settings/option-table.ts';
 import type { CliCommand } from './command.ts';
-import { OPTIONS, pick } from './options.ts';
-import { SYNC_OPTIONS } from './sync-options.ts';
+
+export const ALL_OPTIONS = { ...OPTIONS, ...COMMAND_OPTIONS };
+
+function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]): Pick<typeof ALL_OPTIONS, Name> {
+  return Object.fromEntries(names.map((name) => [name, ALL_OPTIONS[name]])) as Pick<typeof ALL_OPTIONS, Name>;
+}
+
+/** Options of the commands that sync. */
+const SYNC_OPTIONS = {
+  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'stream', 'full', 'fullEvery', 'overlap', 'history'),
+  ...pick('pageSize', 'concurrency', 'retries', 'timeout', 'maxWait', 'maxRequests', 'allowShrink', 'allowHttp'),
+  ...pick('logLevel', 'config'),
+};
 
 const VERIFY_OPTIONS = {
-  ...pick(
-    'base-url',
-    'db',
-    'db-file',
-    'token-file',
-    'env',
-    'stream',
-    'depth',
-    'repair',
-    'overlap',
-    'page-size',
-    'concurrency',
-  ),
-  ...pick('retries', 'timeout', 'max-wait'),
-  'max-requests': {
-    ...OPTIONS['max-requests'],
+  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'stream', 'depth', 'repair', 'overlap', 'pageSize'),
+  ...pick('concurrency', 'retries', 'timeout', 'maxWait'),
+  maxRequests: {
+    ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('allow-http', 'against', 'log-level', 'json', 'config'),
+  ...pick('allowHttp', 'against', 'logLevel', 'json', 'config'),
 } as const;
 
-const EXPORT_OPTIONS = {
-  ...pick('db', 'db-file', 'to'),
+const QUERY_OPTIONS = {
+  ...pick('db', 'dbFile', 'file'),
   format: {
     type: 'string',
-    default: DEFAULTS.format,
-    choices: EXPORT_FORMATS,
-    describe: 'format of the files; delta: Delta tables over Parquet files',
+    choices: ['table', 'csv', 'json', 'ndjson'],
+    describe: 'how rows are printed (default: table on a terminal, else csv)',
   },
-  ...pick('table', 'views', 'env', 'keep', 'log-level', 'json', 'config'),
+  ...pick('statementTimeout', 'config'),
 } as const;
 
 const DEMO_OPTIONS = {
@@ -43,19 +41,17 @@ const DEMO_OPTIONS = {
     default: false,
     describe: 'go on until stopped: the source keeps changing, syncs follow, and a page shows the mirror',
   },
-  ...pick('log-level', 'config'),
+  ...pick('logLevel', 'config'),
 } as const;
 
-const FOLDER_OF_FILES = 'folder of the files; it is made if it does not exist';
-
 const ACCOUNTS_OPTIONS = {
-  ...pick('db', 'db-file', 'base-url', 'token-env'),
-  'token-file': {
-    ...OPTIONS['token-file'],
+  ...pick('db', 'dbFile', 'baseUrl', 'tokenEnv'),
+  tokenFile: {
+    ...OPTIONS.tokenFile,
     describe: 'file on the workers’ hosts that holds the access token of the account',
   },
-  ...pick('schema', 'cron', 'delay', 'env', 'stream', 'history', 'full-every', 'overlap', 'page-size', 'concurrency'),
-  ...pick('retries', 'timeout', 'max-wait', 'max-requests', 'allow-http', 'replace', 'drop', 'json', 'config'),
+  ...pick('schema', 'cron', 'delay', 'env', 'stream', 'history', 'fullEvery', 'overlap', 'pageSize', 'concurrency'),
+  ...pick('retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'replace', 'drop', 'json', 'config'),
 } as const;
 
 /** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
@@ -82,7 +78,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'status',
     describe: 'show what is mirrored, how fresh it is, and the last problems; reads only the file',
-    options: pick('db', 'db-file', 'all', 'json', 'config'),
+    options: pick('db', 'dbFile', 'all', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {
@@ -98,22 +94,24 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'query',
     describe: 'run one read-only SQL statement on the mirror',
-    options: pick('db', 'db-file', 'file', 'format', 'statement-timeout', 'config'),
-    argument: { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
+    options: QUERY_OPTIONS,
+    positionals: [
+      { name: 'sql', describe: 'the statement, such as "select * from failing_tests"; - reads it from stdin' },
+    ],
     run: async (args, io) => (await import('./query.ts')).query(args, io),
   },
   {
     name: 'describe',
     describe: 'show what the tables and views of a mirror and their columns mean; needs no mirror',
     options: pick('json', 'config'),
-    argument: { name: 'table', describe: 'one table or view, with its columns' },
+    positionals: [{ name: 'table', describe: 'one table or view, with its columns' }],
     run: async (args, io) => (await import('./describe.ts')).describe(args, io),
   },
   {
     name: 'export',
     describe:
       'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files or as Delta tables; only what has changed',
-    options: EXPORT_OPTIONS,
+    options: pick('db', 'dbFile', 'to', 'format', 'table', 'views', 'env', 'keep', 'logLevel', 'json', 'config'),
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },
   {
@@ -121,12 +119,12 @@ export const COMMANDS: readonly CliCommand[] = [
     describe:
       'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy goes on',
     options: {
-      ...pick('db', 'db-file'),
+      ...pick('db', 'dbFile'),
       to: {
         type: 'string',
         describe: 'where the copy is made: a new file, or postgres://user@host/database?schema=name',
       },
-      ...pick('log-level', 'json', 'config'),
+      ...pick('logLevel', 'json', 'config'),
     },
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
@@ -134,31 +132,35 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'migrate',
     describe:
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
-    options: pick('db', 'db-file', 'citus', 'json', 'config'),
+    options: pick('db', 'dbFile', 'citus', 'json', 'config'),
     run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
   },
   {
     name: 'bi',
     describe:
       'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
-    options: { ...pick('db', 'db-file'), to: { ...OPTIONS.to, describe: FOLDER_OF_FILES }, ...pick('json', 'config') },
-    argument: { name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' },
+    options: {
+      ...pick('db', 'dbFile'),
+      to: { type: 'string', describe: 'folder of the files; it is made if it does not exist' },
+      ...pick('json', 'config'),
+    },
+    positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' }],
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),
   },
   {
     name: 'serve',
     describe:
       'serve the mirror as the read API of the source, to the token in OBSYNC_SERVE_TOKEN and those of --tokens',
-    options: pick('db', 'db-file', 'host', 'port', 'tokens', 'rate-limit', 'dimension-weights', 'log-level', 'config'),
+    options: pick('db', 'dbFile', 'host', 'port', 'tokens', 'rateLimit', 'dimensionWeights', 'logLevel', 'config'),
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
     name: 'report',
     describe: 'write what the page of serve shows, as of one instant, as one HTML file that needs no server',
     options: {
-      ...pick('db', 'db-file'),
+      ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'the file to write, such as report.html' },
-      ...pick('env', 'max-failing', 'json', 'config'),
+      ...pick('env', 'maxFailing', 'json', 'config'),
     },
     run: async (args, io) => (await import('./report.ts')).report(args, io),
   },
@@ -166,7 +168,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'accounts',
     describe: 'keep the accounts that workers sync, in PostgreSQL: add, list, remove or test one',
     options: ACCOUNTS_OPTIONS,
-    argument: [
+    positionals: [
       { name: 'action', describe: 'add, list, remove, or test (asks the service for the environments of the account)' },
       { name: 'account', describe: 'the name of the account' },
     ],
@@ -176,9 +178,9 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'worker',
     describe: 'sync the accounts of a database when they are due, together with other workers, until stopped',
     options: {
-      ...pick('db', 'db-file'),
+      ...pick('db', 'dbFile'),
       concurrency: { ...OPTIONS.concurrency, describe: 'number of syncs at the same time' },
-      ...pick('metrics-port', 'metrics-host', 'log-level', 'config'),
+      ...pick('metricsPort', 'metricsHost', 'logLevel', 'config'),
     },
     run: async (args, io) => (await import('./worker.ts')).worker(args, io),
   },

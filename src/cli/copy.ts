@@ -8,7 +8,7 @@ import { limitHeap } from './v8-flags.ts';
 import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {
-  const log = await io.log(args['log-level'] as string);
+  const log = await io.log(args['logLevel'] as string);
   limitHeap();
   return untilSignal('a long write: nothing was copied', async (signal) => {
     const report = await copy({

@@ -32,7 +32,7 @@ export const demo: CommandAction = async (args, io) => {
   try {
     const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
     try {
-      const runs = { io, stop, baseUrl: server.url, db, logLevel: args['log-level'] as string };
+      const runs = { io, stop, baseUrl: server.url, db, logLevel: args['logLevel'] as string };
       const failure = await syncTwice(runs, source);
       if (failure !== null) return failure;
       await answer(db, io);

@@ -7,7 +7,7 @@ import { untilSignal } from './until-signal.ts';
 import { limitHeap } from './v8-flags.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
-  const log = await io.log(args['log-level'] as string);
+  const log = await io.log(args['logLevel'] as string);
   limitHeap();
   return untilSignal('a long read: no whole export is changed', async (signal) => {
     const report = await exportMirror({

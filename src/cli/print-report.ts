@@ -1,5 +1,4 @@
-import type { Arguments } from 'yargs';
-import type { CommandIo } from './command.ts';
+import type { CommandArguments, CommandIo } from './command.ts';
 import { printableReport } from './printable.ts';
 import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
@@ -7,7 +6,7 @@ import { wrapText } from './wrap-text.ts';
 /** Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal. */
 export function printReport<Report>(
   report: Report,
-  args: Arguments,
+  args: CommandArguments,
   commandIo: CommandIo,
   render: (report: Report, width: number | null) => string,
 ): void {

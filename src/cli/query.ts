@@ -2,9 +2,8 @@ import { text } from 'node:stream/consumers';
 import { query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import type { CommandAction, CommandIo } from './command.ts';
+import { type CommandAction, type CommandIo, STDIN } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
-import { STDIN } from './options.ts';
 import { print } from './print.ts';
 import { csvFormat, formattedPortions, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
 import { tableFormat } from './rows-view.ts';
@@ -12,7 +11,7 @@ import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
   const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
-  const statementTimeout = args['statement-timeout'] as number;
+  const statementTimeout = args['statementTimeout'] as number;
   const result = await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
   try {
     const format = formatOf(result.columns, args['format'] as string | undefined, io);
@@ -30,17 +29,15 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
       'usage',
       `query takes one SQL statement, but one is given as an argument and one in ${file}: leave one of them out`,
     );
-  if (isStdin(file)) return text(process.stdin);
+  if (file === STDIN || sql === STDIN) return text(process.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
     throw new SyncError(
       'usage',
       'query takes one SQL statement: write it in quotes, name its file with -f, or write - (or -f -) to read it from stdin',
     );
-  return isStdin(sql) ? text(process.stdin) : sql;
+  return sql;
 }
-
-const isStdin = (word: string | undefined): boolean => word?.trim() === STDIN;
 
 function formatOf(columns: readonly string[], format: string | undefined, commandIo: CommandIo): RowsFormat {
   switch (format ?? (commandIo.outIsTerminal ? 'table' : 'csv')) {

@@ -9,8 +9,8 @@ import { limitHeap } from './v8-flags.ts';
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   // A schedule writes log lines even on a terminal.
-  const view = await watchRun({ ...io, errIsTerminal: false }, args['log-level'] as string);
-  const log = await io.log(args['log-level'] as string);
+  const view = await watchRun({ ...io, errIsTerminal: false }, args['logLevel'] as string);
+  const log = await io.log(args['logLevel'] as string);
   limitHeap();
   try {
     await keepInSync({

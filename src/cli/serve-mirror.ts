@@ -1,15 +1,14 @@
 import { once } from 'node:events';
 import { promisify } from 'node:util';
-import type { Arguments } from 'yargs';
 import { type RunningServer, serve } from '../api/serve.ts';
-import type { CommandIo } from './command.ts';
+import type { CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
 
 /** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
-export async function serveMirror(args: Arguments, commandIo: CommandIo): Promise<number> {
-  const log = await commandIo.serverLog(args['log-level'] as string);
+export async function serveMirror(args: CommandArguments, commandIo: CommandIo): Promise<number> {
+  const log = await commandIo.serverLog(args['logLevel'] as string);
   const stop = stopOnSignals('a long read');
   let server: RunningServer | null = null;
   let missed = false;

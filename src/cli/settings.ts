@@ -1,15 +1,16 @@
 import { dirname, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
-import { closestName } from '../settings/closest-name.ts';
-import { flagOf } from '../settings/options.ts';
+import { typeMismatch } from '../settings/check-options.ts';
+import { didYouMean } from '../settings/closest-name.ts';
+import { flagOf, OptionError, readChoice } from '../settings/option-error.ts';
+import type { OptionEntry } from '../settings/option-table.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import { OPTIONS, type OptionName } from './options.ts';
+import { type CommandArguments, type CommandIo, type CommandOptions, STDIN } from './command.ts';
+import { ALL_OPTIONS } from './commands.ts';
 
-type ProcessEnvironment = Readonly<Record<string, string | undefined>>;
-
-/** The options that were set by a variable or by the config file, by the names of their flags. */
-export type SettingsByFlag = ReadonlyMap<string, SettingValue>;
+/** The options that are set by a variable or by the config file, and by no flag. */
+export type SettingsByName = ReadonlyMap<string, SettingValue>;
 
 interface SettingValue {
   readonly value: unknown;
@@ -17,73 +18,56 @@ interface SettingValue {
   readonly from: string;
 }
 
-/**
- * The options that `OBSYNC_…` variables and the config file set. A flag overrides both, and a variable overrides the file.
- * @throws SyncError `usage`
- */
-export function settingsOf(argv: readonly string[], env: ProcessEnvironment): SettingsByFlag {
-  const path = flagValue(argv, '--config') ?? (env['OBSYNC_CONFIG'] || undefined);
-  return new Map([...(path === undefined ? [] : readConfig(path)), ...readVariables(env)]);
+export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into the file that --token-file names';
+
+/** The options that `OBSYNC_…` variables and the config file set. A variable overrides the file. @throws SyncError `usage` */
+export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
+  const path = (flags['config'] as string | undefined) ?? (env['OBSYNC_CONFIG'] || undefined);
+  const found = [...(path === undefined ? [] : readConfig(path)), ...readVariables(options, env)];
+  return new Map(found.filter(([name]) => name in options && !(name in flags)));
 }
 
 /** A warning for each variable that names no option: otherwise a misspelt one would be ignored silently. */
-export function unknownVariables(env: ProcessEnvironment): string[] {
-  const known = [...(Object.keys(OPTIONS) as OptionName[]).map(variableOf), ...SECRETS];
+export function unknownVariables(env: CommandIo['env']): string[] {
+  const known = [...Object.keys(ALL_OPTIONS).map(variableOf), 'OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
-    .map((name) => `${name} is ignored because there is no such variable${didYouMean(closestName(name, known))}`);
+    .map((name) => `${name} is ignored because there is no such variable${didYouMean(name, known)}`);
 }
 
-const SECRETS: readonly string[] = ['OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
-
-function variableOf(name: OptionName): string {
-  return `OBSYNC_${name.replaceAll('-', '_').toUpperCase()}`;
+function variableOf(name: string): string {
+  return `OBSYNC_${flagOf(name).replaceAll('-', '_').toUpperCase()}`;
 }
 
-function readVariables(env: ProcessEnvironment): [OptionName, SettingValue][] {
-  return (Object.keys(OPTIONS) as OptionName[]).flatMap((name): [OptionName, SettingValue][] => {
+const BOOLEANS: Readonly<Record<string, boolean>> = { true: true, 1: true, false: false, 0: false };
+
+function readVariables(options: CommandOptions, env: CommandIo['env']): [string, SettingValue][] {
+  return Object.entries(options).flatMap(([name, { type }]): [string, SettingValue][] => {
     const from = variableOf(name);
-    const value = env[from];
-    if (value === undefined || value === '') return [];
-    return [[name, { value: ofItsKind(from, name, fromText(name, value)), from }]];
+    const text = env[from] || undefined;
+    if (text === undefined) return [];
+    return [[name, { value: type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text, from }]];
   });
 }
 
-function readConfig(path: string): [OptionName, SettingValue][] {
-  return Object.entries(parse(path)).map(([key, given]) => {
-    const name = flagOf(key).replaceAll('_', '-');
-    if (!isOption(name))
-      throw new SyncError('usage', `${path}: there is no option ${key}${hint(key, Object.keys(OPTIONS).map(keyOf))}`);
-    const value = ofItsKind(path, name, given);
-    // Relative to the config file, whatever the current folder is.
-    const isBeside = BESIDE.includes(name) && typeof value === 'string' && value !== '';
-    return [name, { value: isBeside ? resolve(dirname(path), value) : value, from: path }];
+/** Options that name a file beside the config file, whatever the current folder is. */
+const BESIDE = ['tokenFile', 'dbFile'];
+
+function readConfig(path: string): [string, SettingValue][] {
+  const names = Object.keys(ALL_OPTIONS).filter((name) => name !== 'config');
+  return Object.entries(parseConfig(path)).map(([key, given]) => {
+    const name = names.find((each) => flagOf(each) === flagOf(key).replaceAll('_', '-'));
+    if (name === undefined)
+      throw new SyncError(
+        'usage',
+        `${path}: there is no option ${key}${key === 'token' ? `: ${TOKEN_ADVICE}` : didYouMean(key, names)}`,
+      );
+    const isBeside = BESIDE.includes(name) && typeof given === 'string' && given !== '';
+    return [name, { value: isBeside ? resolve(dirname(path), given) : given, from: path }];
   });
 }
 
-/** An option's name in a config file, and in the library. */
-export function keyOf(name: string): string {
-  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-}
-
-/** Options that name a file beside the config file. */
-const BESIDE: readonly OptionName[] = ['token-file', 'db-file'];
-
-function isOption(name: string): name is OptionName {
-  return Object.hasOwn(OPTIONS, name) && name !== 'config';
-}
-
-const KINDS = { boolean: 'true or false', number: 'a number', string: 'a string' } as const;
-
-/** Checks the type of a value, because yargs converts any string to a boolean. A number may be given as a string, as in a flag. */
-function ofItsKind(where: string, name: OptionName, value: unknown): unknown {
-  const { type } = OPTIONS[name];
-  const fits = (each: unknown): boolean => typeof each === type || (type === 'number' && typeof each === 'string');
-  if ('array' in OPTIONS[name] && Array.isArray(value) ? value.every(fits) : fits(value)) return value;
-  throw new SyncError('usage', `${where}: --${name} needs ${KINDS[type]}`);
-}
-
-function parse(path: string): object {
+function parseConfig(path: string): object {
   try {
     const parsed: unknown = JSON.parse(readTextFile(path));
     if (isJsonObject(parsed)) return parsed;
@@ -94,33 +78,40 @@ function parse(path: string): object {
   throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
 }
 
-/** A suggestion for an option that does not exist. */
-export function hint(name: string, options: readonly string[], prefix = ''): string {
-  if (name === 'token') return ': put the token into OBSYNC_TOKEN or into the file that --token-file names';
-  if (name === 'json' && options.includes('format')) return ': write --format json';
-  const meant = closestName(name, options);
-  return didYouMean(meant === null ? null : `${prefix}${meant}`);
+/** The values of a command's options that are given, each checked. @throws OptionError */
+export function readValues(options: CommandOptions, givenFor: (name: string) => unknown): CommandArguments {
+  return Object.fromEntries(
+    Object.entries(options).flatMap(([name, entry]) => {
+      const given = givenFor(name);
+      return given === undefined ? [] : [[name, readValue(name, entry, given)]];
+    }),
+  );
 }
 
-function didYouMean(name: string | null): string {
-  return name === null ? '' : `, did you mean ${name}?`;
+export function defaultsOf(options: CommandOptions): CommandArguments {
+  return Object.fromEntries(Object.entries(options).map(([name, entry]) => [name, entry.default]));
 }
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['1', true],
-  ['false', false],
-  ['0', false],
-]);
-
-function fromText(name: OptionName, value: string): unknown {
-  if (OPTIONS[name].type === 'boolean') return BOOLEANS.get(value.toLowerCase()) ?? value;
-  return 'array' in OPTIONS[name] ? [value] : value;
-}
-
-/** The value of a flag, read before the other options are parsed, or when they cannot be. */
-export function flagValue(argv: readonly string[], flag: string): string | undefined {
-  const at = argv.findIndex((argument) => argument === flag || argument.startsWith(`${flag}=`));
-  if (at < 0) return undefined;
-  return argv[at]?.includes('=') ? argv[at]?.slice(flag.length + 1) : argv[at + 1];
+/** A value as a flag, a variable or the config file gives it: one of several values may be given alone. @throws OptionError */
+function readValue(name: string, { type, choices, commas = false }: OptionEntry, given: unknown): unknown {
+  const flag = `--${flagOf(name)}`;
+  const values = [given].flat();
+  if (type !== 'array' && values.length > 1)
+    throw new OptionError(name, `${flag} is given more than once: give it once`);
+  const needed = typeMismatch(type, type === 'array' ? values : given);
+  if (needed !== null) throw new OptionError(name, `${flag} needs ${needed}`);
+  if (values.includes('')) throw new OptionError(name, `${flag} needs a value`);
+  if (name !== 'file' && values.includes(STDIN))
+    throw new OptionError(name, `${flag} cannot be ${STDIN}: name a file or a folder`);
+  const parts = commas
+    ? values.flatMap((value) =>
+        String(value)
+          .trim()
+          .split(/\s*,\s*/),
+      )
+    : values;
+  if (choices !== undefined) for (const part of parts) readChoice(name, part, choices);
+  if (type === 'array') return parts;
+  // What is not a number becomes NaN, which the library refuses with the range of the option.
+  return type === 'number' ? Number(given) : given;
 }

@@ -1,7 +1,6 @@
-import type { Arguments } from 'yargs';
 import { sync as run } from '../api/sync.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { CommandAction, CommandIo } from './command.ts';
+import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
@@ -13,7 +12,7 @@ import { limitHeap } from './v8-flags.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchRun(io, args['log-level'] as string);
+  const view = await watchRun(io, args['logLevel'] as string);
   limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
@@ -28,9 +27,9 @@ export const sync: CommandAction = async (args, io) => {
 };
 
 /** Cron mails every line of output, so a successful run prints nothing there when the log level asks for problems only. */
-function show(summary: RunSummary, args: Arguments, commandIo: CommandIo): void {
+function show(summary: RunSummary, args: CommandArguments, commandIo: CommandIo): void {
   const quiet =
-    !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['log-level'] as string);
+    !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
   const verbose = args['verbose'] === true;
   if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
     printReport(summary, args, commandIo, (shown, width) => renderSummary(shown, { width, verbose }));

@@ -1,8 +1,7 @@
-import type { Arguments } from 'yargs';
 import { verify as compare } from '../api/verify.ts';
 import { SyncError } from '../core/errors.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
-import type { CommandAction, CommandIo } from './command.ts';
+import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
@@ -13,7 +12,7 @@ import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchVerify(io, args['log-level'] as string);
+  const view = await watchVerify(io, args['logLevel'] as string);
   limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
@@ -33,7 +32,7 @@ export const verify: CommandAction = async (args, io) => {
   }
 };
 
-function show(report: VerifyReport, args: Arguments, commandIo: CommandIo): void {
+function show(report: VerifyReport, args: CommandArguments, commandIo: CommandIo): void {
   if (args['json'] === true || report.environments.length > 0) printReport(report, args, commandIo, renderVerify);
   if (report.error !== null) printFailure(report.error);
 }

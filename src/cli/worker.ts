@@ -8,7 +8,7 @@ import { limitHeap } from './v8-flags.ts';
 
 export const worker: CommandAction = async (args, io) => {
   const stop = stopOnSignals('syncs: their jobs go to other workers');
-  const log = await io.log(args['log-level'] as string);
+  const log = await io.log(args['logLevel'] as string);
   limitHeap();
   try {
     // The library checks the values.

@@ -2,22 +2,32 @@
 export function closestName(word: string, names: readonly string[]): string | null {
   const most = Math.max(1, Math.floor(word.length / 3));
   const near = names
-    .map((name) => ({ name, edits: editsBetween(word, name) }))
+    .map((name) => ({ name, edits: editsBetween([...word], [...name]) }))
     .filter(({ edits }) => edits <= most)
     .sort((a, b) => a.edits - b.edits);
   return near[0]?.name ?? null;
 }
 
-/** The number of letters to add, remove or replace (Levenshtein distance). */
-function editsBetween(from: string, to: string): number {
-  let row = Array.from({ length: [...to].length + 1 }, (_, i) => i);
-  for (const [i, letter] of [...from].entries()) {
-    const next = [i + 1];
-    for (const [j, other] of [...to].entries()) {
-      const [above, left, corner] = [row[j + 1], next[j], row[j]] as [number, number, number];
-      next.push(Math.min(above + 1, left + 1, corner + Number(letter !== other)));
+/** The end of a message about an unknown name; empty when no known name is similar. */
+export function didYouMean(word: string, names: readonly string[], prefix = ''): string {
+  const closest = closestName(word, names);
+  return closest === null ? '' : `, did you mean ${prefix}${closest}?`;
+}
+
+/** The number of letters to add, remove, replace or swap with the next one (optimal string alignment distance). */
+function editsBetween(from: readonly string[], to: readonly string[]): number {
+  const rows = [Array.from({ length: to.length + 1 }, (_, j) => j)];
+  const edits = (i: number, j: number): number => rows[i]?.[j] ?? Number.POSITIVE_INFINITY;
+  for (const [i, letter] of from.entries()) {
+    const row = [i + 1];
+    rows.push(row);
+    for (const [j, other] of to.entries()) {
+      const isSwapped = letter === to[j - 1] && other === from[i - 1];
+      const replaced = edits(i, j) + Number(letter !== other);
+      row.push(
+        Math.min(edits(i, j + 1) + 1, edits(i + 1, j) + 1, replaced, isSwapped ? edits(i - 1, j - 1) + 1 : replaced),
+      );
     }
-    row = next;
   }
-  return row.at(-1) as number;
+  return edits(from.length, to.length);
 }

@@ -1,5 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import { flagOf } from './options.ts';
+import { type NumberRange, OPTIONS } from './option-table.ts';
+import type { NumberOption } from './options.ts';
 
 /** The value of an option is not valid, wherever it was given. */
 export class OptionError extends SyncError {
@@ -22,21 +23,25 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
-/** @throws OptionError when the value is not a number in the range */
-export function inRange(
-  name: string,
-  given: unknown,
-  { min, max = Number.MAX_SAFE_INTEGER, whole = true }: { min: number; max?: number; whole?: boolean },
-): number {
-  const value = Number(given);
+/** A number in the range of its option, by default the option's default. @throws OptionError */
+export function readNumber(name: NumberOption, given: unknown): number {
+  const { default: defaultValue, range }: { default?: number; range: NumberRange } = OPTIONS[name];
+  const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
+  const value = Number(given ?? defaultValue);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-  const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw new OptionError(name, `--${flagOf(name)} needs a ${whole ? 'whole ' : ''}number ${range}`);
+  const bounds = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
+  throw new OptionError(name, `--${flagOf(name)} needs a ${whole ? 'whole ' : ''}number ${bounds}`);
 }
 
-/** @throws OptionError when the value is not one of the words */
-export function oneOf<Word extends string>(name: string, given: unknown, words: readonly Word[]): Word {
-  const word = words.find((each) => each === given);
-  if (word !== undefined) return word;
-  throw new OptionError(name, `--${flagOf(name)} cannot be ${given}: choose one of ${words.join(', ')}`);
+/** @throws OptionError when the value is not one of the choices */
+export function readChoice<Choice extends string>(name: string, given: unknown, choices: readonly Choice[]): Choice {
+  const choice = choices.find((each) => each === given);
+  if (choice !== undefined) return choice;
+  const quoted = choices.map((each) => JSON.stringify(each)).join(', ');
+  throw new OptionError(name, `--${flagOf(name)} cannot be ${JSON.stringify(given)}: choose one of ${quoted}`);
+}
+
+/** The name of an option on the command line and in every message: `pageSize` is `page-size`. */
+export function flagOf(option: string): string {
+  return option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -2,8 +2,6 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { StreamSelection } from './sync-settings.ts';
 
-export { STREAM_NAMES } from '../streams/catalogue.ts';
-
 /** The entries of the streams that a run reads. */
 export function selectStreams({ streamNames, history }: StreamSelection): CatalogueEntry[] {
   return CATALOGUE.filter(

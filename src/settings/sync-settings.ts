@@ -3,13 +3,12 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
-import { STREAM_NAMES } from '../streams/catalogue.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import type { CollectionsEvent } from './collection-events.ts';
-import { DEFAULTS } from './defaults.ts';
-import { inRange, oneOf, readOption } from './option-error.ts';
-import type { SyncOptions } from './options.ts';
+import { readChoice, readNumber, readOption } from './option-error.ts';
+import { OPTIONS } from './option-table.ts';
+import type { NumberOption, SyncOptions } from './options.ts';
 import { type AccessToken, readToken } from './token.ts';
 
 /** Which streams a run reads. */
@@ -41,40 +40,30 @@ export interface RunWatcher {
 
 /** Checks the options and fills in the defaults. @throws SyncError `usage` */
 export function syncSettings(options: SyncOptions): SyncSettings {
-  const given = { ...DEFAULTS, ...withoutUndefined(options) };
-  const { baseUrl } = given;
+  const { baseUrl, allowHttp = OPTIONS.allowHttp.default, maxRequests } = options;
   if (typeof baseUrl !== 'string')
     throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
-  const number = (name: keyof SyncOptions, range: Parameters<typeof inRange>[2]): number =>
-    inRange(name, given[name], range);
+  const number = (name: NumberOption & keyof SyncOptions): number => readNumber(name, options[name]);
   return {
-    baseUrl: readOption('baseUrl', () => parseBaseUrl(baseUrl, { allowHttp: given.allowHttp })),
-    ...readToken(given),
+    baseUrl: readOption('baseUrl', () => parseBaseUrl(baseUrl, { allowHttp })),
+    ...readToken(options),
     db: givenAddress(options),
-    environments: given.env ?? [],
-    streamNames: (given.stream ?? []).map((name) => oneOf('stream', name, STREAM_NAMES)),
-    history: given.history,
-    full: given.full,
-    fullEveryDays: number('fullEvery', { min: 0, whole: false }),
-    overlapSeconds: number('overlap', { min: 0, max: 86_400 * 30 }),
-    pageSize: number('pageSize', { min: 1, max: 2000 }),
-    allowShrink: given.allowShrink,
-    concurrency: number('concurrency', { min: 1, max: 64 }),
-    retries: number('retries', { min: 0, max: 100 }),
-    timeoutMs: number('timeout', { min: 0.001, max: 86_400, whole: false }) * 1000,
-    maxWaitMs: number('maxWait', { min: 0, max: 86_400 * 7, whole: false }) * 1000,
-    shareQuota: given.shareQuota,
-    // The first request of every run lists the environments and mirrors no rows.
-    maxRequests: given.maxRequests === undefined ? null : number('maxRequests', { min: 2 }),
+    environments: options.env ?? [],
+    streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
+    history: options.history ?? OPTIONS.history.default,
+    full: options.full ?? OPTIONS.full.default,
+    fullEveryDays: number('fullEvery'),
+    overlapSeconds: number('overlap'),
+    pageSize: number('pageSize'),
+    allowShrink: options.allowShrink ?? OPTIONS.allowShrink.default,
+    concurrency: number('concurrency'),
+    retries: number('retries'),
+    timeoutMs: number('timeout') * 1000,
+    maxWaitMs: number('maxWait') * 1000,
+    shareQuota: options.shareQuota ?? true,
+    maxRequests: maxRequests === undefined ? null : number('maxRequests'),
   };
 }
-
-/** The options that are set; an option that is undefined keeps its default. */
-function withoutUndefined<Options extends object>(options: Options): SetOptions<Options> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as SetOptions<Options>;
-}
-
-type SetOptions<Options> = { [Name in keyof Options]: Exclude<Options[Name], undefined> };
 
 /** The listeners that the options give; without any, events are dropped. */
 export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {

@@ -29,7 +29,7 @@ async function run<Result>(
     log: async () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
     serverLog: () => expect.unreachable(),
   };
-  const code = await command({ json: true, retries: 0, 'log-level': 'warn', _: [], $0: '', ...given }, io);
+  const code = await command({ json: true, retries: 0, logLevel: 'warn', ...given }, io);
   return { code, out, json: () => JSON.parse(out) as Result };
 }
 
@@ -48,7 +48,7 @@ async function setUp() {
       : {};
   const server = await serveWorld(world, headers);
   onTestFinished(() => server.close());
-  const options = { 'base-url': server.url, db: join(folder(), 'm.db'), 'page-size': 2 };
+  const options = { baseUrl: server.url, db: join(folder(), 'm.db'), pageSize: 2 };
   return { world, server, options, quota };
 }
 
@@ -144,7 +144,7 @@ describe('plan', () => {
 
   test('is a command of the program', async () => {
     const { options } = await setUp();
-    const args = ['plan', '--base-url', options['base-url'], '--stream', 'columns', '--json'];
+    const args = ['plan', '--base-url', options.baseUrl, '--stream', 'columns', '--json'];
     const { code, stdout } = await obsync(args, { cwd: folder(), env: { OBSYNC_TOKEN: TOKEN } });
     expect({ code, requests: JSON.parse(stdout).requests }).toEqual({ code: 0, requests: 3 });
   });

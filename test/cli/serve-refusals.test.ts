@@ -10,15 +10,16 @@ import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions } from '../../schema/health.ts';
 import type { CommandIo } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
-import { OPTIONS, type OptionName } from '../../src/cli/options.ts';
 import { serveMirror } from '../../src/cli/serve-mirror.ts';
+import { defaultsOf } from '../../src/cli/settings.ts';
+import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { largeMirror, refused, SERVE_TOKEN } from './serving.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 const env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN };
 const HASH = 'a'.repeat(64);
 
-type Given = Partial<Readonly<Record<OptionName, unknown>>>;
+type Given = Partial<Readonly<Record<keyof typeof OPTIONS, unknown>>>;
 
 /** What was logged beyond information. */
 const warnings: string[] = [];
@@ -26,10 +27,7 @@ beforeEach(() => void warnings.splice(0));
 
 /** Serves in this process, with the defaults of the command line. */
 function run(given: Given, variables: CommandIo['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
-  const defaults = Object.keys(COMMANDS.find(({ name }) => name === 'serve')?.options ?? {}).map((name) => [
-    name,
-    (OPTIONS as Given as Record<string, { default?: unknown }>)[name]?.default,
-  ]);
+  const options = COMMANDS.find(({ name }) => name === 'serve')?.options ?? {};
   const commandIo: CommandIo = {
     env: variables,
     out,
@@ -38,7 +36,7 @@ function run(given: Given, variables: CommandIo['env'] = env, out: (text: string
     log: () => expect.unreachable(),
     serverLog: async () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
   };
-  return serveMirror({ _: [], $0: 'obsync', ...Object.fromEntries(defaults), port: 0, ...given }, commandIo);
+  return serveMirror({ ...defaultsOf(options), port: 0, ...given }, commandIo);
 }
 
 function file(text: string): string {
@@ -110,22 +108,17 @@ describe('serve is refused with one clear line', () => {
       env,
       /assets,tests/,
     ],
-    ['with a rate limit that is none', { 'rate-limit': '120' }, env, /--rate-limit 120: write requests\/window/],
+    ['with a rate limit that is none', { rateLimit: '120' }, env, /--rate-limit 120: write requests\/window/],
     [
       'with weights that are none',
-      { 'dimension-weights': 'completeness' },
+      { dimensionWeights: 'completeness' },
       env,
       /--dimension-weights completeness: write/,
     ],
-    [
-      'with a weight given twice',
-      { 'dimension-weights': 'a=1,a=2' },
-      env,
-      /--dimension-weights names a more than once/,
-    ],
+    ['with a weight given twice', { dimensionWeights: 'a=1,a=2' }, env, /--dimension-weights names a more than once/],
     [
       'with the weight of a dimension there is not',
-      { 'dimension-weights': 'freshness=2,foo=1' },
+      { dimensionWeights: 'freshness=2,foo=1' },
       env,
       /--dimension-weights: there is no dimension foo, only completeness, /,
     ],
@@ -264,7 +257,7 @@ test('serve warns of a tokens file that everybody may write', async () => {
 
 test.each<[string, readonly string[], Given, boolean]>([
   ['two dimensions and no weights', ['validity', 'freshness'], {}, true],
-  ['two dimensions and weights', ['validity', 'freshness'], { 'dimension-weights': 'validity=2' }, false],
+  ['two dimensions and weights', ['validity', 'freshness'], { dimensionWeights: 'validity=2' }, false],
   ['one dimension', ['validity'], {}, false],
   ['no scores', [], {}, false],
 ])('serve warns once of default weights: %s', async (_, dimensions, given, isWarned) => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { flagOf } from '../../src/settings/option-error.ts';
 import { allDocuments, codeIn, nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
 
 /** Variables that are no options: tokens, and those that say how much the tests play, and where. */
@@ -20,13 +21,18 @@ const OF_EVERY_COMMAND = ['help', 'version'];
 const rows = rowsOf(sectionOf(readDocument('docs/options.md'), 'All options'));
 const documented = new Map(rows.map(([option, ...rest]) => [nameIn(option).slice('--'.length), rest]));
 
-const optionsOf = (name: string) => COMMANDS.find((command) => command.name === name)?.options ?? {};
-const names = [...new Set(COMMANDS.flatMap(({ options }) => Object.keys(options)))];
+/** The options of each command by the names of their flags. */
+const commands = COMMANDS.map(({ name, options }) => ({
+  name,
+  options: Object.fromEntries(Object.entries(options).map(([option, entry]) => [flagOf(option), entry])),
+}));
+const optionsOf = (name: string) => commands.find((command) => command.name === name)?.options ?? {};
+const names = [...new Set(commands.flatMap(({ options }) => Object.keys(options)))];
 
 /** The commands that take an option, as the page says it. */
 function takersOf(option: string): string[] | 'all' {
-  const takers = COMMANDS.filter(({ options }) => option in options).map(({ name }) => name);
-  return takers.length === COMMANDS.length ? 'all' : takers.sort();
+  const takers = commands.filter(({ options }) => option in options).map(({ name }) => name);
+  return takers.length === commands.length ? 'all' : takers.sort();
 }
 
 describe('docs/options.md', () => {
@@ -36,13 +42,13 @@ describe('docs/options.md', () => {
   });
 
   test.each(names)('says which commands take --%s', (option) => {
-    const [commands = ''] = documented.get(option) ?? [];
-    expect(commands === 'all' ? commands : commands.split(', ').sort()).toEqual(takersOf(option));
+    const [takers = ''] = documented.get(option) ?? [];
+    expect(takers === 'all' ? takers : takers.split(', ').sort()).toEqual(takersOf(option));
   });
 
   test.each(names)('says the defaults of --%s, its values and its short form', (option) => {
     const [, defaults = '', meaning = ''] = documented.get(option) ?? [];
-    for (const { options } of COMMANDS) {
+    for (const { options } of commands) {
       const { default: value, choices = [], alias } = options[option] ?? {};
       if (value !== undefined) expect(codeIn(defaults)).toContain(String(value));
       for (const choice of choices) expect(codeIn(meaning)).toContain(choice);

@@ -1,6 +1,6 @@
 import type { MirrorAddress } from '../../destination/mirror-address.ts';
-import { DEFAULTS } from '../defaults.ts';
 import { OptionError, readOption } from '../option-error.ts';
+import { OPTIONS } from '../option-table.ts';
 import type { MirrorOptions } from '../options.ts';
 import { readTextFile } from '../read-text-file.ts';
 import { postgresAddress, warningsOfAddress } from './postgres-address.ts';
@@ -11,7 +11,7 @@ import { parsePostgresUrl } from './postgres-url.ts';
  * @throws OptionError @throws SyncError `usage`
  */
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
-  if (dbFile === undefined) return checked('db', db ?? DEFAULTS.db);
+  if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
   if (db !== undefined)
     throw new OptionError('dbFile', `two mirrors: one by --db, one in the file ${dbFile}: leave one of them out`);
   const given = readTextFile(dbFile).trim();
@@ -25,11 +25,11 @@ function checked(option: string, given: string): string {
 }
 
 /** The mirror's file, for what works on files alone. @throws OptionError when the mirror is in PostgreSQL @throws SyncError `usage` */
-export function givenFile(mirrorOptions: MirrorOptions, what: string): string {
-  const address = addressOf(givenAddress(mirrorOptions));
+export function givenFile(options: MirrorOptions, what: string): string {
+  const address = addressOf(givenAddress(options));
   if (address.kind === 'file') return address.path;
   throw new OptionError(
-    mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
+    options.dbFile === undefined ? 'db' : 'dbFile',
     `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: make one with \`obsync copy --to FILE\`, and name it with --db`,
   );
 }

@@ -1,0 +1,212 @@
+import { EXPORT_FORMATS } from '../export/formats.ts';
+import { STREAM_NAMES } from '../streams/catalogue.ts';
+
+/** The numbers that an option takes: whole ones, unless it says otherwise. */
+export interface NumberRange {
+  readonly min: number;
+  readonly max?: number;
+  readonly whole?: boolean;
+}
+
+export interface OptionEntry {
+  readonly type: 'string' | 'number' | 'boolean' | 'array';
+  readonly default?: string | number | boolean;
+  readonly range?: NumberRange;
+  readonly choices?: readonly string[];
+  /** One value may hold several, separated by commas. */
+  readonly commas?: boolean;
+  readonly alias?: string;
+  readonly describe: string;
+}
+
+const A_DAY = 86_400;
+const PORTS = { min: 0, max: 65_535 } as const;
+
+/**
+ * The options of the commands and of the library. Flags, variables, keys of a config file, help, checks and the library's types derive
+ * from this table: `fullEvery` is `--full-every` and `OBSYNC_FULL_EVERY`.
+ */
+export const OPTIONS = {
+  baseUrl: { type: 'string', describe: 'address of the service, before /public/beta' },
+  db: {
+    type: 'string',
+    default: 'obsync.db',
+    describe: 'the mirror: a file, or postgres://user@host/database?schema=name',
+  },
+  dbFile: { type: 'string', describe: 'file that holds the address of the mirror with its password, instead of --db' },
+  tokenFile: { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
+  tokenEnv: {
+    type: 'string',
+    describe: 'variable of the workers that holds the access token of the account, such as SHOP_TOKEN',
+  },
+  env: { type: 'array', describe: 'only these environments, by id or name (repeatable, or separated by commas)' },
+  stream: {
+    type: 'array',
+    choices: STREAM_NAMES,
+    commas: true,
+    describe: 'only these streams (repeatable, or separated by commas)',
+  },
+  full: { type: 'boolean', default: false, describe: 'scan every stream in full instead of reading its changes' },
+  fullEvery: {
+    type: 'number',
+    default: 7,
+    range: { min: 0, whole: false },
+    describe: 'days between full scans of a stream',
+  },
+  overlap: {
+    type: 'number',
+    default: 3600,
+    range: { min: 0, max: 30 * A_DAY },
+    describe: 'seconds by which each read of changes overlaps the previous one',
+  },
+  history: { type: 'boolean', default: false, describe: 'also mirror the history of test executions' },
+  pageSize: { type: 'number', default: 2000, range: { min: 1, max: 2000 }, describe: 'rows per request, 1 to 2000' },
+  concurrency: {
+    type: 'number',
+    default: 4,
+    range: { min: 1, max: 64 },
+    describe: 'number of requests in flight at the same time',
+  },
+  retries: {
+    type: 'number',
+    default: 5,
+    range: { min: 0, max: 100 },
+    describe: 'number of retries of a failed request',
+  },
+  timeout: {
+    type: 'number',
+    default: 60,
+    range: { min: 0.001, max: A_DAY, whole: false },
+    describe: 'seconds until a request times out',
+  },
+  statementTimeout: {
+    type: 'number',
+    default: 600,
+    range: { min: 0, max: A_DAY, whole: false },
+    describe: 'seconds that the statement may take in PostgreSQL; 0: as long as it takes',
+  },
+  maxWait: {
+    type: 'number',
+    default: 900,
+    range: { min: 0, max: 7 * A_DAY, whole: false },
+    describe: 'seconds that a run waits for quota before it ends',
+  },
+  maxRequests: {
+    type: 'number',
+    // The first request of every run lists the environments and mirrors no rows.
+    range: { min: 2 },
+    describe: 'stop after this number of requests (exit 5); the next run continues',
+  },
+  allowShrink: { type: 'boolean', default: false, describe: 'apply the deletions that were held back' },
+  allowHttp: { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
+  cron: {
+    type: 'string',
+    describe: 'cron expression (UTC) for all environments; default: the cron expression of each environment',
+  },
+  delay: {
+    type: 'number',
+    default: 600,
+    range: { min: 0, max: 7 * A_DAY },
+    describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
+  },
+  schema: { type: 'string', describe: 'schema of the account’s mirror; default: obsync_ and the name of the account' },
+  replace: { type: 'boolean', default: false, describe: 'change the account if there is one of this name' },
+  drop: { type: 'boolean', default: false, describe: 'also drop the account’s mirror, with all its rows' },
+  metricsPort: {
+    type: 'number',
+    range: PORTS,
+    describe: 'port that serves metrics for Prometheus; 0 picks a free one; default: none',
+  },
+  metricsHost: { type: 'string', default: '127.0.0.1', describe: 'address that serves metrics' },
+  citus: {
+    type: 'boolean',
+    default: false,
+    describe: 'also distribute the tables over the nodes of Citus, by environment',
+  },
+  host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
+  port: { type: 'number', default: 8484, range: PORTS, describe: 'port to listen on; 0 picks a free one' },
+  tokens: {
+    type: 'string',
+    describe: 'JSON file of the accepted tokens and what each may see (see docs/serve.md); read again on SIGHUP',
+  },
+  rateLimit: {
+    type: 'string',
+    default: '120/1m',
+    describe: 'requests per token and window of seconds, minutes or hours (10/1s, 120/1m, 5000/1h), or off',
+  },
+  dimensionWeights: {
+    type: 'string',
+    describe: 'weight of each dimension in a total score, such as completeness=2,freshness=0.5 (default: 1 each)',
+  },
+  depth: {
+    type: 'string',
+    default: 'rows',
+    choices: ['count', 'ids', 'rows'],
+    describe:
+      'what to compare: the number of tables (count, one request per environment), all ids (ids), or every field (rows); ' +
+      'only rows finds every difference',
+  },
+  repair: {
+    type: 'boolean',
+    default: false,
+    describe: 'repair the differences in the mirror, under the same lock as a sync',
+  },
+  against: {
+    type: 'string',
+    describe: 'folder of an export to compare with the mirror, instead of comparing the mirror with the source',
+  },
+  to: { type: 'string', describe: 'folder of the export; it is made if it does not exist' },
+  format: {
+    type: 'string',
+    default: 'parquet',
+    choices: EXPORT_FORMATS,
+    describe: 'format of the files; delta: Delta tables over Parquet files',
+  },
+  table: {
+    type: 'array',
+    commas: true,
+    describe: 'only these tables and views (repeatable, or separated by commas); default: all mirrored tables',
+  },
+  views: { type: 'boolean', default: false, describe: 'also export all views' },
+  keep: {
+    type: 'number',
+    default: 1,
+    range: { min: 0, max: 1000 },
+    describe: 'number of earlier exports whose files are kept, for readers that still go by their manifests',
+  },
+  maxFailing: {
+    type: 'number',
+    range: { min: 0 },
+    describe: 'exit 1 if more tests fail than this number; the report is written nevertheless',
+  },
+} as const satisfies Readonly<Record<string, OptionEntry>>;
+
+/** The options that only commands have. */
+export const COMMAND_OPTIONS = {
+  logLevel: {
+    type: 'string',
+    default: 'info',
+    choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
+    describe: 'how much is logged',
+  },
+  verbose: { type: 'boolean', default: false, describe: 'also show the streams in which nothing changed' },
+  json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
+  all: { type: 'boolean', default: false, describe: 'show every account of the database, and its workers' },
+  file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement; - reads it from stdin' },
+  config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
+} as const satisfies Readonly<Record<string, OptionEntry>>;
+
+/** The options that only the library has, with their types. */
+export const LIBRARY_OPTIONS = {
+  token: 'string',
+  tokenFrom: 'string',
+  shareQuota: 'boolean',
+  signal: 'signal',
+  onProgress: 'function',
+  name: 'string',
+  tool: 'string',
+  logger: 'object',
+  sql: 'string',
+  parameters: 'object',
+  bigints: 'boolean',
+} as const;
