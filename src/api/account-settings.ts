@@ -103,7 +103,10 @@ function tokenPlace({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 
   return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile === undefined ? null : resolve(tokenFile) };
 }
 
-/** The settings of an account's syncs, with its token as it is now (R25). @throws TokenNotOnHostError if it is not found */
+/**
+ * The settings of an account's syncs, with its token as it is now (R25).
+ * @throws TokenNotOnHostError if it is not found
+ */
 export function settingsOfAccount(account: SyncAccount, address: string): SyncSettings {
   const { name, baseUrl, tokenEnv, tokenFile, schema, options } = account;
   const given = tokenEnv === null ? '' : (process.env[tokenEnv] ?? '');

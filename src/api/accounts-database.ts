@@ -6,7 +6,10 @@ import type { MirrorOptions } from '../settings/options.ts';
 import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 
-/** Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it. @throws SyncError */
+/**
+ * Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it.
+ * @throws SyncError
+ */
 export async function openAccountsDatabase(
   mirrorOptions: MirrorOptions,
   workConnections?: WorkConnections,
@@ -29,7 +32,11 @@ export async function withAccountsDatabase<Done>(
   return closing(await openAccountsDatabase(mirrorOptions), work);
 }
 
-/** Reads the accounts, and makes no tables for that. @returns `none` where nobody has made them yet. @throws SyncError */
+/**
+ * Reads the accounts, and makes no tables for that.
+ * @returns `none` where nobody has made them yet.
+ * @throws SyncError
+ */
 export async function readAccountsDatabase<Done>(
   mirrorOptions: MirrorOptions,
   { read, none }: { read: (workDatabase: WorkDatabase) => Promise<Done>; none: Done },
@@ -66,7 +73,10 @@ async function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkCon
   return openWorkDatabase(address, workConnections);
 }
 
-/** The address of the mirror in another schema of the same database. It may hold a password. @throws SyncError `usage` for no valid name */
+/**
+ * The address of the mirror in another schema of the same database. It may hold a password.
+ * @throws SyncError `usage` for no valid name
+ */
 export function inSchema(address: string, schema: string): string {
   const [place = '', ...query] = address.split('?');
   const others = query

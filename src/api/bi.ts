@@ -27,8 +27,9 @@ export interface BiReport {
 }
 
 /**
- * Writes files by which another tool knows the mirror: descriptions, tests, metrics, dashboards. Needs no mirror; `db` says where the files
- * look for it. @throws SyncError
+ * Writes files by which another tool knows the mirror: descriptions, tests, metrics, dashboards. Needs no mirror; `db`
+ * says where the files look for it.
+ * @throws SyncError
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);

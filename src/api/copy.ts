@@ -15,8 +15,9 @@ export interface CopyOptions extends MirrorOptions {
 }
 
 /**
- * Copies a mirror with all its state, as of one instant: from a file to PostgreSQL, back, or to another place of the same kind. The next
- * sync into the copy goes on where the mirror was. It works in a separate thread. @throws SyncError
+ * Copies a mirror with all its state, as of one instant: from a file to PostgreSQL, back, or to another place of the
+ * same kind. The next sync into the copy goes on where the mirror was. It works in a separate thread.
+ * @throws SyncError
  */
 export async function copy(options: CopyOptions): Promise<CopyReport> {
   checkOptions(options);

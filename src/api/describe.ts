@@ -14,7 +14,10 @@ export interface MirrorDescription {
   readonly tables: readonly TableDescription[];
 }
 
-/** What the tables and views of a mirror and their columns mean. Needs no mirror. @throws OptionError for a table there is not */
+/**
+ * What the tables and views of a mirror and their columns mean. Needs no mirror.
+ * @throws OptionError for a table there is not
+ */
 export async function describe(options: DescribeOptions = {}): Promise<MirrorDescription> {
   checkOptions(options);
   const described = readDictionary().tables.map(({ key: _, ...table }): TableDescription => table);

@@ -16,8 +16,9 @@ export interface ExportOptions extends OptionsNamed<'db' | 'dbFile' | 'format' |
 }
 
 /**
- * Writes the tables of the mirror, as of one instant, as files into a folder; of an earlier export there, only what has changed.
- * It works in a separate thread. @throws SyncError
+ * Writes the tables of the mirror, as of one instant, as files into a folder; of an earlier export there, only what has
+ * changed. It works in a separate thread.
+ * @throws SyncError
  */
 export async function exportMirror(options: ExportOptions): Promise<ExportReport> {
   const settings = exportSettings(options);

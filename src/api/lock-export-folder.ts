@@ -3,7 +3,10 @@ import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import { type FileOperations, fullDisk, isDiskFull } from '../export/export-files.ts';
 
-/** Takes the lock of an export's folder, beside its manifest. @throws SyncError `locked`, `run` for a full disk, else `usage` */
+/**
+ * Takes the lock of an export's folder, beside its manifest.
+ * @throws SyncError `locked`, `run` for a full disk, else `usage`
+ */
 export function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
   try {
     return takeLock(manifest);

@@ -3,8 +3,8 @@ import { checkOptions } from '../settings/check-options.ts';
 import type { ApiOptions } from './prepare-server.ts';
 
 /**
- * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It checks its
- * own tokens and uses its own error envelope, independently of the other routes.
+ * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It
+ * checks its own tokens and uses its own error envelope, independently of the other routes.
  */
 export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
   const options = withoutFastifyOptions(pluginOptions);

@@ -99,7 +99,10 @@ async function rehearsed(
 
 const CHANGES = 'those for the changes at the source since the last sync';
 
-/** Refuses the mirror of another service (R26) and a folder that does not exist, before any request. @throws SyncError `usage` */
+/**
+ * Refuses the mirror of another service (R26) and a folder that does not exist, before any request.
+ * @throws SyncError `usage`
+ */
 async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
   await store.checkPlace();
   if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));
@@ -118,7 +121,10 @@ async function listEnvironments(
   }
 }
 
-/** The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier runs. */
+/**
+ * The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier
+ * runs.
+ */
 function quotaOf(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   reported: AccountQuota | null,

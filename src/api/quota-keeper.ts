@@ -12,7 +12,10 @@ export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 
   readonly nowMs?: () => number;
 }
 
-/** The keeper of the account's quota that the settings ask for. `onUnshared` is told when this process begins to count alone. */
+/**
+ * The keeper of the account's quota that the settings ask for. `onUnshared` is told when this process begins to count
+ * alone.
+ */
 export function openQuotaKeeper(
   { baseUrl, token, shareQuota, openInDatabase, nowMs = () => performance.now() }: QuotaSettings,
   onUnshared: (reason: string) => void,
@@ -27,8 +30,8 @@ export function openQuotaKeeper(
 const RETRY_MS = 30_000;
 
 /**
- * A quota that cannot be shared is no reason to fail: a state folder may be missing or read-only. The process goes on with what it knew last, and
- * brings along what it has learned since when it can share again.
+ * A quota that cannot be shared is no reason to fail: a state folder may be missing or read-only. The process goes on
+ * with what it knew last, and brings along what it has learned since when it can share again.
  */
 function sharedIfPossible(
   shared: QuotaKeeper,

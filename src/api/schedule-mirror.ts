@@ -9,7 +9,10 @@ import { openStore } from './open-store.ts';
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 
-/** The environments of a mirror and their last runs; nothing without a mirror. @throws SyncError `usage` when it cannot be used */
+/**
+ * The environments of a mirror and their last runs; nothing without a mirror.
+ * @throws SyncError `usage` when it cannot be used
+ */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
   const store = await openStore(db);
   if (!(await store.exists())) return { environments: [], lastStarts: new Map() };

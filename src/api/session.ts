@@ -87,5 +87,8 @@ function quotaKeeperOf(
 /** The lists of a whole environment; a history belongs to one test. */
 const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
-/** How long the checkpoints of pages without changes wait to be written together: a run without changes writes almost nothing. */
+/**
+ * How long the checkpoints of pages without changes wait to be written together: a run without changes writes almost
+ * nothing.
+ */
 const QUIET_MS = 1000;

@@ -96,7 +96,9 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
   };
 }
 
-/** The last sync as it is recorded. Whether one that is `running` still is, the record cannot tell (see `withVerdict`). */
+/**
+ * The last sync as it is recorded. Whether one that is `running` still is, the record cannot tell (see `withVerdict`).
+ */
 export function* readLastRun(): StateStatements<RunStatusReport | null> {
   const last = queryBuilder
     .select()
@@ -111,8 +113,8 @@ export function* readLastRun(): StateStatements<RunStatusReport | null> {
 }
 
 /**
- * The report when nobody writes the mirror any more: a run recorded as `running` was killed, unless it has ended since the report was
- * read. `again` is the last run, read anew.
+ * The report when nobody writes the mirror any more: a run recorded as `running` was killed, unless it has ended since
+ * the report was read. `again` is the last run, read anew.
  */
 export function withVerdict(report: StatusReport, again: RunStatusReport | null): StatusReport {
   const { last_run: run } = report;

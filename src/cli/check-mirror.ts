@@ -13,7 +13,8 @@ const ADDRESSES = {
 const PRIVATE = ['OBSYNC_DB', 'OBSYNC_TO'];
 
 /**
- * Refuses two mirrors, and a password where other users of the machine can read it: on the command line, or in a config file.
+ * Refuses two mirrors, and a password where other users of the machine can read it: on the command line, or in a config
+ * file.
  * @throws OptionError
  */
 export function checkMirror(given: CommandArguments, settings: SettingsByName): void {

@@ -95,7 +95,10 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<
 /** How long the sample stays as it is before it changes again. */
 const CALM_MS = 4000;
 
-/** Serves the mirror, while the source changes and each change is synced, until a signal comes. @returns the exit code */
+/**
+ * Serves the mirror, while the source changes and each change is synced, until a signal comes.
+ * @returns the exit code
+ */
 async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<number> {
   const { io, stop, db } = runs;
   const token = makeToken();

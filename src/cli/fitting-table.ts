@@ -3,7 +3,9 @@ import { naturalWidth, renderTable } from './rows-view.ts';
 export interface FittingColumn<Row> {
   readonly head: string;
   cell(row: Row): unknown;
-  /** When the table is too wide, the column with the highest number is left out first; a column without a number stays. */
+  /**
+   * When the table is too wide, the column with the highest number is left out first; a column without a number stays.
+   */
   readonly spare?: number;
 }
 

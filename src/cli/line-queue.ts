@@ -14,9 +14,9 @@ export interface LineQueue {
 }
 
 /**
- * Writes lines to a file descriptor and never blocks the writer. Neither Node's file streams nor its threads can do this for
- * a pipe: a thread that waits for a reader keeps the process alive. When there is room again after lines were dropped,
- * `onDropped` receives their number.
+ * Writes lines to a file descriptor and never blocks the writer. Neither Node's file streams nor its threads can do
+ * this for a pipe: a thread that waits for a reader keeps the process alive. When there is room again after lines were
+ * dropped, `onDropped` receives their number.
  */
 export function openLineQueue(descriptor: number, onDropped: (lines: number) => void): LineQueue {
   const kind = fstatSync(descriptor);

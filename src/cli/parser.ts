@@ -16,7 +16,10 @@ Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for -
 comes only from OBSYNC_TOKEN or from the file that --token-file names. The tokens that a server accepts come from \
 OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
 
-/** Options without a value: the word after one of them may be the command. Each command declares which of them it accepts. */
+/**
+ * Options without a value: the word after one of them may be the command. Each command declares which of them it
+ * accepts.
+ */
 const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
   Object.entries(ALL_OPTIONS)
     .filter(([, { type }]) => type === 'boolean')
@@ -76,7 +79,10 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
   });
 }
 
-/** Numbers stay text, because yargs reads an empty one as 0. yargs only shows the default: variables and the file override it. */
+/**
+ * Numbers stay text, because yargs reads an empty one as 0. yargs only shows the default: variables and the file
+ * override it.
+ */
 function yargsOption({ default: defaultValue, ...entry }: OptionEntry): YargsOption {
   const takesValue = entry.type !== 'boolean';
   return {

@@ -3,7 +3,9 @@ import { printableReport } from './printable.ts';
 import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
-/** Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal. */
+/**
+ * Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal.
+ */
 export function printReport<Report>(
   report: Report,
   args: CommandArguments,

@@ -68,7 +68,10 @@ async function warn(args: CommandArguments, commandIo: CommandIo): Promise<void>
   for (const each of warnings) log.warn(each);
 }
 
-/** The addresses of mirrors, and of what else `--to` may name. @throws SyncError `usage` if the file of one cannot be read */
+/**
+ * The addresses of mirrors, and of what else `--to` may name.
+ * @throws SyncError `usage` if the file of one cannot be read
+ */
 function addressesIn(args: CommandArguments): string[] {
   const file = args['dbFile'];
   const given = [typeof file === 'string' ? readTextFile(file).trim() : args['db'], args['to']];

@@ -45,8 +45,8 @@ function bodyOf(
 }
 
 /**
- * Renders rows as a table. When it is wider than `width`, the longest cells are cut with `…`. When the cells would become
- * too short to read, each row becomes a list. A `width` of null means no limit.
+ * Renders rows as a table. When it is wider than `width`, the longest cells are cut with `…`. When the cells would
+ * become too short to read, each row becomes a list. A `width` of null means no limit.
  */
 export function renderTable(
   columns: readonly string[],

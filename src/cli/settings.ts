@@ -20,7 +20,10 @@ interface SettingValue {
 
 export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into the file that --token-file names';
 
-/** The options that `OBSYNC_…` variables and the config file set. A variable overrides the file. @throws SyncError `usage` */
+/**
+ * The options that `OBSYNC_…` variables and the config file set. A variable overrides the file.
+ * @throws SyncError `usage`
+ */
 export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
   const path = (flags['config'] as string | undefined) ?? (env['OBSYNC_CONFIG'] || undefined);
   const found = [...(path === undefined ? [] : readConfig(path)), ...readVariables(options, env)];
@@ -92,7 +95,10 @@ export function defaultsOf(options: CommandOptions): CommandArguments {
   return Object.fromEntries(Object.entries(options).map(([name, entry]) => [name, entry.default]));
 }
 
-/** A value as a flag, a variable or the config file gives it: one of several values may be given alone. @throws OptionError */
+/**
+ * A value as a flag, a variable or the config file gives it: one of several values may be given alone.
+ * @throws OptionError
+ */
 function readValue(name: string, { type, choices, commas = false }: OptionEntry, given: unknown): unknown {
   const flag = `--${flagOf(name)}`;
   const values = [given].flat();

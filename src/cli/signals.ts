@@ -8,9 +8,9 @@ export interface StopRequest {
 }
 
 /**
- * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. The process
- * also ends when a clean stop takes too long: SQLite cannot be interrupted, and rolls back what was not committed when the file is
- * opened again (R5). The message then says what was `cutOff`.
+ * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. The
+ * process also ends when a clean stop takes too long: SQLite cannot be interrupted, and rolls back what was not
+ * committed when the file is opened again (R5). The message then says what was `cutOff`.
  */
 export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   const controller = new AbortController();
@@ -18,8 +18,8 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   let deadline: NodeJS.Timeout | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
     received ??= signal;
-    // Not immediately, for two reasons: the listener that restores the cursor is called next, and ends the process when it is the
-    // only one; and npm forwards a Ctrl-C that the terminal has already sent.
+    // Not immediately, for two reasons: the listener that restores the cursor is called next, and ends the process when
+    // it is the only one; and npm forwards a Ctrl-C that the terminal has already sent.
     setTimeout(ignore, PATIENCE_MS).unref();
     deadline ??= setTimeout(endBy, DEADLINE_MS, signal, cutOff).unref();
     controller.abort();

@@ -26,7 +26,9 @@ export const sync: CommandAction = async (args, io) => {
   }
 };
 
-/** Cron mails every line of output, so a successful run prints nothing there when the log level asks for problems only. */
+/**
+ * Cron mails every line of output, so a successful run prints nothing there when the log level asks for problems only.
+ */
 function show(summary: RunSummary, args: CommandArguments, commandIo: CommandIo): void {
   const quiet =
     !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);

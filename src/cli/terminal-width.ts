@@ -1,4 +1,7 @@
-/** The width of a terminal in columns; null for other outputs, which take lines of any length. A terminal may report 0: unknown. */
+/**
+ * The width of a terminal in columns; null for other outputs, which take lines of any length. A terminal may report 0:
+ * unknown.
+ */
 export function widthOf(stream: { readonly columns?: number | undefined }, isTerminal: boolean): number | null {
   return isTerminal ? columnsOf(stream) : null;
 }

@@ -3,7 +3,10 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { stopOnSignals } from './signals.ts';
 
-/** Performs what reads for long and is stopped by a signal (R27). @returns the exit code. `cutOff` is as for `stopOnSignals`. */
+/**
+ * Performs what reads for long and is stopped by a signal (R27).
+ * @returns the exit code. `cutOff` is as for `stopOnSignals`.
+ */
 export async function untilSignal(cutOff: string, action: (signal: AbortSignal) => Promise<number>): Promise<number> {
   const stop = stopOnSignals(cutOff);
   try {

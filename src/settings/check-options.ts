@@ -37,7 +37,11 @@ export function typeMismatch(type: OptionType, value: unknown): string | null {
   return NEEDS[type].fits(value) ? null : NEEDS[type].what;
 }
 
-/** Checks the names and types of options that a JavaScript program gives. @throws OptionError @throws SyncError `usage` */
+/**
+ * Checks the names and types of options that a JavaScript program gives.
+ * @throws OptionError
+ * @throws SyncError `usage`
+ */
 export function checkOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null)
     throw new SyncError('usage', 'the options are not an object: write them as { name: value }');

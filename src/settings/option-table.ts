@@ -23,8 +23,8 @@ const A_DAY = 86_400;
 const PORTS = { min: 0, max: 65_535 } as const;
 
 /**
- * The options of the commands and of the library. Flags, variables, keys of a config file, help, checks and the library's types derive
- * from this table: `fullEvery` is `--full-every` and `OBSYNC_FULL_EVERY`.
+ * The options of the commands and of the library. Flags, variables, keys of a config file, help, checks and the
+ * library's types derive from this table: `fullEvery` is `--full-every` and `OBSYNC_FULL_EVERY`.
  */
 export const OPTIONS = {
   baseUrl: { type: 'string', describe: 'address of the service, before /public/beta' },

@@ -42,7 +42,10 @@ type RequestOptions = OptionsNamed<
   | 'maxRequests'
 >;
 
-/** Where the service is, and how to send requests to it. Each option has the name and meaning of the one of the command line. */
+/**
+ * Where the service is, and how to send requests to it. Each option has the name and meaning of the one of the command
+ * line.
+ */
 export interface ServiceOptions extends MirrorOptions, RequestOptions {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
@@ -50,7 +53,10 @@ export interface ServiceOptions extends MirrorOptions, RequestOptions {
   readonly token?: string | undefined;
   /** The name of the place where `token` was found, for error messages. */
   readonly tokenFrom?: string | undefined;
-  /** Shares what is known of the account's quota with other processes of this user, in a file of the state folder; true by default. */
+  /**
+   * Shares what is known of the account's quota with other processes of this user, in a file of the state folder; true
+   * by default.
+   */
   readonly shareQuota?: boolean | undefined;
   /** Stops the work cleanly when aborted. */
   readonly signal?: AbortSignal | undefined;

@@ -123,7 +123,8 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
 
 /**
  * Forgets an account. Its mirror stays, unless it is to be dropped.
- * @throws SyncError `usage` if there is no such account or its schema holds something else, `locked` if a worker syncs it just now
+ * @throws SyncError `usage` if there is no such account or its schema holds something else, `locked` if a worker syncs
+ * it just now
  */
 export async function deleteAccount(
   workDatabase: WorkDatabase,

@@ -72,7 +72,10 @@ export function openWorkDatabase(
   };
 }
 
-/** Whether the connection answers after this error. One that may still be at a statement is closed, which rolls back as well. */
+/**
+ * Whether the connection answers after this error. One that may still be at a statement is closed, which rolls back as
+ * well.
+ */
 function isConnectionUsable(error: unknown): boolean {
   return error instanceof SyncError || sqlStateOf(error) !== null;
 }

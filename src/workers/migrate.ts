@@ -12,7 +12,8 @@ const JOURNAL_TABLE = '__drizzle_migrations';
 const JOURNAL = `${SCHEMA}.${JOURNAL_TABLE}`;
 
 /**
- * Makes the tables of the accounts, or migrates those of an older version, in one transaction. Another process that does the same waits.
+ * Makes the tables of the accounts, or migrates those of an older version, in one transaction. Another process that
+ * does the same waits.
  * @throws SyncError `usage` if a newer version or an unreleased build made them
  */
 export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void> {

@@ -10,7 +10,10 @@ export async function repairFutureTimes({ query }: WorkDatabase): Promise<void> 
   for (const statement of STATEMENTS) await query(statement);
 }
 
-/** No sync begins in the future. None waits for much longer than until it is due, and no listing for much longer than from one to the next. */
+/**
+ * No sync begins in the future. None waits for much longer than until it is due, and no listing for much longer than
+ * from one to the next.
+ */
 const STATEMENTS = [
   `update obsync_accounts.account_environments set last_started_at = now(), ended_at = least(ended_at, now()),
       synced_at = case when synced_at > now() then now() else synced_at end

@@ -159,7 +159,9 @@ async function heartbeat(
   }
 }
 
-/** Also releases jobs that did not stop in time: they end with the process, and their leases with its connections (R26). */
+/**
+ * Also releases jobs that did not stop in time: they end with the process, and their leases with its connections (R26).
+ */
 async function release({ database, onEvent }: WorkerPorts, { worker }: WorkerIdentity): Promise<void> {
   try {
     await releaseWorker(database, worker);

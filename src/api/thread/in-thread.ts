@@ -10,8 +10,8 @@ import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
 import type { CopySettings, JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
 /**
- * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait for it
- * (R27). It executes one job at a time.
+ * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait
+ * for it (R27). It executes one job at a time.
  */
 export interface RunThread {
   sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;

@@ -8,7 +8,8 @@ import { parsePostgresUrl } from './postgres-url.ts';
 
 /**
  * The address of the mirror, as it was given or as its file says it; it may hold a password. `addressOf` reads it.
- * @throws OptionError @throws SyncError `usage`
+ * @throws OptionError
+ * @throws SyncError `usage`
  */
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
   if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
@@ -24,7 +25,11 @@ function checked(option: string, given: string): string {
   return given;
 }
 
-/** The mirror's file, for what works on files alone. @throws OptionError when the mirror is in PostgreSQL @throws SyncError `usage` */
+/**
+ * The mirror's file, for what works on files alone.
+ * @throws OptionError when the mirror is in PostgreSQL
+ * @throws SyncError `usage`
+ */
 export function givenFile(options: MirrorOptions, what: string): string {
   const address = addressOf(givenAddress(options));
   if (address.kind === 'file') return address.path;
@@ -54,7 +59,10 @@ function isPostgresUrl(given: string): boolean {
   return /^postgres(ql)?:/i.test(given);
 }
 
-/** Warnings of addresses that are valid but probably a mistake, each once. One that is not valid is refused by whoever reads it. */
+/**
+ * Warnings of addresses that are valid but probably a mistake, each once. One that is not valid is refused by whoever
+ * reads it.
+ */
 export function warningsOfAddresses(given: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const warnings = given.filter(isPostgresUrl).flatMap((each) => {
     try {

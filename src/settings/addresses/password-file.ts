@@ -13,8 +13,9 @@ export interface DatabaseLogin {
 }
 
 /**
- * The password of a login in the password file of PostgreSQL's own programs: of the first line that fits. Null when no line does, or when
- * there is no such file. @throws SyncError `usage` for a file that others may read, which those programs ignore as well
+ * The password of a login in the password file of PostgreSQL's own programs: of the first line that fits. Null when no
+ * line does, or when there is no such file.
+ * @throws SyncError `usage` for a file that others may read, which those programs ignore as well
  */
 export function findPassword(login: DatabaseLogin, given: string | undefined, env: NodeJS.ProcessEnv): string | null {
   const path = given ?? usualFile(env);

@@ -33,8 +33,9 @@ const CONNECT_TIMEOUT_SECONDS = 30;
 const DEFAULT_SCHEMA = 'obsync';
 
 /**
- * What an address means: what it does not say comes from the service that it names, then from the variables of PostgreSQL's own
- * programs, then from their defaults. @throws SyncError `usage`
+ * What an address means: what it does not say comes from the service that it names, then from the variables of
+ * PostgreSQL's own programs, then from their defaults.
+ * @throws SyncError `usage`
  */
 export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): PostgresAddress {
   const find = finder(said, env);
@@ -91,7 +92,10 @@ function optional(name: string, value: string | undefined): Readonly<Record<stri
   return value === undefined ? {} : { [name]: value };
 }
 
-/** The password that the password file holds for a login. The driver asks for it only if the server does. @throws SyncError `usage` */
+/**
+ * The password that the password file holds for a login. The driver asks for it only if the server does.
+ * @throws SyncError `usage`
+ */
 function passwordOfFile(
   login: Parameters<typeof findPassword>[0],
   { passfile, env, display }: { passfile: string | undefined; env: NodeJS.ProcessEnv; display: string },
@@ -133,7 +137,10 @@ function secondsOf(given = String(CONNECT_TIMEOUT_SECONDS)): number {
   throw new SyncError('usage', 'connect_timeout needs a whole number of seconds');
 }
 
-/** The driver cannot set it for the kernel, which would not notice a proxy that swallows everything either. As there, 0 stands for the default. */
+/**
+ * The driver cannot set it for the kernel, which would not notice a proxy that swallows everything either. As there, 0
+ * stands for the default.
+ */
 function answerTimeoutOf(given = '0'): number | undefined {
   const timeoutMs = Number(given);
   if (Number.isInteger(timeoutMs) && timeoutMs >= 0) return timeoutMs || undefined;

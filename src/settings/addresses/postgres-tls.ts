@@ -8,7 +8,8 @@ const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-ful
 const SYSTEM = 'system';
 
 /**
- * How the connection is encrypted, with the words of PostgreSQL's own programs. `allow` and `prefer` promise no encryption, and get none.
+ * How the connection is encrypted, with the words of PostgreSQL's own programs. `allow` and `prefer` promise no
+ * encryption, and get none.
  * @throws SyncError `usage`
  */
 export function tlsOptions(find: (name: string) => string | undefined): NonNullable<ClientConfig['ssl']> {

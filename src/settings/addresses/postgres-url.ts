@@ -1,10 +1,16 @@
 import { SyncError } from '../../core/errors.ts';
 import { closestName } from '../closest-name.ts';
 
-/** What PostgreSQL's own programs call the parts of an address: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
+/**
+ * What PostgreSQL's own programs call the parts of an address: `host`, `port`, `user`, `password`, `dbname`, `sslmode`,
+ * …
+ */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
 
-/** The parameters that may follow an address: obsync's own, and those of PostgreSQL's programs that the connection can keep. */
+/**
+ * The parameters that may follow an address: obsync's own, and those of PostgreSQL's programs that the connection can
+ * keep.
+ */
 const PARAMETERS: readonly string[] = [
   'schema',
   'service',
@@ -35,7 +41,8 @@ const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with
 /** Parses `postgres://…`. No message repeats the address, which may hold a password. @throws SyncError `usage` */
 export function parsePostgresUrl(text: string): ConnectionKeywords {
   const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text)) : null;
-  // A password with an unescaped slash, question mark or number sign would be taken for a host, a database or a parameter.
+  // A password with an unescaped slash, question mark or number sign would be taken for a host, a database or a
+  // parameter.
   if (url === null || url.hash !== '' || /\s/.test(text) || /[@/]/.test(url.pathname.slice(1)))
     throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`);
   const host = url.hostname === NO_HOST ? '' : url.hostname.replace(/^\[(.+)\]$/, '$1');
@@ -49,7 +56,9 @@ export function parsePostgresUrl(text: string): ConnectionKeywords {
   return new Map([...parts.filter(([, value]) => value !== ''), ...parametersOf(url)]);
 }
 
-/** `postgres:///database` is an address, too: of the default host. A URL needs one, though, as soon as it names a user. */
+/**
+ * `postgres:///database` is an address, too: of the default host. A URL needs one, though, as soon as it names a user.
+ */
 function withHost(text: string): string {
   return text.replace(/^([a-z]+:\/\/(?:[^/?#]*@)?)(?=[/?#:]|$)/i, `$1${NO_HOST}`);
 }
