@@ -3,7 +3,8 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build, type Metafile, type OutputFile } from 'esbuild';
-import { readDictionary } from './src/api/dictionary.ts';
+import { DICTIONARY } from './schema/dictionary.ts';
+import { METRICS } from './schema/metrics.ts';
 import { TERM_PLACES } from './src/page/term-places.ts';
 
 const SOURCES = 'src/page';
@@ -51,18 +52,17 @@ export async function buildPage(outdir: string): Promise<void> {
 
 /** What the dictionary says of the words that the page explains. */
 function termTexts(): Readonly<Record<string, string>> {
-  const { tables, metrics } = readDictionary();
-  const meanings = new Map([
-    ...tables.flatMap((table) =>
-      table.columns.map(({ name, meaning }): [string, string] => [`${table.name}.${name}`, meaning]),
+  const descriptions = new Map([
+    ...DICTIONARY.flatMap((table) =>
+      table.columns.map(({ name, description }): [string, string] => [`${table.name}.${name}`, description]),
     ),
-    ...metrics.map(({ name, meaning }): [string, string] => [`metric.${name}`, meaning]),
+    ...Object.entries(METRICS).map(([name, { description }]): [string, string] => [`metric.${name}`, description]),
   ]);
   return Object.fromEntries(
     Object.entries(TERM_PLACES).map(([term, place]) => {
-      const meaning = meanings.get(place);
-      if (meaning === undefined) throw new Error(`docs/tables-and-views.md does not describe ${place}`);
-      return [term, meaning.replaceAll('`', '')];
+      const description = descriptions.get(place);
+      if (description === undefined) throw new Error(`the dictionary does not describe ${place}`);
+      return [term, description.replaceAll('`', '')];
     }),
   );
 }

@@ -1,49 +1,57 @@
-import { index, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
+import { index, primaryKey } from 'drizzle-orm/sqlite-core';
+import { text, time } from './column-types.ts';
 import {
+  assetId,
   envId,
   feedColumns,
   feedKeys,
   isLive,
-  json,
   kept,
-  staged,
-  stagedByEnvironment,
-  time,
+  objectDescription,
+  owners,
+  projectPath,
+  sourceType,
+  stagedTable,
+  tags,
+  updatedAt,
 } from './common-columns.ts';
+import { table } from './table.ts';
 
-export const environments = sqliteTable('environments', {
-  id: text('id').primaryKey(),
-  name: text('name').notNull(),
-  cron: text('cron'),
-  last_sync_status: text('last_sync_status'),
-  last_synced_at: time('last_synced_at'),
-  warehouse_type: text('warehouse_type'),
-  /** Server time of the first run that no longer found the environment listed; NULL while it is listed. */
-  missing_since: time('missing_since'),
+export const environments = table('environments', 'A row per environment that the token has seen.', {
+  id: text('the id of the environment').primaryKey(),
+  name: text('its name').notNull(),
+  cron: text("the service's own schedule for it, as a cron expression"),
+  last_sync_status: text("how the service's last sync of it ended, such as `success`"),
+  last_synced_at: time('when the service last synced it'),
+  warehouse_type: text('the kind of its warehouse, such as `snowflake`'),
+  missing_since: time(
+    'server time of the first run that no longer found it listed; NULL while it is listed. Its rows stay',
+  ),
   ...kept(),
 });
 
-export const assets = sqliteTable(
+export const assets = table(
   'assets',
-  feedColumns({
-    name: text('name'),
-    kind: text('kind'),
-    source_type: text('source_type'),
-    data_platform: text('data_platform'),
-    db_name: text('db_name'),
-    schema_name: text('schema_name'),
-    table_name: text('table_name'),
-    materialization: text('materialization'),
-    bi_platform: text('bi_platform'),
-    bi_type: text('bi_type'),
-    url: text('url'),
-    description: text('description'),
-    owners: json('owners'),
-    tags: json('tags'),
-    parent_id: text('parent_id'),
-    path: text('path'),
-    created_at: time('created_at'),
-    updated_at: time('updated_at'),
+  'A row per asset of any kind: tables, dashboards and their like. Deleted rows stay.',
+  feedColumns('asset', {
+    name: text('its name'),
+    kind: text('`table`, `bi`, `semantic`, `etl` or `other`; newer values pass through'),
+    source_type: sourceType(),
+    data_platform: text('the warehouse of a table, such as `snowflake`'),
+    db_name: text('the database of a table'),
+    schema_name: text('the schema of a table'),
+    table_name: text('the name of a table in the warehouse'),
+    materialization: text('how a table is made: `table`, `view`, `incremental`, `ephemeral`, …'),
+    bi_platform: text('the platform of a BI asset, such as `looker`'),
+    bi_type: text('the type of a BI asset, such as `dashboard`'),
+    url: text('the address of a BI asset in its own platform'),
+    description: objectDescription(),
+    owners: owners(),
+    tags: tags(),
+    parent_id: text('the asset that contains this one, such as the dashboard of a page'),
+    path: projectPath(),
+    created_at: time('when it was created in the platform that it comes from'),
+    updated_at: updatedAt(),
   }),
   (t) => [
     ...feedKeys('assets', t),
@@ -52,49 +60,44 @@ export const assets = sqliteTable(
   ],
 );
 
-export const columns = sqliteTable(
+export const columns = table(
   'columns',
-  feedColumns({
-    asset_id: text('asset_id'),
-    name: text('name'),
-    data_type: text('data_type'),
+  'A row per column of an asset. Deleted rows stay.',
+  feedColumns('column', {
+    asset_id: assetId(),
+    name: text('its name'),
+    data_type: text('its type in the warehouse'),
   }),
   (t) => [...feedKeys('columns', t), index('columns_by_asset').on(t.env_id, t.asset_id)],
 );
 
 const assetEdge = () => ({
   env_id: envId(),
-  upstream_asset_id: text('upstream_asset_id').notNull(),
-  downstream_asset_id: text('downstream_asset_id').notNull(),
+  upstream_asset_id: text('the asset that is read from').notNull(),
+  downstream_asset_id: text('the asset that is made from it').notNull(),
   ...kept(),
 });
 
-export const assetLineage = sqliteTable('asset_lineage', assetEdge(), (t) => [
+export const assetLineage = table('asset_lineage', 'A row per edge between two assets.', assetEdge(), (t) => [
   primaryKey({ columns: [t.env_id, t.upstream_asset_id, t.downstream_asset_id] }),
   index('asset_lineage_by_downstream').on(t.env_id, t.downstream_asset_id, t.upstream_asset_id),
 ]);
 
-export const assetLineageStaged = sqliteTable(
-  'asset_lineage_staged',
-  staged(assetEdge()),
-  stagedByEnvironment('asset_lineage_staged'),
-);
+export const assetLineageStaged = stagedTable('asset_lineage', assetEdge());
 
 const columnEdge = () => ({
   env_id: envId(),
-  upstream_column_id: text('upstream_column_id').notNull(),
-  downstream_column_id: text('downstream_column_id').notNull(),
+  upstream_column_id: text(
+    'the column that is read from; the token may not see it, and then `columns` has no row for it',
+  ).notNull(),
+  downstream_column_id: text('the column that is made from it').notNull(),
   ...kept(),
 });
 
 /** The downstream column comes first in the key, because its edges are read, replaced and removed together (R18). */
-export const columnLineage = sqliteTable('column_lineage', columnEdge(), (t) => [
+export const columnLineage = table('column_lineage', 'A row per edge between two columns.', columnEdge(), (t) => [
   primaryKey({ columns: [t.env_id, t.downstream_column_id, t.upstream_column_id] }),
   index('column_lineage_by_upstream').on(t.env_id, t.upstream_column_id),
 ]);
 
-export const columnLineageStaged = sqliteTable(
-  'column_lineage_staged',
-  staged(columnEdge()),
-  stagedByEnvironment('column_lineage_staged'),
-);
+export const columnLineageStaged = stagedTable('column_lineage', columnEdge());

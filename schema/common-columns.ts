@@ -1,62 +1,48 @@
-import { type Column, sql } from 'drizzle-orm';
-import { type AnySQLiteColumn, customType, index, integer, primaryKey, text } from 'drizzle-orm/sqlite-core';
+import { sql } from 'drizzle-orm';
+import { type AnySQLiteColumn, index, primaryKey } from 'drizzle-orm/sqlite-core';
+import { type DescribedBuilder, integer, json, text, time } from './column-types.ts';
+import { table } from './table.ts';
 
-/**
- * What a column holds. SQLite stores each kind as text, integer or real; PostgreSQL has a type for each (see
- * `postgres.ts`).
- */
-export type ColumnKind = 'text' | 'integer' | 'real' | 'time' | 'day' | 'flag' | 'json';
+/** The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it. */
+export const envId = () => text('the environment, `environments.id`').notNull();
 
-const columnOf = <Data>(kind: ColumnKind, stored: 'text' | 'integer') => {
-  const make = customType<{ data: Data; config: { kind: ColumnKind } }>({ dataType: () => stored });
-  return <Name extends string>(name: Name) => make(name, { kind });
-};
+export const assetId = () => text('the asset, `assets.id`');
+export const testId = () => text('the test, `tests.id`');
 
-/** An instant, as the engine writes it (R4). */
-export const time = columnOf<string>('time', 'text');
-
-/** A UTC day such as `2026-11-20`. */
-export const dayColumn = columnOf<string>('day', 'text');
-
-/** 0 or 1. */
-export const flag = columnOf<number>('flag', 'integer');
-
-/** JSON text as the source sent it. It is compared by value; the order of members does not count (R21). */
-export const json = columnOf<string>('json', 'text');
-
-export function kindOf(column: Column): ColumnKind {
-  const { fieldConfig } = column['config'] as { fieldConfig?: { kind: ColumnKind } };
-  return fieldConfig?.kind ?? (column.getSQLType() as 'text' | 'integer' | 'real');
-}
-
-/**
- * The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it.
- */
-export const envId = () => text('env_id').notNull();
-
-/**
- * What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know
- * (R19).
- */
-export const kept = () => ({ mirrored_at: time('mirrored_at').notNull(), extra: json('extra') });
+/** What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know (R19). */
+export const kept = () => ({
+  mirrored_at: time("the mirror's own time of the last change of this row").notNull(),
+  extra: json('fields of the source that this version of obsync does not know, as JSON; NULL if there are none'),
+});
 
 /**
  * When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while the row lives.
  */
 const soft = () => ({
-  deleted_at: time('deleted_at'),
-  deletion: text('deletion', { enum: ['tombstone', 'absent'] }),
+  deleted_at: time('when the row was deleted; NULL while it is live'),
+  deletion: text(
+    '`tombstone`: the source reported the deletion; `absent`: a full scan no longer showed the row; NULL while it is live',
+    { enum: ['tombstone', 'absent'] },
+  ),
   ...kept(),
 });
 
 /** The columns of a feed table: those that every one has stand around its own. */
-export const feedColumns = <Own extends object>(own: Own) => ({
+export const feedColumns = <Own extends object>(noun: string, own: Own) => ({
   env_id: envId(),
-  id: text('id').notNull(),
+  id: text(`the id of the ${noun}`).notNull(),
   ...own,
-  synced_at: time('synced_at'),
+  synced_at: time('when the source created the object or last changed it'),
   ...soft(),
 });
+
+/** Columns that more than one table has. */
+export const sourceType = () => text('the integration that the object comes from, such as `dbt`');
+export const objectDescription = () => text('its description, for people');
+export const owners = () => json('JSON array of owners');
+export const tags = () => json('JSON array of tags');
+export const projectPath = () => text('its place in the project tree, with `/` between the parts');
+export const updatedAt = () => time('when it was last updated in the platform that it comes from');
 
 /** SQLite uses an index of live rows only in a statement that contains exactly this condition. */
 export const isLive = sql`deleted_at is null`;
@@ -67,25 +53,27 @@ type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
  * The key of a feed table, and for readers that follow the mirror: its live rows, and its deleted rows, in the order in
  * which it changed them (R21).
  */
-export const feedKeys = (table: string, { env_id, mirrored_at, id }: FollowedColumns) => [
+export const feedKeys = (name: string, { env_id, mirrored_at, id }: FollowedColumns) => [
   primaryKey({ columns: [env_id, id] }),
-  index(`${table}_live`).on(env_id, mirrored_at, id).where(isLive),
-  index(`${table}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
+  index(`${name}_live`).on(env_id, mirrored_at, id).where(isLive),
+  index(`${name}_gone`).on(env_id, mirrored_at, id).where(sql`deleted_at is not null`),
 ];
 
 /**
- * The columns of a staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7,
- * R16). The copy has no key, so that rows are appended one after the other (see also `stagedByEnvironment`).
+ * The staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7, R16). The copy has no key, so
+ * that rows are appended one after the other. By its index an environment finds its own rows, however many another has left there in an
+ * unfinished round.
  */
-export const staged = <Columns extends { mirrored_at: unknown }>({ mirrored_at: _, ...columns }: Columns) => ({
-  ...columns,
-  read_number: integer('read_number').notNull(),
-});
+export const stagedTable = <Columns extends Record<'env_id' | 'mirrored_at', DescribedBuilder>>(
+  name: string,
+  { mirrored_at: _, ...columns }: Columns,
+) =>
+  table(
+    `${name}_staged`,
+    `The rows of \`${name}\` while its list is read, until they take their place in one transaction.`,
+    { ...columns, read_number: integer('the number of the read in its round').notNull() },
+    ({ env_id }: { readonly env_id: AnySQLiteColumn }) => [index(`${name}_staged_by_env`).on(env_id)],
+  );
 
-/**
- * The index of a staged copy: an environment finds its own rows, however many another has left there in an unfinished
- * round.
- */
-export const stagedByEnvironment =
-  (table: string) =>
-  ({ env_id }: Pick<FollowedColumns, 'env_id'>) => [index(`${table}_by_env`).on(env_id)];
+/** Whether a table holds rows of an unfinished round, which are not mirrored yet (R16). */
+export const isStaged = ({ name }: { readonly name: string }): boolean => name.endsWith('_staged');

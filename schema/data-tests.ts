@@ -1,25 +1,44 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, feedColumns, feedKeys, flag, json, kept, staged, stagedByEnvironment, time } from './common-columns.ts';
+import { index, primaryKey } from 'drizzle-orm/sqlite-core';
+import { flag, integer, json, real, text, time } from './column-types.ts';
+import {
+  assetId,
+  envId,
+  feedColumns,
+  feedKeys,
+  kept,
+  objectDescription,
+  owners,
+  projectPath,
+  sourceType,
+  stagedTable,
+  tags,
+  testId,
+  updatedAt,
+} from './common-columns.ts';
+import { table } from './table.ts';
 
-export const tests = sqliteTable(
+const testedColumn = () => text('the name of the column that is tested; NULL for a test of the whole asset');
+
+export const tests = table(
   'tests',
-  feedColumns({
-    name: text('name'),
-    test_type: text('test_type'),
-    definition_type: text('definition_type'),
-    source_type: text('source_type'),
-    severity: text('severity'),
-    disabled: flag('disabled'),
-    asset_id: text('asset_id'),
-    column_name: text('column_name'),
-    config: json('config'),
-    owners: json('owners'),
-    tags: json('tags'),
-    description: text('description'),
-    path: text('path'),
-    project: text('project'),
-    updated_at: time('updated_at'),
+  'A row per test, enabled or disabled. Deleted rows stay.',
+  feedColumns('test', {
+    name: text('its name'),
+    test_type: text('the type of the test, such as `not_null`'),
+    definition_type: text('how the test is defined'),
+    source_type: sourceType(),
+    severity: text('how severe a failure is, such as `ERROR` or `WARNING`'),
+    disabled: flag('1 if the test is disabled'),
+    asset_id: assetId(),
+    column_name: testedColumn(),
+    config: json('JSON object with the settings of the test'),
+    owners: owners(),
+    tags: tags(),
+    description: objectDescription(),
+    path: projectPath(),
+    project: text('the project that defines the test'),
+    updated_at: updatedAt(),
   }),
   (t) => [
     ...feedKeys('tests', t),
@@ -28,46 +47,54 @@ export const tests = sqliteTable(
   ],
 );
 
-const execution = () => ({
+const execution = (id: string) => ({
   env_id: envId(),
-  sub_test_unique_id: text('sub_test_unique_id').notNull(),
-  id: text('id').notNull(),
-  test_id: text('test_id').notNull(),
-  sub_type: text('sub_type').notNull(),
-  status: text('status').notNull(),
-  failure_count: integer('failure_count'),
-  start_time: time('start_time').notNull(),
-  duration_seconds: real('duration_seconds').notNull(),
-  column_name: text('column_name'),
-  quality_dimension: text('quality_dimension'),
-  result_reason: text('result_reason'),
-  exception: text('exception'),
-  description: text('description'),
-  synced_at: time('synced_at'),
+  sub_test_unique_id: text('the stable id of the sub-test').notNull(),
+  id: text(id).notNull(),
+  test_id: testId().notNull(),
+  sub_type: text('the kind of sub-test').notNull(),
+  status: text('`PASS`, `WARN`, `FAIL`, `ERROR`, `SKIPPED`, `NO_DATA`; newer values pass through').notNull(),
+  failure_count: integer('number of failures; may be NULL'),
+  start_time: time('when the run started').notNull(),
+  duration_seconds: real('how long the run took').notNull(),
+  column_name: testedColumn(),
+  quality_dimension: text('the dimension that the test counts for'),
+  result_reason: text('why it ended so, such as `ANOMALY_DETECTED`'),
+  exception: text('the error text of the run'),
+  description: objectDescription(),
+  synced_at: time('when the service synced the row'),
   ...kept(),
 });
 
-export const latestTestExecutions = sqliteTable('latest_test_executions', execution(), (t) => [
-  primaryKey({ columns: [t.env_id, t.sub_test_unique_id] }),
-  index('latest_test_executions_by_test').on(t.env_id, t.test_id),
-  index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
-]);
+const latestExecution = () => execution('the id of the latest run');
 
-export const latestTestExecutionsStaged = sqliteTable(
-  'latest_test_executions_staged',
-  staged(execution()),
-  stagedByEnvironment('latest_test_executions_staged'),
+export const latestTestExecutions = table(
+  'latest_test_executions',
+  'A row per sub-test: its latest run.',
+  latestExecution(),
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.sub_test_unique_id] }),
+    index('latest_test_executions_by_test').on(t.env_id, t.test_id),
+    index('latest_test_executions_by_synced_at').on(t.env_id, t.synced_at, t.sub_test_unique_id),
+  ],
 );
+
+export const latestTestExecutionsStaged = stagedTable('latest_test_executions', latestExecution());
 
 /** SQLite uses the index of failing runs only in a statement that contains exactly this condition. */
 const isFailing = sql.raw(`status IN ('WARN', 'FAIL', 'ERROR')`);
 
 /** Every execution that a run ever saw (R17). */
-export const testExecutions = sqliteTable('test_executions', execution(), (t) => [
-  primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.id] }),
-  // Its last columns spare the views a look at each run.
-  index('test_executions_by_test').on(t.env_id, t.test_id, t.start_time, t.status),
-  index('test_executions_failing')
-    .on(t.env_id, t.test_id, t.sub_test_unique_id, t.start_time, t.id, t.status)
-    .where(isFailing),
-]);
+export const testExecutions = table(
+  'test_executions',
+  'A row per run of a sub-test that the mirror has ever seen: the latest runs of every sync, and whole histories with `--history`.',
+  execution('the id of the run'),
+  (t) => [
+    primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.id] }),
+    // Its last columns spare the views a look at each run.
+    index('test_executions_by_test').on(t.env_id, t.test_id, t.start_time, t.status),
+    index('test_executions_failing')
+      .on(t.env_id, t.test_id, t.sub_test_unique_id, t.start_time, t.id, t.status)
+      .where(isFailing),
+  ],
+);

@@ -1,43 +1,51 @@
-import { integer, primaryKey, real, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, kept, staged, stagedByEnvironment, time } from './common-columns.ts';
+import { primaryKey } from 'drizzle-orm/sqlite-core';
+import { integer, real, text, time } from './column-types.ts';
+import { assetId, envId, kept, stagedTable } from './common-columns.ts';
+import { table } from './table.ts';
+
+export const score = () => real('the score, 0 to 1');
+export const dimensionOrTotal = () => text('a dimension, or `total`');
 
 const bucket = () => ({
-  score: real('score').notNull(),
-  test_count: integer('test_count').notNull(),
-  bucket_at: time('bucket_at').notNull(),
+  score: score().notNull(),
+  test_count: integer('number of test results in the score').notNull(),
+  bucket_at: time('the hour that the score stands for (its start)').notNull(),
 });
 
-const total = () => ({ env_id: envId(), asset_id: text('asset_id').notNull(), ...bucket(), ...kept() });
+const total = () => ({ env_id: envId(), asset_id: assetId().notNull(), ...bucket(), ...kept() });
 
 const dimension = () => ({
   env_id: envId(),
-  asset_id: text('asset_id').notNull(),
-  dimension: text('dimension').notNull(),
+  asset_id: assetId().notNull(),
+  dimension: text(
+    '`completeness`, `uniqueness`, `freshness`, `validity`, `accuracy`, `consistency`, or a newer one',
+  ).notNull(),
   ...bucket(),
   ...kept(),
 });
 
-export const assetHealthScores = sqliteTable('asset_health_scores', total(), (t) => [
-  primaryKey({ columns: [t.env_id, t.asset_id] }),
-]);
-
-export const assetHealthScoresStaged = sqliteTable(
-  'asset_health_scores_staged',
-  staged(total()),
-  stagedByEnvironment('asset_health_scores_staged'),
+export const assetHealthScores = table(
+  'asset_health_scores',
+  'A row per asset with test results in the last 7 days: its current total score.',
+  total(),
+  (t) => [primaryKey({ columns: [t.env_id, t.asset_id] })],
 );
 
-export const assetHealthScoreDimensions = sqliteTable('asset_health_score_dimensions', dimension(), (t) => [
-  primaryKey({ columns: [t.env_id, t.asset_id, t.dimension] }),
-]);
+export const assetHealthScoresStaged = stagedTable('asset_health_scores', total());
 
-export const assetHealthScoreDimensionsStaged = sqliteTable(
-  'asset_health_score_dimensions_staged',
-  staged(dimension()),
-  stagedByEnvironment('asset_health_score_dimensions_staged'),
+export const assetHealthScoreDimensions = table(
+  'asset_health_score_dimensions',
+  'A row per asset and dimension: its current score.',
+  dimension(),
+  (t) => [primaryKey({ columns: [t.env_id, t.asset_id, t.dimension] })],
 );
 
-/** Every score that a run ever saw: one row per asset, dimension (or `total`) and hourly bucket (R17). */
-export const assetHealthScoreHistory = sqliteTable('asset_health_score_history', dimension(), (t) => [
-  primaryKey({ columns: [t.env_id, t.asset_id, t.dimension, t.bucket_at] }),
-]);
+export const assetHealthScoreDimensionsStaged = stagedTable('asset_health_score_dimensions', dimension());
+
+/** R17. */
+export const assetHealthScoreHistory = table(
+  'asset_health_score_history',
+  'A row per asset, dimension (or `total`) and hour: every score that the mirror has ever seen.',
+  { ...dimension(), dimension: dimensionOrTotal().notNull() },
+  (t) => [primaryKey({ columns: [t.env_id, t.asset_id, t.dimension, t.bucket_at] })],
+);

@@ -22,7 +22,8 @@ import {
   SQLiteSyncDialect,
   type SQLiteTable,
 } from 'drizzle-orm/sqlite-core';
-import { type ColumnKind, kindOf } from './common-columns.ts';
+import { type ColumnKind, kindOf } from './column-types.ts';
+import { primaryKeyOf } from './table.ts';
 
 /** Text is ordered by code point, as in SQLite. */
 export const text = customType<{ data: string }>({ dataType: () => 'text collate "C"' });
@@ -55,7 +56,7 @@ interface PostgresAdditions {
  */
 export function inPostgres(
   table: SQLiteTable,
-  { columns = {}, key = keyOf(table), indexes }: PostgresAdditions = {},
+  { columns = {}, key = primaryKeyOf(table), indexes }: PostgresAdditions = {},
 ): PgTable {
   const config = getTableConfig(table);
   const built = config.columns.map((column) => [column.name, columnOf(column)] as const);
@@ -78,11 +79,6 @@ export function keyedTable(
     const primary = first === undefined ? [] : [primaryKey({ name: `${name}_pkey`, columns: [first, ...others] })];
     return [...primary, ...indexes(named)] as never;
   });
-}
-
-function keyOf(table: SQLiteTable): string[] {
-  const { columns, primaryKeys } = getTableConfig(table);
-  return (primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary)).map(({ name }) => name);
 }
 
 function columnOf(column: SQLiteColumn): PgColumnBuilderBase {

@@ -1,81 +1,81 @@
 import { sql } from 'drizzle-orm';
-import { index, integer, primaryKey, sqliteTable, text } from 'drizzle-orm/sqlite-core';
-import { envId, flag, json, time } from './common-columns.ts';
+import { index, primaryKey } from 'drizzle-orm/sqlite-core';
+import { flag, integer, json, text, time } from './column-types.ts';
+import { envId, testId } from './common-columns.ts';
+import { table } from './table.ts';
 
-/** One row, which says what this file is. */
-export const mirror = sqliteTable('mirror', {
-  id: integer('id').primaryKey(),
-  /** The base URL of the one account that the mirror belongs to (R26). */
-  base_url: text('base_url').notNull(),
-  /**
-   * The key that seals the cursors of `serve`: 32 random bytes in lower-case hex. It is made with the mirror, so that a
-   * cursor stays valid after a restart.
-   */
-  cursor_key: text('cursor_key'),
-  /** The requests of one window of the account's quota, as the service last stated them; NULL while it never has. */
-  quota_limit: integer('quota_limit'),
-  /** The longest window that was seen, in seconds. */
-  quota_window_seconds: integer('quota_window_seconds'),
-  /**
-   * The requests left in the current window when the last run ended (R23); NULL while the service never stated them.
-   */
-  quota_remaining: integer('quota_remaining'),
-  /** The seconds from `quota_noted_at` to the end of that window. */
-  quota_reset_seconds: integer('quota_reset_seconds'),
-  /** When the quota was noted, by the machine's clock. */
-  quota_noted_at: time('quota_noted_at'),
+/** The mirror belongs to one account (R26). What it says of the quota is noted when a run ends (R23). */
+export const mirror = table('mirror', 'One row: what this mirror is.', {
+  id: integer('always 1').primaryKey(),
+  base_url: text('the service that the mirror belongs to').notNull(),
+  /** 32 random bytes in lower-case hex. It is made with the mirror, so that a cursor stays valid after a restart. */
+  cursor_key: text('the key that seals the cursors of `obsync serve`'),
+  quota_limit: integer("requests per window of the account's quota; NULL if never stated"),
+  quota_window_seconds: integer('the length of the longest window seen, in seconds'),
+  quota_remaining: integer('requests left in the window when the last run ended; NULL if never stated'),
+  quota_reset_seconds: integer('seconds from `quota_noted_at` until that window ended'),
+  quota_noted_at: time("when that was noted, by this machine's clock"),
 });
 
-/** The clock and the counter of each environment. A commit writes to the row of its own environment alone. */
-export const mirrorEnvironments = sqliteTable('mirror_environments', {
-  env_id: text('env_id').primaryKey(),
-  /**
-   * The mirror's own time in this environment, by which readers follow its changes. Every transaction that changes rows
-   * moves it and stamps the rows with it; the end of every run moves it as well. No two of them share a value, and it
-   * never runs backwards (R21).
-   */
-  mirrored_at: time('mirrored_at').notNull(),
-  /** The number of the last mark that was made (R18). */
-  last_mark: integer('last_mark').notNull().default(0),
-  /** How often the environment was listed again after a time in which it was not (R13). It only grows. */
-  returned_count: integer('returned_count').notNull().default(0),
+/** A commit writes to the row of its own environment alone. */
+export const mirrorEnvironments = table('mirror_environments', 'A row per environment: its clock and its counters.', {
+  env_id: envId().primaryKey(),
+  /** Every transaction that changes rows moves it and stamps the rows with it. No two of them share a value (R21). */
+  mirrored_at: time(
+    "the mirror's own clock in this environment: it moves with every commit there and at the end of every run, and never runs backwards",
+  ).notNull(),
+  /** R18. */
+  last_mark: integer('number of the last mark made in this environment').notNull().default(0),
+  /** R13. */
+  returned_count: integer('how often the environment was listed again after it had been missing').notNull().default(0),
 });
 
-/** One row per run. Its times are the machine's; only `server_time` is the service's, the T of R1. */
-export const syncRuns = sqliteTable(
+const stream = () => text('the stream').notNull();
+const startedAt = () => time("when it started, by this machine's clock").notNull();
+const endedAt = () => time("when it ended, by this machine's clock");
+const requests = () => integer('requests sent').notNull();
+const rowsWritten = () => integer('rows inserted or changed').notNull();
+const rowsDeleted = () => integer('rows deleted').notNull();
+const rowsRejected = () => integer('rows rejected').notNull();
+const whatWentWrong = () => text('what went wrong, in words');
+
+export const syncRuns = table(
   'sync_runs',
+  'A row per run. Runs are kept for 90 days.',
   {
-    id: integer('id').primaryKey({ autoIncrement: true }),
-    /**
-     * The run that began this cycle. It is not this run when this one carries on after spent requests or quota (R6).
-     */
-    cycle_id: integer('cycle_id').notNull(),
-    /** `verify` is a repair: it writes the rows that differed, and brings no stream up to date. */
-    command: text('command', { enum: ['sync', 'verify'] })
+    id: integer('the number of the run').primaryKey({ autoIncrement: true }),
+    /** R6. */
+    cycle_id: integer(
+      'the run that began this cycle; differs from `id` only if an earlier run was stopped by `--max-requests` or by the quota',
+    ).notNull(),
+    command: text('`sync`, or `verify` for a repair', { enum: ['sync', 'verify'] })
       .notNull()
       .default('sync'),
-    /** `running` while the run lasts, and for ever if its process was killed. */
-    status: text('status', {
-      enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'],
-    }).notNull(),
-    server_time: time('server_time'),
-    started_at: time('started_at').notNull(),
-    ended_at: time('ended_at'),
-    requests: integer('requests').notNull().default(0),
-    rows_written: integer('rows_written').notNull().default(0),
-    rows_deleted: integer('rows_deleted').notNull().default(0),
-    rows_rejected: integer('rows_rejected').notNull().default(0),
-    error: text('error'),
-    /** 1 if this run and every earlier run of its cycle had `--full`. */
-    full: flag('full').notNull().default(0),
-    /**
-     * What the run left undone when its requests or its quota were spent (R6): `unread` streams, for which the next run
-     * carries the cycle on, or only streams that had `failed`. NULL if the run ended otherwise, or once a later run has
-     * ended the cycle.
-     */
-    left_over: text('left_over', { enum: ['unread', 'failed'] }),
-    /** Random: a run of a mirror that was restored from a backup may have the same id, but never the same nonce. */
-    nonce: text('nonce').notNull().default(''),
+    status: text(
+      '`running`, `done`, `problems`, `refused` (the token), `stopped` (by `--max-requests`) or `interrupted` (by a signal). ' +
+        'A run whose process was killed, or whose end could not be written (a full disk), stays `running`',
+      { enum: ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted'] },
+    ).notNull(),
+    /** The T of R1. */
+    server_time: time(
+      "the run's time: the earliest that the `Date` (plus `Age`) of its successful answers gives for its start",
+    ),
+    started_at: startedAt(),
+    ended_at: endedAt(),
+    requests: requests().default(0),
+    rows_written: rowsWritten().default(0),
+    rows_deleted: rowsDeleted().default(0),
+    rows_rejected: rowsRejected().default(0),
+    error: whatWentWrong(),
+    full: flag('1 if it, and every earlier run of its cycle, had `--full`').notNull().default(0),
+    /** For `unread` streams the next run carries the cycle on (R6). NULL once a later run has ended the cycle. */
+    left_over: text(
+      'what was left when the requests or the quota were spent: `unread` streams, or only streams that had `failed`; else NULL',
+      { enum: ['unread', 'failed'] },
+    ),
+    nonce: text('random: it distinguishes a run from one with the same id in a mirror that was restored from a backup')
+      .notNull()
+      .default(''),
   },
   (t) => [
     // Monitoring of a server asks for these often, and there may be very many runs.
@@ -84,36 +84,33 @@ export const syncRuns = sqliteTable(
   ],
 );
 
-/**
- * What a run did to a stream of an environment, why, and how it ended. There is a row only if the run did something, or
- * if the stream ended differently from last time.
- */
-export const syncStreamRuns = sqliteTable(
+export const syncStreamRuns = table(
   'sync_stream_runs',
+  'A row per run, environment and stream, if the run did anything to the stream or if the stream ended otherwise than the last time. ' +
+    'Rows are kept for 90 days; the last row of each stream stays.',
   {
-    run_id: integer('run_id').notNull(),
+    run_id: integer('the run, `sync_runs.id`').notNull(),
     env_id: envId(),
-    stream: text('stream').notNull(),
-    /** How the last round of the run was read: `scan`, `feed`, `snapshot`, `marked`, `window` or `none`. */
-    mode: text('mode').notNull(),
-    /** The reason for that mode: `first`, `clamp`, `clock`, `full`, `increment`, … */
-    reason: text('reason').notNull(),
-    status: text('status', {
-      enum: ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped'],
-    }).notNull(),
-    requests: integer('requests').notNull(),
-    pages: integer('pages').notNull(),
-    rows_written: integer('rows_written').notNull(),
-    rows_deleted: integer('rows_deleted').notNull(),
-    rows_rejected: integer('rows_rejected').notNull(),
-    /**
-     * The changed rows that a scan found and the feeds should have shown. More than 0 means that the overlap is too
-     * small (R2).
-     */
-    rows_late: integer('rows_late').notNull(),
-    started_at: time('started_at').notNull(),
-    ended_at: time('ended_at').notNull(),
-    error: text('error'),
+    stream: stream(),
+    mode: text('how the stream was read last: `scan`, `feed`, `snapshot`, `marked`, `window` or `none`').notNull(),
+    reason: text('why it was read that way, such as `first` or `increment`').notNull(),
+    status: text(
+      '`done`, `failed`, `denied` (403), `unavailable` (not live at the source), `held` (a removal is held back), ' +
+        '`waiting` (for the first scan of another stream) or `stopped`',
+      { enum: ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped'] },
+    ).notNull(),
+    requests: requests(),
+    pages: integer('pages committed').notNull(),
+    rows_written: rowsWritten(),
+    rows_deleted: rowsDeleted(),
+    rows_rejected: rowsRejected(),
+    /** R2. */
+    rows_late: integer(
+      'changed rows that a scan found and the feeds had missed; more than 0 means that `--overlap` is too small',
+    ).notNull(),
+    started_at: startedAt(),
+    ended_at: endedAt().notNull(),
+    error: whatWentWrong(),
   },
   (t) => [
     primaryKey({ columns: [t.run_id, t.env_id, t.stream] }),
@@ -121,186 +118,168 @@ export const syncStreamRuns = sqliteTable(
   ],
 );
 
-/** The progress of one stream of one environment, written together with the rows that it counts as read (R5). */
-export const syncCheckpoints = sqliteTable(
+const pageLimit = () => integer('rows per page after a larger page failed; NULL if only `--page-size` limits it');
+
+/** Written together with the rows that it counts as read (R5). */
+export const syncCheckpoints = table(
   'sync_checkpoints',
+  'A row per environment and stream: how far it has been read.',
   {
     env_id: envId(),
-    stream: text('stream').notNull(),
-    /** Server time (T) of the run that committed the first page of the last finished round (R2). */
-    watermark: time('watermark'),
-    /** Server time of the run that committed the first page of the last finished scan (R2, `late`). */
-    scanned_at: time('scanned_at'),
-    /** Server time of the run in which the last scan ended (R13). */
-    scan_ended_at: time('scan_ended_at'),
-    /** The cycle in which the last scan ended: `--full` makes no second scan in the same cycle (R6). */
-    scan_ended_cycle: integer('scan_ended_cycle'),
-    /**
-     * Why the next round must be a scan: `permission`, `returned`, `refuted`, `clamp` or `clock` (R1, R3, R12, R13).
-     */
-    scan_due: text('scan_due'),
-    /** 1 while the service answers that the stream is not live (R15). */
-    unavailable: flag('unavailable').notNull(),
-    /** The last cycle in which the stream was read to its end. */
-    finished_cycle: integer('finished_cycle'),
-    /** The unfinished round as JSON (see `Round`); NULL when there is none (R6). */
-    round: json('round'),
-    /**
-     * The most rows to ask for in a page of this stream, because a larger page failed every try; NULL for no such limit
-     * (R24).
-     */
-    page_limit: integer('page_limit'),
-    /** Server time of the run that set that limit. */
-    page_limit_at: time('page_limit_at'),
-    /**
-     * As JSON, the last run in which a due scan failed, and its position if it waits while the feeds go on; NULL if
-     * none failed (R9).
-     */
-    waiting_scan: json('waiting_scan'),
-    /**
-     * The `returned_count` of the environment that the stream has taken into account. While it differs, a scan is due
-     * (R13): this row is written by the environment's own writer alone, but any run may find that the environment is
-     * back.
-     */
-    returned_count: integer('returned_count').notNull().default(0),
+    stream: stream(),
+    /** The T of the run that committed the first page of the last finished round (R2). */
+    watermark: time('changes up to this server time are in the mirror'),
+    /** R2, `late`. */
+    scanned_at: time('server time at the first page of the last full scan'),
+    /** R13. */
+    scan_ended_at: time('server time of the run in which the last full scan ended'),
+    /** `--full` makes no second scan in the same cycle (R6). */
+    scan_ended_cycle: integer('the cycle in which the last full scan ended'),
+    /** R1, R3, R12, R13. */
+    scan_due: text(
+      'why the next round has to be a full scan: `permission`, `returned`, `refuted`, `clamp` or `clock`; NULL if it need not be',
+    ),
+    /** R15. */
+    unavailable: flag('1 while the service says that the stream is not live').notNull(),
+    finished_cycle: integer('the last cycle in which the stream was completed'),
+    /** See `Round` (R6). */
+    round: json('the unfinished round as JSON, with its cursor and query; NULL if there is none'),
+    /** R24. */
+    page_limit: pageLimit(),
+    page_limit_at: time('server time at which that limit was set'),
+    /** R9. */
+    waiting_scan: json('JSON: the last run in which a due scan failed, and where that scan stood; else NULL'),
+    /** This row is written by the environment's own writer alone, but any run may find that the environment is back (R13). */
+    returned_count: integer(
+      'the count in `mirror_environments` that is taken into account; while they differ, a full scan is due (`returned`)',
+    )
+      .notNull()
+      .default(0),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream] })],
 );
 
-/** A row, or the parent of rows, for which `stream` still needs a follow-up read (R13, R18, R22). */
-export const marks = sqliteTable(
+/** For a row, or for the parent of rows (R13, R18, R22). */
+export const marks = table(
   'marks',
+  'A row per follow-up read that a stream still has to make.',
   {
     env_id: envId(),
-    stream: text('stream').notNull(),
-    id: text('id').notNull(),
-    /**
-     * A number from the counter `mirror_environments.last_mark`: a read clears only marks that were made before it
-     * began.
-     */
-    number: integer('number').notNull(),
-    /** The run whose round could not clear the mark; a later run tries again (R13, R18). NULL while there is none. */
-    left_by_run: integer('left_by_run'),
+    stream: stream(),
+    id: text('the id to read again').notNull(),
+    /** It comes from `mirror_environments.last_mark`: a read clears only marks that were made before it began. */
+    number: integer('serial number of the mark').notNull(),
+    /** A later run tries again (R13, R18). */
+    left_by_run: integer('the run that could not clear it; NULL if none tried'),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.id] })],
 );
 
 /**
- * The keys that the reads of an unfinished round have seen. After the scan, rows whose keys were not seen are swept
- * (R12). The keys are stored page by page and sorted only when the missing rows are looked for: an index on them would
- * cost more than the rows.
+ * After the scan, rows whose keys were not seen are swept (R12). The keys are stored page by page and sorted only when the missing rows are
+ * looked for: an index on them would cost more than the rows.
  */
-export const seenPages = sqliteTable(
+export const seenPages = table(
   'seen_pages',
+  'Keys that the reads of an unfinished round have shown.',
   {
-    id: integer('id').primaryKey(),
+    id: integer('serial number').primaryKey(),
     env_id: envId(),
-    stream: text('stream').notNull(),
-    /**
-     * The number of the read in its round; 0 for rows that the previous scan saw only by id, which the next scan counts
-     * as seen.
-     */
-    read_number: integer('read_number').notNull(),
-    /** A JSON array of keys, each an array of its parts. */
-    keys: text('keys').notNull(),
+    stream: stream(),
+    read_number: integer(
+      'number of the read in its round; 0 for rows that the last scan saw only by id, which count as seen until the next one',
+    ).notNull(),
+    keys: text('JSON array of the keys that one page showed').notNull(),
   },
   (t) => [index('seen_pages_by_stream').on(t.env_id, t.stream)],
 );
 
-/** Live rows whose removal is held back (R14). */
-export const heldRemovals = sqliteTable(
+/** R14. */
+export const heldRemovals = table(
   'held_removals',
+  'Live rows whose removal is held back (see `--allow-shrink`).',
   {
     env_id: envId(),
-    stream: text('stream').notNull(),
-    key_1: text('key_1').notNull(),
-    key_2: text('key_2').notNull(),
+    stream: stream(),
+    key_1: text('first part of the key of the row').notNull(),
+    key_2: text('second part of the key; empty if it has one part').notNull(),
     /**
-     * Server time of the read that did not show the row; it becomes `deleted_at` once the deletion is applied. It is
-     * the mirror's own time for snapshots and lineage, whose rows are removed without a trace, and when there is no
-     * server time.
+     * Server time of the read that did not show the row. It is the mirror's own time for snapshots and lineage, whose rows are removed
+     * without a trace, and when there is no server time.
      */
-    absent_at: time('absent_at').notNull(),
+    absent_at: time('the time that its `deleted_at` will be').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
 );
 
-/**
- * Rows that the mirror could not accept (R20): one entry each, however often a row came, until it is accepted or gone.
- */
-export const rejectedRows = sqliteTable(
+/** R20. */
+export const rejectedRows = table(
   'rejected_rows',
+  'A row per object of the source that no table can take. Every run asks for it again until it is accepted or gone.',
   {
-    /** The last run that received the row. */
-    run_id: integer('run_id').notNull(),
+    run_id: integer('the last run that met it').notNull(),
     env_id: envId(),
-    stream: text('stream').notNull(),
-    /** The key of the row, or its payload when it has none. */
-    row_key: text('row_key').notNull(),
-    reason: text('reason').notNull(),
-    payload: text('payload').notNull(),
-    seen_at: time('seen_at').notNull(),
+    stream: stream(),
+    row_key: text('the key of the row, or the payload if it has none').notNull(),
+    reason: text('what is wrong with it').notNull(),
+    payload: text('the row as sent, as JSON').notNull(),
+    seen_at: time('when it was last met').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.row_key] })],
 );
 
-/** The tests whose histories were read, and when (`--history`, R22). */
-export const testReadings = sqliteTable(
+/** `--history` (R22). */
+export const testReadings = table(
   'test_readings',
+  'Tests whose history was read, and when.',
   {
     env_id: envId(),
-    test_id: text('test_id').notNull(),
-    /** Server time of the run in which the last finished read of the history began. */
-    read_at: time('read_at').notNull(),
-    /** The mirror's own time when that read began: latest executions that were mirrored later are news. */
-    mirrored_at: time('mirrored_at').notNull(),
+    test_id: testId().notNull(),
+    read_at: time('server time at which the last finished reading of the history began').notNull(),
+    /** Latest executions that were mirrored later are news. */
+    mirrored_at: time("the mirror's own time then").notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
 );
 
-/** Tests whose history could not be read. They are read again after all others (R22). */
-export const historyFailures = sqliteTable(
+/** They are read again after all others (R22). */
+export const historyFailures = table(
   'history_failures',
+  'Tests whose history could not be read.',
   {
     env_id: envId(),
-    test_id: text('test_id').notNull(),
-    /** The run in which the read failed; NULL once a later read succeeded. */
-    run_id: integer('run_id'),
-    /**
-     * The most rows to ask for in a page of this history, because a larger page failed every try; NULL for no such
-     * limit (R24).
-     */
-    page_limit: integer('page_limit'),
+    test_id: testId().notNull(),
+    run_id: integer('the run in which the history could not be read; NULL once it was read'),
+    /** R24. */
+    page_limit: pageLimit(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
 );
 
-/** Parts of a test's history that were never read and that the service no longer shows. */
-export const testExecutionGaps = sqliteTable(
+export const testExecutionGaps = table(
   'test_execution_gaps',
+  "A row per stretch of a test's history that was never read and that the source no longer shows.",
   {
     env_id: envId(),
-    test_id: text('test_id').notNull(),
-    gap_from: time('gap_from').notNull(),
-    gap_to: time('gap_to').notNull(),
+    test_id: testId().notNull(),
+    gap_from: time('start of the stretch').notNull(),
+    gap_to: time('end of the stretch').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.test_id, t.gap_from] })],
 );
 
-/**
- * How many pages a list took and how many rows they showed, when it was last read completely in one run. The rows alone
- * do not give the number of pages, because the service leaves out rows that the token may not see.
- */
-export const listLengths = sqliteTable(
+/** The rows alone do not give the number of pages, because the service leaves out rows that the token may not see. */
+export const listLengths = table(
   'list_lengths',
+  'How long each list was when it was last read in full; `obsync plan` counts by it.',
   {
     env_id: envId(),
-    stream: text('stream').notNull(),
-    /** The query of the list as JSON, without the limit: `{}` or `{"disabled":"true"}`. */
-    variant: text('variant').notNull(),
-    page_size: integer('page_size').notNull(),
-    pages: integer('pages').notNull(),
-    rows: integer('rows').notNull(),
+    stream: stream(),
+    /** Without the limit: `{}` or `{"disabled":"true"}`. */
+    variant: text("the list's own query as JSON").notNull(),
+    page_size: integer('rows per page when it was read').notNull(),
+    pages: integer('pages it took').notNull(),
+    rows: integer('rows it had').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.variant] })],
 );

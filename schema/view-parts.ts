@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { integer, real, text } from 'drizzle-orm/sqlite-core';
-import { envId } from './common-columns.ts';
+import { integer, text } from './column-types.ts';
+import { assetId, envId, testId } from './common-columns.ts';
 import type { ViewDialect } from './view-dialect.ts';
 
 /*
@@ -13,16 +13,33 @@ import type { ViewDialect } from './view-dialect.ts';
  * - Every column has a type in the catalogue of SQLite, where BI tools look for it: a computed one by `text` of the dialect and its like.
  */
 
-/** Columns of one type, in this order. */
-const each = <Name extends string, Builder>(names: Name[], column: () => Builder) =>
-  Object.fromEntries(names.map((name) => [name, column()])) as Record<Name, Builder>;
-
-export const texts = <Name extends string>(...names: Name[]) => each(names, () => text());
-export const integers = <Name extends string>(...names: Name[]) => each(names, () => integer());
-export const reals = <Name extends string>(...names: Name[]) => each(names, () => real());
-
 /** The first columns of every view. */
-export const environment = () => ({ env_id: envId(), env_name: text() });
+export const environment = () => ({ env_id: envId(), env_name: text('the name of the environment') });
+
+export const namedAsset = () => ({
+  asset_id: assetId(),
+  asset_name: text('the name of the asset; NULL if the asset is not live'),
+});
+
+export const namedTest = () => ({ test_id: testId(), test_name: text('the name of the test') });
+
+export const assetKind = () => text('`table`, `bi`, `semantic`, `etl` or `other`; every other value counts as `other`');
+
+export const ownerList = (whose = 'its') => text(`${whose} owners, separated by commas`);
+
+export const ownersOfBoth = () => ({
+  test_owners: ownerList("the test's"),
+  asset_owners: ownerList("the asset's"),
+});
+
+export const lineageDepth = () => integer('the smallest number of edges between the two');
+
+/** What `coverageCounts` selects. */
+export const coverage = () => ({
+  test_count: integer('number of enabled tests'),
+  column_count: integer('number of columns'),
+  tested_column_count: integer('number of columns that an enabled test or sub-test names'),
+});
 
 /** Joins the environment `v` of a row of `from`. */
 export const joinEnvironment = (from: string) => sql.raw(`LEFT JOIN environments v ON v.id = ${from}.env_id`);

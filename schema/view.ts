@@ -1,27 +1,37 @@
 import type { SQL } from 'drizzle-orm';
-import { type SQLiteColumnBuilderBase, type SQLiteView, sqliteView } from 'drizzle-orm/sqlite-core';
+import { type SQLiteView, sqliteView } from 'drizzle-orm/sqlite-core';
+import type { DescribedBuilder } from './column-types.ts';
+import { setDescription } from './table.ts';
 import type { ViewDialect } from './view-dialect.ts';
 import { POSTGRES_VIEWS } from './view-postgres.ts';
 import { SQLITE_VIEWS } from './view-sqlite.ts';
 
-type ViewDescription = (dialect: ViewDialect) => SQL;
+type SelectIn = (dialect: ViewDialect) => SQL;
 
-const descriptions = new WeakMap<SQLiteView, ViewDescription>();
+interface ViewDefinition<Columns> {
+  readonly description: string;
+  /** None if the view may repeat a row. */
+  readonly key?: readonly (keyof Columns & string)[];
+  readonly columns: Columns;
+  readonly select: SelectIn;
+}
 
-/** A view of SQLite, whose description makes the same view in PostgreSQL. */
-export function view<Columns extends Record<string, SQLiteColumnBuilderBase>>(
-  name: string,
-  columns: Columns,
-  describe: ViewDescription,
+const selects = new WeakMap<SQLiteView, SelectIn>();
+
+/** A view of SQLite, whose `select` makes the same view in PostgreSQL. */
+export function view<Name extends string, Columns extends Record<string, DescribedBuilder>>(
+  name: Name,
+  { description, key = [], columns, select }: ViewDefinition<Columns>,
 ) {
-  const made = sqliteView(name, columns).as(describe(SQLITE_VIEWS));
-  descriptions.set(made, describe);
+  const made = sqliteView(name, columns).as(select(SQLITE_VIEWS));
+  setDescription(made, { name, kind: 'view', description, key }, columns);
+  selects.set(made, select);
   return made;
 }
 
 /** The SELECT of a view in PostgreSQL. @throws Error for a view that was not made here */
 export function selectInPostgres(made: SQLiteView): SQL {
-  const describe = descriptions.get(made);
-  if (describe === undefined) throw new Error('a view without a description');
-  return describe(POSTGRES_VIEWS);
+  const select = selects.get(made);
+  if (select === undefined) throw new Error('a view without a SELECT');
+  return select(POSTGRES_VIEWS);
 }

@@ -1,15 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { day, integer, real, text } from './column-types.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
-import {
-  environment,
-  integers,
-  joinEnvironment,
-  joinOwnersOfTest,
-  joinOwnersPerRow,
-  reals,
-  texts,
-} from './view-parts.ts';
+import { environment, joinEnvironment, joinOwnersOfTest, joinOwnersPerRow } from './view-parts.ts';
 
 /*
  * Runs per environment and UTC day: those that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1. The rate
@@ -50,92 +43,96 @@ FROM (
 };
 
 const numbers = () => ({
-  ...texts('day'),
-  ...integers('run_count', 'pass_count', 'warn_count', 'fail_count', 'error_count', 'other_count'),
-  ...reals('pass_rate'),
+  day: day('the UTC day'),
+  run_count: integer('runs of that day'),
+  pass_count: integer('runs with `PASS`'),
+  warn_count: integer('runs with `WARN`'),
+  fail_count: integer('runs with `FAIL`'),
+  error_count: integer('runs with `ERROR`'),
+  other_count: integer('runs with any other status'),
+  pass_rate: real('`pass_count` divided by the runs that came to a verdict, 0 to 1'),
 });
 
-/** One row per environment and day. */
-export const testRunsDaily = view('test_runs_daily', { ...environment(), ...numbers() }, (d) => daily(d, {}, sql``));
+export const testRunsDaily = view('test_runs_daily', {
+  description: 'A row per environment and day, over all runs that the mirror has seen.',
+  key: ['env_id', 'day'],
+  columns: {
+    ...environment(),
+    ...numbers(),
+  },
+  select: (d) => daily(d, {}, sql``),
+});
 
 const joinTest = sql`LEFT JOIN tests t ON t.env_id = x.env_id AND t.id = x.test_id`;
 
-/** One row per environment, type of test and day. */
-export const testRunsDailyByTestType = view(
-  'test_runs_daily_by_test_type',
-  {
+export const testRunsDailyByTestType = view('test_runs_daily_by_test_type', {
+  description: 'A row per environment, type of test and day.',
+  columns: {
     ...environment(),
-    ...texts('test_type'),
+    test_type: text('the type of the test, such as `not_null`; NULL if the mirror does not have the test'),
     ...numbers(),
   },
-  (d) => daily(d, { test_type: sql`t.test_type` }, joinTest),
-);
+  select: (d) => daily(d, { test_type: sql`t.test_type` }, joinTest),
+});
 
-/** One row per environment, schema of the tested asset and day. */
-export const testRunsDailyBySchema = view(
-  'test_runs_daily_by_schema',
-  {
+export const testRunsDailyBySchema = view('test_runs_daily_by_schema', {
+  description: 'A row per environment, schema of the tested asset and day.',
+  columns: {
     ...environment(),
-    ...texts('db_name', 'schema_name'),
+    db_name: text('the database of the tested asset'),
+    schema_name: text('its schema; NULL if the mirror does not know it'),
     ...numbers(),
   },
-  (d) =>
+  select: (d) =>
     daily(
       d,
       { db_name: sql`a.db_name`, schema_name: sql`a.schema_name` },
       sql`${joinTest} LEFT JOIN assets a ON a.env_id = x.env_id AND a.id = t.asset_id`,
     ),
-);
+});
 
-/**
- * One row per environment, owner and day; a run counts once for each owner of its test. NULL stands for tests without
- * an owner.
- */
-export const testRunsDailyByOwner = view(
-  'test_runs_daily_by_owner',
-  {
+export const testRunsDailyByOwner = view('test_runs_daily_by_owner', {
+  description:
+    'A row per environment, owner and day. A run counts once for each owner of its test or, if the test has none, of its asset.',
+  columns: {
     ...environment(),
-    ...texts('owner'),
+    owner: text('one owner; NULL for runs without an owner'),
     ...numbers(),
   },
-  (d) => daily(d, { owner: sql`o.owner` }, joinOwnersOfTest(d, 'x')),
-);
+  select: (d) => daily(d, { owner: sql`o.owner` }, joinOwnersOfTest(d, 'x')),
+});
 
-/**
- * One row per environment, tag and day; a run counts once for each tag of its test. NULL stands for tests without a
- * tag.
- */
-export const testRunsDailyByTag = view(
-  'test_runs_daily_by_tag',
-  {
+export const testRunsDailyByTag = view('test_runs_daily_by_tag', {
+  description: 'A row per environment, tag and day. A run counts once for each tag of its test.',
+  columns: {
     ...environment(),
-    ...texts('tag'),
+    tag: text('one tag; NULL for runs of tests without a tag'),
     ...numbers(),
   },
-  (d) =>
+  select: (d) =>
     daily(
       d,
       { tag: sql`g.tag` },
       sql`LEFT JOIN (SELECT DISTINCT t.env_id, t.id AS test_id, ${d.label} AS tag FROM tests t ${d.joinElements('t.tags')}
     WHERE ${d.label} IS NOT NULL) g ON g.env_id = x.env_id AND g.test_id = x.test_id`,
     ),
-);
+});
 
-/**
- * One row per environment and owner: the incidents of the tests that are theirs, and how long the resolved ones took.
- */
-export const testIncidentsByOwner = view(
-  'test_incidents_by_owner',
-  {
+export const testIncidentsByOwner = view('test_incidents_by_owner', {
+  description:
+    'A row per environment and owner. An incident counts once for each owner of its test or, if the test has none, of its asset.',
+  columns: {
     ...environment(),
-    ...texts('owner'),
-    ...integers('incident_count', 'open_count', 'resolved_count'),
-    ...reals('mean_hours_to_resolve'),
+    owner: text('one owner; NULL for incidents without an owner'),
+    incident_count: integer('number of incidents'),
+    open_count: integer('of these, incidents that are not resolved'),
+    resolved_count: integer('of these, resolved incidents'),
+    mean_hours_to_resolve: real('the mean time to resolve, in hours; NULL if none is resolved'),
   },
-  (d) => sql`SELECT i.env_id, i.env_name, o.owner, ${d.integer(sql`count(*)`)} AS incident_count,
+  select: (d) => sql`SELECT i.env_id, i.env_name, o.owner, ${d.integer(sql`count(*)`)} AS incident_count,
   ${d.integer(d.countIf(sql`i.resolved_at IS NULL`))} AS open_count,
   ${d.integer(sql`count(i.resolved_at)`)} AS resolved_count,
   ${d.real(sql`avg(i.hours_to_resolve)`)} AS mean_hours_to_resolve
 FROM test_incidents i ${joinOwnersPerRow(d, 'i')}
 GROUP BY i.env_id, o.owner${d.alsoBy('i.env_name')}`,
-);
+});

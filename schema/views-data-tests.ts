@@ -1,54 +1,62 @@
 import { sql } from 'drizzle-orm';
+import { assets } from './assets.ts';
+import { flag, integer, real, text, time } from './column-types.ts';
+import { testExecutions, tests } from './data-tests.ts';
+import { sameColumns } from './table.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
 import {
+  coverage,
   environment,
   failing,
   fromLiveAssets,
-  integers,
   joinEnvironment,
   joinLiveAsset,
-  reals,
-  texts,
+  namedAsset,
+  namedTest,
+  ownerList,
+  ownersOfBoth,
 } from './view-parts.ts';
 
-/** One row per test, enabled or disabled. */
-export const liveTests = view(
-  'live_tests',
-  {
+export const liveTests = view('live_tests', {
+  description: 'A row per live test, disabled ones too.',
+  key: ['env_id', 'id'],
+  columns: {
     ...environment(),
-    ...texts('id', 'name', 'test_type', 'definition_type', 'source_type', 'severity'),
-    ...integers('disabled'),
-    ...texts('asset_id', 'asset_name', 'column_name', 'owners', 'tags', 'description', 'path', 'project'),
-    ...texts('updated_at', 'synced_at', 'mirrored_at'),
+    ...sameColumns(tests, 'id', 'name', 'test_type', 'definition_type', 'source_type', 'severity', 'disabled'),
+    ...namedAsset(),
+    ...sameColumns(tests, 'column_name'),
+    owners: ownerList(),
+    tags: text('its tags, separated by commas'),
+    ...sameColumns(tests, 'description', 'path', 'project', 'updated_at', 'synced_at', 'mirrored_at'),
   },
-  (
+  select: (
     d,
   ) => sql`SELECT t.env_id, v.name AS env_name, t.id, t.name, t.test_type, t.definition_type, t.source_type, t.severity,
   t.disabled, t.asset_id, a.name AS asset_name, t.column_name, ${d.listed('t.owners')} AS owners,
   ${d.listed('t.tags')} AS tags, t.description, t.path, t.project, t.updated_at, t.synced_at, t.mirrored_at
 FROM tests t ${joinEnvironment('t')} ${joinLiveAsset('t')}
 WHERE t.deleted_at IS NULL`,
-);
+});
 
 const testStatusColumns = () => ({
   ...environment(),
-  ...texts('test_id', 'test_name', 'test_type', 'severity', 'sub_test_unique_id', 'sub_type', 'asset_id', 'asset_name'),
-  ...texts('column_name', 'quality_dimension', 'status'),
-  ...integers('failure_count'),
-  ...texts('result_reason', 'exception', 'execution_id', 'start_time'),
-  ...reals('duration_seconds'),
-  ...texts('test_owners', 'asset_owners'),
+  ...namedTest(),
+  ...sameColumns(tests, 'test_type', 'severity'),
+  ...sameColumns(testExecutions, 'sub_test_unique_id', 'sub_type'),
+  ...namedAsset(),
+  ...sameColumns(testExecutions, 'column_name', 'quality_dimension'),
+  status: text('the latest result: `PASS`, `WARN`, `FAIL`, `ERROR`, …; NULL if there is none'),
+  ...sameColumns(testExecutions, 'failure_count', 'result_reason', 'exception'),
+  execution_id: text('the id of the latest run'),
+  ...sameColumns(testExecutions, 'start_time', 'duration_seconds'),
+  ...ownersOfBoth(),
 });
 
-/**
- * One row per sub-test of every enabled test, with its latest result; a test without results has one row of NULL
- * results.
- */
-export const testStatus = view(
-  'test_status',
-  testStatusColumns(),
-  (d) => sql`SELECT t.env_id, v.name AS env_name,
+export const testStatus = view('test_status', {
+  description: 'A row per sub-test of an enabled test, with its latest result. A test without a result has one row.',
+  columns: testStatusColumns(),
+  select: (d) => sql`SELECT t.env_id, v.name AS env_name,
   t.id AS test_id, t.name AS test_name, t.test_type, t.severity, x.sub_test_unique_id, x.sub_type, t.asset_id,
   a.name AS asset_name, ${d.text(sql`COALESCE(x.column_name, t.column_name)`)} AS column_name, x.quality_dimension, x.status,
   x.failure_count, x.result_reason, x.exception, x.id AS execution_id, x.start_time, x.duration_seconds,
@@ -56,16 +64,21 @@ export const testStatus = view(
 FROM tests t ${joinEnvironment('t')} ${joinLiveAsset('t')}
 LEFT JOIN latest_test_executions x ON x.env_id = t.env_id AND x.test_id = t.id
 WHERE t.deleted_at IS NULL AND ${d.enabled}`,
-);
+});
 
-/** The rows of `test_status` whose latest result is WARN, FAIL or ERROR. */
-export const failingTests = view(
-  'failing_tests',
-  testStatusColumns(),
-  () => sql`SELECT * FROM test_status WHERE status IN ${failing}`,
-);
+export const failingTests = view('failing_tests', {
+  description: 'The rows of `test_status` whose latest result is `WARN`, `FAIL` or `ERROR`.',
+  columns: {
+    ...testStatusColumns(),
+    status: text('the latest result: `WARN`, `FAIL` or `ERROR`'),
+  },
+  select: () => sql`SELECT * FROM test_status WHERE status IN ${failing}`,
+});
 
-/** What is tested of the table `a`. */
+/**
+ * What is tested of the table `a`. Names of columns are compared without regard to case, because one platform writes `ID` where another
+ * writes `id`.
+ */
 export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT count(*) FROM tests t
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${d.enabled})`)} AS test_count,
   ${d.integer(sql`(SELECT count(*) FROM columns c
@@ -73,22 +86,22 @@ export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT co
   ${d.integer(sql`(SELECT count(DISTINCT lower(s.column_name)) FROM test_status s
     WHERE s.env_id = a.env_id AND s.asset_id = a.id)`)} AS tested_column_count`;
 
-/**
- * One row per table: the number of its enabled tests, and the number of its columns that a test or sub-test names.
- * Names are compared without regard to case, because one platform writes `ID` where another writes `id`.
- */
-export const testCoverage = view(
-  'test_coverage',
-  {
+export const testCoverage = view('test_coverage', {
+  description: 'A row per live table: what of it is tested.',
+  key: ['env_id', 'asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'db_name', 'schema_name', 'table_name'),
-    ...integers('test_count', 'column_count', 'tested_column_count'),
+    ...namedAsset(),
+    ...sameColumns(assets, 'db_name', 'schema_name', 'table_name'),
+    ...coverage(),
   },
-  (d) => sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name,
+  select: (
+    d,
+  ) => sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name,
   a.table_name,
   ${coverageCounts(d)}
 ${fromLiveAssets} AND a.kind = 'table'`,
-);
+});
 
 const testElements = (d: ViewDialect, list: string, name: string) =>
   sql`SELECT DISTINCT t.env_id, v.name AS env_name, t.id AS test_id, t.name AS test_name, t.asset_id, a.name AS asset_name,
@@ -96,25 +109,31 @@ const testElements = (d: ViewDialect, list: string, name: string) =>
 FROM tests t ${d.joinElements(list)} ${joinEnvironment('t')} ${joinLiveAsset('t')}
 WHERE t.deleted_at IS NULL AND ${d.label} IS NOT NULL`;
 
-/** One row per test, enabled or disabled, and owner; an owner that a test has twice counts once. */
-export const testOwners = view(
-  'test_owners',
-  {
+/** An owner that a test has twice counts once. */
+export const testOwners = view('test_owners', {
+  description: 'A row per live test and owner. A test without an owner has none.',
+  key: ['env_id', 'test_id', 'owner'],
+  columns: {
     ...environment(),
-    ...texts('test_id', 'test_name', 'asset_id', 'asset_name', 'owner'),
+    ...namedTest(),
+    ...namedAsset(),
+    owner: text('one owner'),
   },
-  (d) => testElements(d, 't.owners', 'owner'),
-);
+  select: (d) => testElements(d, 't.owners', 'owner'),
+});
 
-/** One row per test, enabled or disabled, and tag; a tag that a test has twice counts once. */
-export const testTags = view(
-  'test_tags',
-  {
+/** A tag that a test has twice counts once. */
+export const testTags = view('test_tags', {
+  description: 'A row per live test and tag.',
+  key: ['env_id', 'test_id', 'tag'],
+  columns: {
     ...environment(),
-    ...texts('test_id', 'test_name', 'asset_id', 'asset_name', 'tag'),
+    ...namedTest(),
+    ...namedAsset(),
+    tag: text('one tag'),
   },
-  (d) => testElements(d, 't.tags', 'tag'),
-);
+  select: (d) => testElements(d, 't.tags', 'tag'),
+});
 
 /**
  * The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never
@@ -132,26 +151,28 @@ const testsWithRuns = sql`(
 const incidentDays = (d: ViewDialect) =>
   d.daysBetween(d.incident.firstStartTime, sql`COALESCE(p.start_time, l.start_time)`);
 
-/**
- * One row per incident: consecutive WARN, FAIL or ERROR runs of a sub-test, out of all runs that the mirror has seen.
- * The next PASS ends the incident at `resolved_at`. Until then `resolved_at` is NULL, and the duration goes from the
- * first run to the last one seen. Runs with SKIPPED, NO_DATA or an unknown status are ignored: they neither end an
- * incident nor belong to one. The incidents of each test are found separately, so that a filter on the test, its asset
- * or its owner reads no other runs.
- */
-export const testIncidents = view(
-  'test_incidents',
-  {
+/** The incidents of each test are found separately, so that a filter on the test, its asset or its owner reads no other runs. */
+export const testIncidents = view('test_incidents', {
+  description:
+    'A row per stretch of consecutive `WARN`, `FAIL` or `ERROR` runs of a sub-test. Other statuses than these and `PASS` neither end a stretch nor belong to it.',
+  columns: {
     ...environment(),
-    ...texts('test_id', 'test_name'),
-    ...integers('test_disabled'),
-    ...texts('asset_id', 'asset_name', 'sub_test_unique_id', 'column_name', 'first_start_time', 'last_start_time'),
-    ...integers('run_count'),
-    ...texts('worst_status', 'last_status', 'resolved_at'),
-    ...reals('duration_seconds', 'duration_hours', 'hours_to_resolve'),
-    ...texts('test_owners', 'asset_owners'),
+    ...namedTest(),
+    test_disabled: flag('1 if the test is disabled'),
+    ...namedAsset(),
+    ...sameColumns(testExecutions, 'sub_test_unique_id', 'column_name'),
+    first_start_time: time('start of the first run of the stretch'),
+    last_start_time: time('start of its last run'),
+    run_count: integer('number of runs in the stretch'),
+    worst_status: text('`ERROR`, `FAIL` or `WARN`'),
+    last_status: text('the result of the last run'),
+    resolved_at: time('start of the `PASS` that followed; NULL while the incident is open'),
+    duration_seconds: real('from the first run to `resolved_at`, or else to the last run'),
+    duration_hours: real('the same in hours'),
+    hours_to_resolve: real('the same for a resolved incident; NULL while it is open'),
+    ...ownersOfBoth(),
   },
-  (
+  select: (
     d,
   ) => sql`SELECT t.env_id, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
   a.name AS asset_name, l.sub_test_unique_id, l.column_name, ${d.time(d.incident.firstStartTime)} AS first_start_time,
@@ -163,4 +184,4 @@ export const testIncidents = view(
   ${d.listed('t.owners')} AS test_owners, ${d.listed('a.owners')} AS asset_owners
 FROM ${testsWithRuns} ${joinEnvironment('t')} ${joinLiveAsset('t')}
 ${d.joinIncidents}`,
-);
+});

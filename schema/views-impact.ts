@@ -1,35 +1,44 @@
 import { sql } from 'drizzle-orm';
+import { assets } from './assets.ts';
+import { integer, text, time } from './column-types.ts';
+import { sameColumns } from './table.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
-import { environment, fromLiveAssets, integers, joinEnvironment, kind, texts } from './view-parts.ts';
-import { coverageCounts } from './views-data-tests.ts';
+import {
+  assetKind,
+  coverage,
+  environment,
+  fromLiveAssets,
+  joinEnvironment,
+  kind,
+  lineageDepth,
+  namedAsset,
+  namedTest,
+  ownerList,
+  ownersOfBoth,
+} from './view-parts.ts';
+import { coverageCounts, failingTests } from './views-data-tests.ts';
 
 const downstream = { from: 'upstream_asset_id', to: 'downstream_asset_id' };
 
-/**
- * One row per failing sub-test and asset downstream of the one it tests, such as a dashboard that may show wrong
- * numbers.
- */
-export const failingTestImpact = view(
-  'failing_test_impact',
-  {
+export const failingTestImpact = view('failing_test_impact', {
+  description:
+    'A row per row of `failing_tests` and asset downstream of the asset that the test is about. A failing test with nothing downstream has none.',
+  columns: {
     ...environment(),
-    ...texts(
-      'test_id',
-      'test_name',
-      'test_type',
-      'severity',
-      'sub_test_unique_id',
-      'column_name',
-      'status',
-      'start_time',
-    ),
-    ...texts('asset_id', 'asset_name', 'test_owners', 'asset_owners'),
-    ...texts('downstream_asset_id', 'downstream_name', 'downstream_kind', 'downstream_bi_type', 'downstream_url'),
-    ...texts('downstream_owners'),
-    ...integers('depth'),
+    ...namedTest(),
+    ...sameColumns(failingTests, 'test_type', 'severity', 'sub_test_unique_id', 'column_name', 'status', 'start_time'),
+    ...namedAsset(),
+    ...ownersOfBoth(),
+    downstream_asset_id: text('a descendant of the asset'),
+    downstream_name: text('its name; NULL if the mirror has no such asset'),
+    downstream_kind: text('its kind; `bi` for dashboards and their like'),
+    downstream_bi_type: text('its type if it is a BI asset, such as `dashboard`'),
+    downstream_url: text('its address in its own platform if it is a BI asset'),
+    downstream_owners: ownerList(),
+    depth: lineageDepth(),
   },
-  (
+  select: (
     d,
   ) => sql`SELECT f.env_id, f.env_name, f.test_id, f.test_name, f.test_type, f.severity, f.sub_test_unique_id, f.column_name,
   f.status, f.start_time, f.asset_id, f.asset_name, f.test_owners, f.asset_owners, ${d.reachedId} AS downstream_asset_id,
@@ -39,24 +48,27 @@ export const failingTestImpact = view(
 FROM failing_tests f
 ${d.joinReached({ envId: 'f.env_id', id: 'f.asset_id', ...downstream })}
 WHERE o.deleted_at IS NULL`,
-);
+});
 
 const reached = { envId: 'a.env_id', id: 'a.id', ...downstream };
 
-/**
- * One row per table: what of it is tested, and what hangs on it. The assets that read from it directly are quickly
- * counted; for all those downstream each table takes a walk, which SQLite makes only for the rows and columns that a
- * query asks for.
- */
-export const coverageByImpact = view(
-  'coverage_by_impact',
-  {
+export const coverageByImpact = view('coverage_by_impact', {
+  description:
+    'A row per live table: what of it is tested, and what depends on it. ' +
+    '`downstream_count` and `downstream_bi_count` take one walk through the lineage for each row that a query asks for. ' +
+    'With very many edges, select the tables with the largest `direct_downstream_count` first, and count for these.',
+  key: ['env_id', 'asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'db_name', 'schema_name', 'table_name', 'owners'),
-    ...integers('test_count', 'column_count', 'tested_column_count'),
-    ...integers('direct_downstream_count', 'downstream_count', 'downstream_bi_count'),
+    ...namedAsset(),
+    ...sameColumns(assets, 'db_name', 'schema_name', 'table_name'),
+    owners: ownerList(),
+    ...coverage(),
+    direct_downstream_count: integer('number of assets that read from it directly'),
+    downstream_count: integer('number of its descendants'),
+    downstream_bi_count: integer('of these, BI assets'),
   },
-  (
+  select: (
     d,
   ) => sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, a.db_name, a.schema_name, a.table_name,
   ${d.listed('a.owners')} AS owners, ${coverageCounts(d)},
@@ -67,21 +79,26 @@ export const coverageByImpact = view(
   ${d.countReached(reached)} AS downstream_count,
   ${d.countReached(reached, sql` AND o.kind = 'bi'`)} AS downstream_bi_count
 ${fromLiveAssets} AND a.kind = 'table'`,
-);
+});
 
 const STALE_DAYS = sql.raw('30');
 const age = (d: ViewDialect) => d.daysBetween(sql`a.updated_at`, sql`m.mirrored_at`);
 
-/** One row per asset whose platform updated it last more than 30 days before the end of the last sync. */
-export const staleAssets = view(
-  'stale_assets',
-  {
+export const staleAssets = view('stale_assets', {
+  description:
+    'A row per live asset whose platform updated it last more than 30 days before the end of the last sync. An asset without `updated_at` is not shown.',
+  key: ['env_id', 'asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'kind', 'db_name', 'schema_name', 'owners', 'updated_at'),
-    ...integers('days_since_update'),
-    ...texts('last_test_start_time'),
+    ...namedAsset(),
+    kind: assetKind(),
+    ...sameColumns(assets, 'db_name', 'schema_name'),
+    owners: ownerList(),
+    ...sameColumns(assets, 'updated_at'),
+    days_since_update: integer('whole days from then to the last sync'),
+    last_test_start_time: time('start of the latest run of its enabled tests; NULL if there is none'),
   },
-  (
+  select: (
     d,
   ) => sql`SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, ${kind(d, 'a')} AS kind, a.db_name,
   a.schema_name, ${d.listed('a.owners')} AS owners, a.updated_at, ${d.whole(age(d))} AS days_since_update,
@@ -90,4 +107,4 @@ export const staleAssets = view(
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${d.enabled})`)} AS last_test_start_time
 FROM assets a JOIN mirror_environments m ON m.env_id = a.env_id ${joinEnvironment('a')}
 WHERE a.deleted_at IS NULL AND ${age(d)} > ${STALE_DAYS}`,
-);
+});

@@ -1,16 +1,21 @@
 import { sql } from 'drizzle-orm';
+import { assets, columns } from './assets.ts';
+import { day, integer, real, text, time } from './column-types.ts';
+import { dimensionOrTotal } from './health.ts';
+import { sameColumns } from './table.ts';
 import { view } from './view.ts';
 import type { ViewDialect } from './view-dialect.ts';
 import {
+  assetKind,
   environment,
   fromLiveAssets,
-  integers,
   joinAsset,
   joinEnvironment,
   joinLiveAsset,
   kind,
-  reals,
-  texts,
+  lineageDepth,
+  namedAsset,
+  ownerList,
 } from './view-parts.ts';
 
 const assetStart = sql`a.env_id, v.name AS env_name, a.id, a.name`;
@@ -18,63 +23,72 @@ const assetEnd = (
   d: ViewDialect,
 ) => sql`a.description, ${d.listed('a.owners')} AS owners, ${d.listed('a.tags')} AS tags, a.parent_id, a.path,
   a.created_at, a.updated_at, a.synced_at, a.mirrored_at`;
-const assetEndColumns = () =>
-  texts('description', 'owners', 'tags', 'parent_id', 'path', 'created_at', 'updated_at', 'synced_at', 'mirrored_at');
+const assetEndColumns = () => ({
+  ...sameColumns(assets, 'description'),
+  owners: ownerList(),
+  tags: text('its tags, separated by commas'),
+  ...sameColumns(assets, 'parent_id', 'path', 'created_at', 'updated_at', 'synced_at', 'mirrored_at'),
+});
 
-/** One row per asset of any kind. */
-export const liveAssets = view(
-  'live_assets',
-  {
+export const liveAssets = view('live_assets', {
+  description: 'A row per live asset.',
+  key: ['env_id', 'id'],
+  columns: {
     ...environment(),
-    ...texts('id', 'name', 'kind', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name'),
-    ...texts('materialization', 'bi_platform', 'bi_type', 'url'),
+    ...sameColumns(assets, 'id', 'name'),
+    kind: assetKind(),
+    ...sameColumns(assets, 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'),
+    ...sameColumns(assets, 'bi_platform', 'bi_type', 'url'),
     ...assetEndColumns(),
   },
-  (d) => sql`SELECT ${assetStart}, ${kind(d, 'a')} AS kind, a.source_type,
+  select: (d) => sql`SELECT ${assetStart}, ${kind(d, 'a')} AS kind, a.source_type,
   a.data_platform, a.db_name, a.schema_name, a.table_name, a.materialization, a.bi_platform, a.bi_type, a.url,
   ${assetEnd(d)}
 ${fromLiveAssets}`,
-);
+});
 
-/** One row per asset of kind `table`. */
-export const liveTables = view(
-  'live_tables',
-  {
+export const liveTables = view('live_tables', {
+  description: 'A row per live asset of kind `table`.',
+  key: ['env_id', 'id'],
+  columns: {
     ...environment(),
-    ...texts('id', 'name', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'),
+    ...sameColumns(assets, 'id', 'name', 'source_type', 'data_platform', 'db_name', 'schema_name', 'table_name'),
+    ...sameColumns(assets, 'materialization'),
     ...assetEndColumns(),
   },
-  (d) => sql`SELECT ${assetStart}, a.source_type,
+  select: (d) => sql`SELECT ${assetStart}, a.source_type,
   a.data_platform, a.db_name, a.schema_name, a.table_name, a.materialization,
   ${assetEnd(d)}
 ${fromLiveAssets} AND a.kind = 'table'`,
-);
+});
 
-/** One row per asset of kind `bi`. */
-export const liveBiAssets = view(
-  'live_bi_assets',
-  {
+export const liveBiAssets = view('live_bi_assets', {
+  description: 'A row per live asset of kind `bi`.',
+  key: ['env_id', 'id'],
+  columns: {
     ...environment(),
-    ...texts('id', 'name', 'source_type', 'bi_platform', 'bi_type', 'url'),
+    ...sameColumns(assets, 'id', 'name', 'source_type', 'bi_platform', 'bi_type', 'url'),
     ...assetEndColumns(),
   },
-  (d) => sql`SELECT ${assetStart}, a.source_type, a.bi_platform, a.bi_type, a.url,
+  select: (d) => sql`SELECT ${assetStart}, a.source_type, a.bi_platform, a.bi_type, a.url,
   ${assetEnd(d)}
 ${fromLiveAssets} AND a.kind = 'bi'`,
-);
+});
 
-/** One row per column. */
-export const liveColumns = view(
-  'live_columns',
-  {
+export const liveColumns = view('live_columns', {
+  description: 'A row per live column.',
+  key: ['env_id', 'id'],
+  columns: {
     ...environment(),
-    ...texts('id', 'asset_id', 'asset_name', 'name', 'data_type', 'synced_at', 'mirrored_at'),
+    ...sameColumns(columns, 'id'),
+    ...namedAsset(),
+    ...sameColumns(columns, 'name', 'data_type', 'synced_at', 'mirrored_at'),
   },
-  () => sql`SELECT c.env_id, v.name AS env_name, c.id, c.asset_id, a.name AS asset_name, c.name, c.data_type,
+  select: () => sql`SELECT c.env_id, v.name AS env_name, c.id, c.asset_id, a.name AS asset_name, c.name, c.data_type,
   c.synced_at, c.mirrored_at
 FROM columns c ${joinEnvironment('c')} ${joinLiveAsset('c')}
 WHERE c.deleted_at IS NULL`,
-);
+});
 
 const assetElements = (d: ViewDialect, list: string, name: string) =>
   sql`SELECT DISTINCT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, ${kind(d, 'a')} AS kind,
@@ -82,64 +96,79 @@ const assetElements = (d: ViewDialect, list: string, name: string) =>
 FROM assets a ${d.joinElements(list)} ${joinEnvironment('a')}
 WHERE a.deleted_at IS NULL AND ${d.label} IS NOT NULL`;
 
-/** One row per asset and tag; a tag that an asset has twice counts once. */
-export const assetTags = view(
-  'asset_tags',
-  {
+/** A tag that an asset has twice counts once. */
+export const assetTags = view('asset_tags', {
+  description: 'A row per live asset and tag.',
+  key: ['env_id', 'asset_id', 'tag'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'kind', 'tag'),
+    ...namedAsset(),
+    kind: assetKind(),
+    tag: text('one tag'),
   },
-  (d) => assetElements(d, 'a.tags', 'tag'),
-);
+  select: (d) => assetElements(d, 'a.tags', 'tag'),
+});
 
-/** One row per asset and owner; an owner that an asset has twice counts once. */
-export const assetOwners = view(
-  'asset_owners',
-  {
+/** An owner that an asset has twice counts once. */
+export const assetOwners = view('asset_owners', {
+  description: 'A row per live asset and owner.',
+  key: ['env_id', 'asset_id', 'owner'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'kind', 'owner'),
+    ...namedAsset(),
+    kind: assetKind(),
+    owner: text('one owner: the text, or the name, email or id of an object'),
   },
-  (d) => assetElements(d, 'a.owners', 'owner'),
-);
+  select: (d) => assetElements(d, 'a.owners', 'owner'),
+});
 
 /** The score of the asset `h` in one dimension. */
 const dimension = (name: string) =>
   sql.raw(`(SELECT d.score FROM asset_health_score_dimensions d
     WHERE d.env_id = h.env_id AND d.asset_id = h.asset_id AND d.dimension = '${name}') AS ${name}`);
 
-/** One row per asset with a score: the total and the dimensions, from 0 to 1; NULL for a dimension without a score. */
-export const assetHealth = view(
-  'asset_health',
-  {
+const dimensionScore = (name: string) => real(`the score for ${name}, 0 to 1; NULL if there is none`);
+
+export const assetHealth = view('asset_health', {
+  description: 'A row per scored live asset.',
+  key: ['env_id', 'asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name'),
-    ...reals('total', 'completeness', 'uniqueness', 'freshness', 'validity', 'accuracy', 'consistency'),
-    ...integers('test_count'),
-    ...texts('bucket_at'),
+    ...namedAsset(),
+    total: real('the total score, 0 to 1'),
+    completeness: dimensionScore('completeness'),
+    uniqueness: dimensionScore('uniqueness'),
+    freshness: dimensionScore('freshness'),
+    validity: dimensionScore('validity'),
+    accuracy: dimensionScore('accuracy'),
+    consistency: dimensionScore('consistency'),
+    test_count: integer('number of test results in the total'),
+    bucket_at: time('the hour that the total stands for (its start)'),
   },
-  () => sql`SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.score AS total,
+  select: () => sql`SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.score AS total,
   ${dimension('completeness')}, ${dimension('uniqueness')}, ${dimension('freshness')},
   ${dimension('validity')}, ${dimension('accuracy')}, ${dimension('consistency')},
   h.test_count, h.bucket_at
 FROM asset_health_scores h ${joinEnvironment('h')} ${joinAsset('h')}
 WHERE a.deleted_at IS NULL`,
-);
+});
 
-/**
- * One row per asset, dimension (or `total`) and UTC day: the score of the day's last hourly bucket, and the mean of the
- * day's buckets that the mirror has seen.
- */
-export const healthDaily = view(
-  'health_daily',
-  {
+export const healthDaily = view('health_daily', {
+  description: 'A row per asset, dimension and day.',
+  key: ['env_id', 'asset_id', 'dimension', 'day'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'dimension', 'day'),
-    ...reals('score', 'mean_score'),
-    ...integers('test_count', 'bucket_count'),
-    ...texts('last_bucket_at'),
+    ...namedAsset(),
+    dimension: dimensionOrTotal(),
+    day: day('the UTC day'),
+    score: real('the score of the last hour of the day'),
+    mean_score: real('the mean of all hours of the day that the mirror has seen'),
+    test_count: integer('number of test results in the last hour'),
+    bucket_count: integer('number of hours seen'),
+    last_bucket_at: time('the last hour seen'),
   },
-  (d) => d.healthDaily,
-);
+  select: (d) => d.healthDaily,
+});
 
 /** One row per asset at the `from` end of an edge and every asset that it reaches by edges to their `to` end. */
 const lineage = (d: ViewDialect, from: string, to: string, other: string) => {
@@ -152,26 +181,30 @@ ${d.joinReached({ envId: 'r.env_id', id: 'r.asset_id', from, to })}
 WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL`;
 };
 
-/** One row per asset and ancestor, with the smallest number of edges between them. An asset is not its own ancestor. */
-export const lineageUpstream = view(
-  'lineage_upstream',
-  {
+export const lineageUpstream = view('lineage_upstream', {
+  description: 'A row per asset and ancestor. An asset is not its own ancestor.',
+  key: ['env_id', 'asset_id', 'upstream_asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'upstream_asset_id', 'upstream_name', 'upstream_kind'),
-    ...integers('depth'),
+    ...namedAsset(),
+    upstream_asset_id: text('an ancestor'),
+    upstream_name: text('its name; NULL if the mirror has no such asset'),
+    upstream_kind: text('its kind'),
+    depth: lineageDepth(),
   },
-  (d) => lineage(d, 'downstream_asset_id', 'upstream_asset_id', 'upstream'),
-);
+  select: (d) => lineage(d, 'downstream_asset_id', 'upstream_asset_id', 'upstream'),
+});
 
-/**
- * One row per asset and descendant, with the smallest number of edges between them. An asset is not its own descendant.
- */
-export const lineageDownstream = view(
-  'lineage_downstream',
-  {
+export const lineageDownstream = view('lineage_downstream', {
+  description: 'A row per asset and descendant. An asset is not its own descendant.',
+  key: ['env_id', 'asset_id', 'downstream_asset_id'],
+  columns: {
     ...environment(),
-    ...texts('asset_id', 'asset_name', 'downstream_asset_id', 'downstream_name', 'downstream_kind'),
-    ...integers('depth'),
+    ...namedAsset(),
+    downstream_asset_id: text('a descendant'),
+    downstream_name: text('its name; NULL if the mirror has no such asset'),
+    downstream_kind: text('its kind'),
+    depth: lineageDepth(),
   },
-  (d) => lineage(d, 'upstream_asset_id', 'downstream_asset_id', 'downstream'),
-);
+  select: (d) => lineage(d, 'upstream_asset_id', 'downstream_asset_id', 'downstream'),
+});

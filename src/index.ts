@@ -23,8 +23,13 @@ export {
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
 export { type CopyOptions, copy } from './api/copy.ts';
-export { type DescribeOptions, describe, type MirrorDescription } from './api/describe.ts';
-export type { ColumnDescription, TableDescription } from './api/dictionary.ts';
+export {
+  type ColumnDescription,
+  type DescribeOptions,
+  describe,
+  type MirrorDescription,
+  type TableDescription,
+} from './api/describe.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';

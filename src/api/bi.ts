@@ -1,16 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
-import type { DictionaryColumn, MirrorDictionary } from '../bi/mirror-dictionary.ts';
+import { findPackageJSON } from 'node:module';
+import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
-import { type ColumnType, EXPORT_RELATIONS } from '../export/relation.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { closestName } from '../settings/closest-name.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { type ColumnDescription, PACKAGE, readDictionary } from './dictionary.ts';
 
 export interface BiOptions extends MirrorOptions {
   /** `dbt`, `semantic`, `grafana`, `superset` or `metabase`. */
@@ -41,10 +39,13 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
     // The other tools' files name no mirror.
     db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
     to: resolve(to),
-    metabaseScript: () => readFileSync(join(PACKAGE, 'src', 'bi', 'metabase.mjs'), 'utf8'),
+    metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
   };
-  return { tool, to, files: writeFiles(to, BI_FILES[tool](mirrorDictionary(), places)) };
+  return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
 }
+
+/** It is part of the package as it is. */
+const METABASE_SCRIPT = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi', 'metabase.mjs');
 
 /** The tools in whose files the path of the mirror stands. */
 export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
@@ -56,22 +57,4 @@ function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
   if (given === undefined) throw new OptionError('tool', `no tool to write files for: ${choice}`);
   const near = closestName(String(given), tools);
   throw new OptionError('tool', `there are no files for ${given}: ${near === null ? choice : `did you mean ${near}?`}`);
-}
-
-/** The dictionary with the type of every column. */
-export function mirrorDictionary(): MirrorDictionary {
-  const { tables, metrics } = readDictionary();
-  return {
-    tables: tables.map((table) => ({ ...table, columns: table.columns.map((column) => typed(table.name, column)) })),
-    metrics,
-  };
-}
-
-const DECLARED: Readonly<Record<string, ColumnType>> = { INTEGER: 'integer', REAL: 'real' };
-
-function typed(table: string, { name, type, meaning }: ColumnDescription): DictionaryColumn {
-  const exported = EXPORT_RELATIONS.find((relation) => relation.name === table);
-  const known = exported?.columns.find((column) => column.name === name)?.type;
-  const declared = DECLARED[type ?? ''] ?? (/_(at|time|since)$/.test(name) ? 'timestamp' : 'text');
-  return { name, type: known ?? declared, meaning: meaning.replaceAll(/\[([^\]]*)\]\(#[^)]*\)/g, '$1') };
 }

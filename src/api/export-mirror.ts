@@ -14,7 +14,6 @@ import { openExportFolder } from '../export/export-folder.ts';
 import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
-import { tableDictionary } from './describe.ts';
 import { lockFolder } from './lock-export-folder.ts';
 import { openStore } from './open-store.ts';
 
@@ -108,7 +107,7 @@ async function exportFile(
     try {
       const instant = exportInstant(environments);
       const schemaVersion = sqliteVersion(connection);
-      const content = { format: settings.format, instant, schemaVersion, dictionary: tableDictionary(), files };
+      const content = { format: settings.format, instant, schemaVersion, files };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
       const scope = { relations, environments, keep: settings.keep, schemaVersion, run: newestRun(connection) };

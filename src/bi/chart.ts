@@ -1,3 +1,4 @@
+import { METRICS, type MetricName } from '../../schema/metrics.ts';
 import type { ChartDialect } from './chart-dialect.ts';
 
 /** A question about the mirror, its query, and how the answer is drawn. */
@@ -9,15 +10,11 @@ export interface Chart {
   readonly kind: ChartKind;
   /** What the query answers with, in its order. */
   readonly columns: readonly ChartColumn[];
-  sql(parts: QueryParts): string;
+  sql(dialect: ChartDialect): string;
 }
 
-/** What a query is put together from. */
-export interface QueryParts {
-  readonly dialect: ChartDialect;
-  /** The expression of a metric. */
-  metric(name: string): string;
-}
+/** The expression of a metric. */
+export const metric = (name: MetricName): string => METRICS[name].expression;
 
 /** A `value` is one number. The first column of a `line` or `bar` is its axis; a second one of text names the series. */
 export type ChartKind = 'value' | 'line' | 'bar' | 'table';

@@ -1,4 +1,4 @@
-import type { ChartSection } from './chart.ts';
+import { type ChartSection, metric } from './chart.ts';
 
 const SCORES = ['total', 'completeness', 'uniqueness', 'freshness', 'validity', 'accuracy', 'consistency'];
 
@@ -12,7 +12,7 @@ export const COVERAGE_CHARTS: ChartSection = {
       question: 'What part of the tables has a test?',
       kind: 'value',
       columns: [{ name: 'coverage', type: 'real', unit: 'fraction' }],
-      sql: ({ metric }) => `select ${metric('coverage')} as coverage
+      sql: () => `select ${metric('coverage')} as coverage
 from test_coverage`,
     },
     {
@@ -33,7 +33,7 @@ from test_coverage`,
         { name: 'schema_name', type: 'text' },
         { name: 'coverage', type: 'real', unit: 'fraction' },
       ],
-      sql: ({ metric }) => `select coalesce(schema_name, 'no schema') as schema_name, ${metric('coverage')} as coverage
+      sql: () => `select coalesce(schema_name, 'no schema') as schema_name, ${metric('coverage')} as coverage
 from test_coverage
 group by 1
 order by 2, 1 limit 30`,
@@ -69,7 +69,7 @@ export const HEALTH_CHARTS: ChartSection = {
       question: 'What is the mean of the total scores of all assets?',
       kind: 'value',
       columns: [{ name: 'health', type: 'real', unit: 'fraction' }],
-      sql: ({ metric }) => `select ${metric('health')} as health
+      sql: () => `select ${metric('health')} as health
 from asset_health`,
     },
     {
@@ -78,7 +78,7 @@ from asset_health`,
       question: 'What part of the runs of the last 7 days passed?',
       kind: 'value',
       columns: [{ name: 'pass_rate', type: 'real', unit: 'fraction' }],
-      sql: ({ dialect, metric }) => `select ${metric('pass rate')} as pass_rate
+      sql: (dialect) => `select ${metric('pass rate')} as pass_rate
 from test_runs_daily
 where day > ${dialect.daysAgo(7)}`,
     },
@@ -92,7 +92,7 @@ where day > ${dialect.daysAgo(7)}`,
         { name: 'env_name', type: 'text' },
         { name: 'pass_rate', type: 'real', unit: 'fraction' },
       ],
-      sql: ({ dialect, metric }) => `select day, env_name, ${metric('pass rate')} as pass_rate
+      sql: (dialect) => `select day, env_name, ${metric('pass rate')} as pass_rate
 from test_runs_daily
 where day > ${dialect.daysAgo(90)}
 group by day, env_name
@@ -108,7 +108,7 @@ order by day, env_name`,
         { name: 'dimension', type: 'text' },
         { name: 'score', type: 'real', unit: 'fraction' },
       ],
-      sql: ({ dialect }) => `select day, dimension, avg(score) as score
+      sql: (dialect) => `select day, dimension, avg(score) as score
 from health_daily
 where day > ${dialect.daysAgo(90)}
 group by day, dimension
@@ -142,7 +142,7 @@ export const INCIDENT_CHARTS: ChartSection = {
       question: 'How many incidents of enabled tests go on?',
       kind: 'value',
       columns: [{ name: 'open_incidents', type: 'integer' }],
-      sql: ({ dialect }) => `select count(*) as open_incidents
+      sql: (dialect) => `select count(*) as open_incidents
 from test_incidents
 where resolved_at is null and ${dialect.isUnset('test_disabled')}`,
     },
@@ -152,7 +152,7 @@ where resolved_at is null and ${dialect.isUnset('test_disabled')}`,
       question: 'How many hours go by until a failing test passes again?',
       kind: 'value',
       columns: [{ name: 'mean_hours_to_resolve', type: 'real', unit: 'hours' }],
-      sql: ({ metric }) => `select ${metric('mean time to resolve')} as mean_hours_to_resolve
+      sql: () => `select ${metric('mean time to resolve')} as mean_hours_to_resolve
 from test_incidents`,
     },
     {
@@ -165,7 +165,7 @@ from test_incidents`,
         { name: 'worst_status', type: 'text' },
         { name: 'incidents', type: 'integer' },
       ],
-      sql: ({ dialect }) => `select ${dialect.dayOf('first_start_time')} as day, worst_status, count(*) as incidents
+      sql: (dialect) => `select ${dialect.dayOf('first_start_time')} as day, worst_status, count(*) as incidents
 from test_incidents
 where ${dialect.dayOf('first_start_time')} > ${dialect.daysAgo(90)}
 group by 1, 2
@@ -188,7 +188,7 @@ order by 1, 2`,
         { name: 'test_owners', type: 'text' },
         { name: 'asset_owners', type: 'text' },
       ],
-      sql: ({ dialect }) => `select env_name, asset_name, test_name, worst_status, last_status, first_start_time,
+      sql: (dialect) => `select env_name, asset_name, test_name, worst_status, last_status, first_start_time,
   ${dialect.hoursSince('first_start_time')} as hours_open, run_count, test_owners, asset_owners
 from test_incidents
 where resolved_at is null and ${dialect.isUnset('test_disabled')}

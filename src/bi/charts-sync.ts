@@ -1,4 +1,4 @@
-import type { ChartSection } from './chart.ts';
+import { type ChartSection, metric } from './chart.ts';
 
 /** Can this mirror be trusted? */
 export const FRESHNESS_CHARTS: ChartSection = {
@@ -10,7 +10,7 @@ export const FRESHNESS_CHARTS: ChartSection = {
       question: 'How old is the mirror? The environment that was synced longest ago counts.',
       kind: 'value',
       columns: [{ name: 'hours_since_sync', type: 'real', unit: 'hours' }],
-      sql: ({ dialect }) => `select ${dialect.hoursSince('min(m.mirrored_at)')} as hours_since_sync
+      sql: (dialect) => `select ${dialect.hoursSince('min(m.mirrored_at)')} as hours_since_sync
 from mirror_environments m join environments e on e.id = m.env_id
 where e.missing_since is null`,
     },
@@ -20,7 +20,7 @@ where e.missing_since is null`,
       question: 'How many assets were not updated for 30 days?',
       kind: 'value',
       columns: [{ name: 'stale_assets', type: 'integer' }],
-      sql: ({ metric }) => `select ${metric('freshness')} as stale_assets
+      sql: () => `select ${metric('freshness')} as stale_assets
 from stale_assets`,
     },
     {

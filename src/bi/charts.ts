@@ -1,9 +1,7 @@
-import type { Chart, ChartSection, QueryParts } from './chart.ts';
-import type { ChartDialect } from './chart-dialect.ts';
+import type { Chart, ChartSection } from './chart.ts';
 import { FAILING_CHARTS } from './charts-failing.ts';
 import { COVERAGE_CHARTS, HEALTH_CHARTS, INCIDENT_CHARTS } from './charts-quality.ts';
 import { FRESHNESS_CHARTS } from './charts-sync.ts';
-import type { MetricDefinition } from './mirror-dictionary.ts';
 
 /** Every chart, in the order of the dashboards. All tools get this list. */
 export const CHART_SECTIONS: readonly ChartSection[] = [
@@ -21,19 +19,3 @@ export const DASHBOARD = {
   title: 'obsync: data quality',
   description: 'Freshness of the mirror, failing tests, coverage, health and incidents.',
 };
-
-/** The query of a chart, with what the dictionary says of the metrics in it. */
-export function queryOf(chart: Chart, dialect: ChartDialect, metrics: readonly MetricDefinition[]): string {
-  return chart.sql(queryParts(dialect, metrics));
-}
-
-function queryParts(dialect: ChartDialect, metrics: readonly MetricDefinition[]): QueryParts {
-  return {
-    dialect,
-    metric(name) {
-      const metric = metrics.find((each) => each.name === name);
-      if (metric === undefined) throw new Error(`the dictionary has no metric ${name}`);
-      return metric.expression;
-    },
-  };
-}

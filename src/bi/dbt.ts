@@ -1,6 +1,7 @@
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { acceptedValuesOf } from './accepted-values.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
-import type { DictionaryColumn, DictionaryTable, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** The table whose clock moves with every sync, whether rows have changed or not. */
 const CLOCK_TABLE = 'mirror_environments';
@@ -9,24 +10,24 @@ const CLOCK_TABLE = 'mirror_environments';
  * The mirror as a source of a dbt project. The keys of tables are tested; views are made of tables, and some would be read for minutes.
  * There are no tests of relationships: an id may name an object that the token cannot see.
  */
-export function dbtFiles({ tables }: MirrorDictionary): GeneratedFile[] {
+export function dbtFiles(): GeneratedFile[] {
   const source = {
     name: 'obsync',
     description:
       'The mirror of a data-observability service: assets, columns, lineage, tests, their results and health.',
     database: "{{ var('obsync_database', target.database) }}",
     schema: "{{ var('obsync_schema', target.schema) }}",
-    tables: tables.map(tableOf),
+    tables: DICTIONARY.map(tableOf),
   };
   return [yamlFile('obsync_sources.yml', { version: 2, sources: [source] })];
 }
 
-function tableOf(table: DictionaryTable): object {
-  const { name, meaning, columns } = table;
+function tableOf(table: DescribedTable): object {
+  const { name, description, columns } = table;
   const key = testedKey(table);
   return {
     name,
-    description: meaning,
+    description,
     ...(name === CLOCK_TABLE ? { config: FRESHNESS } : {}),
     ...(key.length > 1 ? { data_tests: [uniqueTogether(key)] } : {}),
     columns: columns.map((column) => columnOf(table, column)),
@@ -38,7 +39,7 @@ const FRESHNESS = {
   freshness: { warn_after: { count: 24, period: 'hour' }, error_after: { count: 48, period: 'hour' } },
 };
 
-function testedKey({ kind, key }: DictionaryTable): readonly string[] {
+function testedKey({ kind, key }: DescribedTable): readonly string[] {
   return kind === 'table' ? key : [];
 }
 
@@ -46,7 +47,7 @@ function uniqueTogether(key: readonly string[]): object {
   return { unique: { arguments: { column_name: key.join(" || '/' || ") } } };
 }
 
-function columnOf(table: DictionaryTable, { name, meaning }: DictionaryColumn): object {
+function columnOf(table: DescribedTable, { name, description }: DescribedColumn): object {
   const key = testedKey(table);
   const values = acceptedValuesOf(table.name, name);
   const tests = [
@@ -54,5 +55,5 @@ function columnOf(table: DictionaryTable, { name, meaning }: DictionaryColumn): 
     ...(key.length === 1 && key[0] === name ? ['unique'] : []),
     ...(values === null ? [] : [{ accepted_values: { arguments: { values } } }]),
   ];
-  return { name, description: meaning, ...(tests.length === 0 ? {} : { data_tests: tests }) };
+  return { name, description, ...(tests.length === 0 ? {} : { data_tests: tests }) };
 }

@@ -12,9 +12,8 @@ import {
   placeCharts,
 } from './chart.ts';
 import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
-import { CHART_SECTIONS, DASHBOARD, queryOf } from './charts.ts';
+import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** A data source of Grafana: how it is asked. */
 interface DataSourceKind {
@@ -54,10 +53,10 @@ function withTimes({ columns }: Chart, sql: string): string {
 const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
 
 /** A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself. */
-export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: string; to: string }): GeneratedFile[] {
+export function grafanaFiles({ db, to }: { db: string; to: string }): GeneratedFile[] {
   return [
-    jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE, metrics)),
-    jsonFile('dashboards/postgresql/obsync.json', dashboard(POSTGRESQL_SOURCE, metrics)),
+    jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE)),
+    jsonFile('dashboards/postgresql/obsync.json', dashboard(POSTGRESQL_SOURCE)),
     yamlFile('provisioning/datasources/obsync.yaml', {
       apiVersion: 1,
       datasources: [
@@ -80,7 +79,7 @@ export function grafanaFiles({ metrics }: MirrorDictionary, { db, to }: { db: st
 /** A text of provisioning, where Grafana puts variables in the place of `$NAME`, and a `$` in that of `$$`. */
 const literal = (text: string): string => text.replaceAll('$', () => '$$');
 
-function dashboard(source: DataSourceKind, metrics: readonly MetricDefinition[]): Dashboard {
+function dashboard(source: DataSourceKind): Dashboard {
   return {
     uid: `obsync-${source.dialect.name}`,
     title: DASHBOARD.title,
@@ -91,29 +90,29 @@ function dashboard(source: DataSourceKind, metrics: readonly MetricDefinition[])
     time: { from: 'now-90d', to: 'now' },
     refresh: '5m',
     templating: { list: [{ name: 'datasource', type: 'datasource', label: 'Mirror', query: source.plugin }] },
-    panels: panels(source, metrics),
+    panels: panels(source),
   };
 }
 
 const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 4, line: 9, bar: 9, table: 9 };
 
-function panels(source: DataSourceKind, metrics: readonly MetricDefinition[]): (Panel | RowPanel)[] {
+function panels(source: DataSourceKind): (Panel | RowPanel)[] {
   const made: (Panel | RowPanel)[] = [];
   let y = 0;
   for (const { title, charts } of CHART_SECTIONS) {
     const heading = { type: 'row', title, collapsed: false, panels: [], gridPos: { x: 0, y, w: 24, h: 1 } } as const;
     made.push({ ...heading, panels: [], id: made.length + 1 });
     const { places, nextRow } = placeCharts(charts, { columns: 24, heights: HEIGHTS, firstRow: y + 1 });
-    for (const place of places) made.push({ ...panel(place, source, metrics), id: made.length + 1 });
+    for (const place of places) made.push({ ...panel(place, source), id: made.length + 1 });
     y = nextRow;
   }
   return made;
 }
 
-function panel(place: ChartPlace, source: DataSourceKind, metrics: readonly MetricDefinition[]): Panel {
+function panel(place: ChartPlace, source: DataSourceKind): Panel {
   const { chart, column: x, row: y, width: w, height: h } = place;
   const datasource = { type: source.plugin, uid: variable('datasource') };
-  const target = source.target(chart, queryOf(chart, source.dialect, metrics));
+  const target = source.target(chart, chart.sql(source.dialect));
   return {
     title: chart.title,
     description: chart.question,

@@ -1,18 +1,17 @@
 import { axesOf, type Chart, type ChartKind, labelOf, placeCharts } from './chart.ts';
 import { POSTGRESQL, SQLITE } from './chart-dialect.ts';
-import { CHART_SECTIONS, DASHBOARD, queryOf } from './charts.ts';
+import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
-import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 /** The script that brings the charts into a Metabase, and what it reads. */
-export function metabaseFiles({ metrics }: MirrorDictionary, script: string): GeneratedFile[] {
+export function metabaseFiles(script: string): GeneratedFile[] {
   return [
     textFile('metabase.mjs', script),
     jsonFile('metabase.json', {
       about: NOTE,
       collection: 'obsync',
       dashboard: { name: DASHBOARD.title, description: DASHBOARD.description },
-      places: places(metrics),
+      places: places(),
     }),
   ];
 }
@@ -20,7 +19,7 @@ export function metabaseFiles({ metrics }: MirrorDictionary, script: string): Ge
 const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 3, line: 6, bar: 6, table: 7 };
 
 /** A heading for each section, and below it its charts, in a grid of 24 columns. */
-function places(metrics: readonly MetricDefinition[]): object[] {
+function places(): object[] {
   const made: object[] = [];
   let row = 0;
   for (const { title, charts } of CHART_SECTIONS) {
@@ -28,7 +27,7 @@ function places(metrics: readonly MetricDefinition[]): object[] {
     const placed = placeCharts(charts, { columns: 24, heights: HEIGHTS, firstRow: row + 1 });
     for (const { chart, ...place } of placed.places)
       made.push({
-        question: questionOf(chart, metrics),
+        question: questionOf(chart),
         row: place.row,
         col: place.column,
         size_x: place.width,
@@ -41,13 +40,13 @@ function places(metrics: readonly MetricDefinition[]): object[] {
 
 const DISPLAYS: Readonly<Record<ChartKind, string>> = { value: 'scalar', line: 'line', bar: 'bar', table: 'table' };
 
-function questionOf(chart: Chart, metrics: readonly MetricDefinition[]): object {
+function questionOf(chart: Chart): object {
   return {
     name: chart.title,
     description: chart.question,
     display: DISPLAYS[chart.kind],
     visualization_settings: { column_settings: columnSettings(chart), ...graphSettings(chart) },
-    sql: { sqlite: queryOf(chart, SQLITE, metrics), postgres: queryOf(chart, POSTGRESQL, metrics) },
+    sql: { sqlite: chart.sql(SQLITE), postgres: chart.sql(POSTGRESQL) },
   };
 }
 

@@ -1,11 +1,7 @@
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
+import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
-import {
-  type DictionaryColumn,
-  type DictionaryTable,
-  identifierOf,
-  type MetricDefinition,
-  type MirrorDictionary,
-} from './mirror-dictionary.ts';
 
 /** The version of the format of Apache Ossie, formerly Open Semantic Interchange. */
 const VERSION = '0.1.1';
@@ -20,9 +16,10 @@ const TARGETS: Readonly<Record<string, string>> = {
   tests: 'live_tests',
 };
 
+const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
+
 /** The views and the environments, how they hang together, and the metrics. */
-export function semanticFiles({ tables, metrics }: MirrorDictionary): GeneratedFile[] {
-  const shown = tables.filter(({ name, kind }) => kind === 'view' || name === 'environments');
+export function semanticFiles(): GeneratedFile[] {
   const model = {
     name: 'obsync',
     description:
@@ -32,37 +29,37 @@ export function semanticFiles({ tables, metrics }: MirrorDictionary): GeneratedF
         'Times are UTC. Scores and rates are parts of 1. Filter by env_id or env_name to stay within one environment. ' +
         'An id may name an object that is not visible: join on the left.',
     },
-    datasets: shown.map(datasetOf),
-    relationships: shown.flatMap((table) => relationshipsOf(table, shown)),
-    metrics: metrics.map((metric) => metricOf(metric, shown)),
+    datasets: SHOWN.map(datasetOf),
+    relationships: SHOWN.flatMap(relationshipsOf),
+    metrics: Object.entries(METRICS).map(([name, metric]) => metricOf(name, metric)),
   };
   return [yamlFile('obsync.ossie.yaml', { version: VERSION, semantic_model: [model] })];
 }
 
-function datasetOf({ name, key, meaning, columns }: DictionaryTable): object {
+function datasetOf({ name, key, description, columns }: DescribedTable): object {
   return {
     name,
     source: `${PLACE}.${name}`,
     ...(key.length === 0 ? {} : { primary_key: key }),
-    description: meaning,
+    description,
     fields: columns.map(fieldOf),
   };
 }
 
-function fieldOf({ name, type, meaning }: DictionaryColumn): object {
-  const isNumber = type === 'integer' || type === 'real';
-  const dimension = { is_time: type === 'timestamp' || type === 'date' };
-  return { name, expression: expressionOf(name), ...(isNumber ? {} : { dimension }), description: meaning };
+function fieldOf({ name, kind, description }: DescribedColumn): object {
+  const isNumber = kind === 'integer' || kind === 'real';
+  const dimension = { is_time: kind === 'time' || kind === 'day' };
+  return { name, expression: expressionOf(name), ...(isNumber ? {} : { dimension }), description };
 }
 
 function expressionOf(expression: string): object {
   return { dialects: [{ dialect: 'ANSI_SQL', expression }] };
 }
 
-function relationshipsOf(table: DictionaryTable, shown: readonly DictionaryTable[]): object[] {
-  return table.columns.flatMap(({ name, meaning }) => {
-    const [, named = ''] = /^the \w+, `(\w+)\.id`$/.exec(meaning) ?? [];
-    const target = shown.find((each) => each.name === TARGETS[named]);
+function relationshipsOf(table: DescribedTable): object[] {
+  return table.columns.flatMap(({ name, description }) => {
+    const [, named = ''] = /^the \w+, `(\w+)\.id`$/.exec(description) ?? [];
+    const target = SHOWN.find((each) => each.name === TARGETS[named]);
     if (target === undefined) return [];
     const columns = name === 'env_id' ? [name] : ['env_id', name];
     return [
@@ -77,10 +74,10 @@ function relationshipsOf(table: DictionaryTable, shown: readonly DictionaryTable
   });
 }
 
-function metricOf({ name, view, expression, meaning }: MetricDefinition, shown: readonly DictionaryTable[]): object {
-  const columns = shown.find((each) => each.name === view)?.columns ?? [];
+function metricOf(name: string, { view, expression, description }: MetricDefinition): object {
+  const columns = SHOWN.find((each) => each.name === view)?.columns ?? [];
   const qualified = expression.replaceAll(/[a-z_]\w*/g, (word) =>
     columns.some((column) => column.name === word) ? `${view}.${word}` : word,
   );
-  return { name: identifierOf(name), expression: expressionOf(qualified), description: meaning };
+  return { name: name.replaceAll(' ', '_'), expression: expressionOf(qualified), description };
 }

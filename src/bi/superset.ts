@@ -3,30 +3,29 @@ import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
 import { axesOf, type Chart, type ChartColumn, type ChartKind, isTime, labelOf, placeCharts } from './chart.ts';
 import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
-import { CHART_SECTIONS, CHARTS, DASHBOARD, queryOf } from './charts.ts';
+import { CHART_SECTIONS, CHARTS, DASHBOARD } from './charts.ts';
 import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
-import type { MetricDefinition, MirrorDictionary } from './mirror-dictionary.ts';
 
 const VERSION = '1.0.0';
 
 /** An import of the dashboard with its charts, data sets and database, for each kind of database. */
-export function supersetFiles({ metrics }: MirrorDictionary, { db }: { db: string }): GeneratedFile[] {
+export function supersetFiles({ db }: { db: string }): GeneratedFile[] {
   const sqlite = `sqlite:///file:${pathToFileURL(db).pathname}?mode=ro&uri=true`;
   return [
-    { path: 'obsync-sqlite.zip', bytes: archive(SQLITE, sqlite, metrics) },
-    { path: 'obsync-postgresql.zip', bytes: archive(POSTGRESQL, 'postgresql://obsync@localhost/obsync', metrics) },
+    { path: 'obsync-sqlite.zip', bytes: archive(SQLITE, sqlite) },
+    { path: 'obsync-postgresql.zip', bytes: archive(POSTGRESQL, 'postgresql://obsync@localhost/obsync') },
   ];
 }
 
 /** The same input makes the same bytes: the files have no time of their own. */
-function archive(dialect: ChartDialect, uri: string, metrics: readonly MetricDefinition[]): Uint8Array {
+function archive(dialect: ChartDialect, uri: string): Uint8Array {
   const files: Record<string, object> = {
     'metadata.yaml': { version: VERSION, type: 'Dashboard' },
     'databases/obsync.yaml': database(dialect, uri),
     'dashboards/obsync.yaml': dashboard(dialect),
   };
   for (const chart of CHARTS) {
-    files[`datasets/obsync/${chart.id}.yaml`] = dataset(chart, dialect, metrics);
+    files[`datasets/obsync/${chart.id}.yaml`] = dataset(chart, dialect);
     files[`charts/${chart.id}.yaml`] = supersetChart(chart, dialect);
   }
   // The content of an archive is packed; its comments are text, in which the mark is found.
@@ -57,11 +56,11 @@ function database(dialect: ChartDialect, uri: string): object {
   };
 }
 
-function dataset(chart: Chart, dialect: ChartDialect, metrics: readonly MetricDefinition[]): object {
+function dataset(chart: Chart, dialect: ChartDialect): object {
   return {
     table_name: `obsync ${chart.id}`,
     description: chart.question,
-    sql: queryOf(chart, dialect, metrics),
+    sql: chart.sql(dialect),
     main_dttm_col: chart.columns.find(isTime)?.name ?? null,
     uuid: uuidOf(dialect, `dataset/${chart.id}`),
     database_uuid: uuidOf(dialect, 'database'),

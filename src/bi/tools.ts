@@ -2,7 +2,6 @@ import { dbtFiles } from './dbt.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
-import type { MirrorDictionary } from './mirror-dictionary.ts';
 import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
 
@@ -24,7 +23,7 @@ export const BI_FILES = {
   semantic: semanticFiles,
   grafana: grafanaFiles,
   superset: supersetFiles,
-  metabase: (dictionary, { metabaseScript }) => metabaseFiles(dictionary, metabaseScript()),
-} satisfies Readonly<Record<string, (dictionary: MirrorDictionary, places: ToolPlaces) => GeneratedFile[]>>;
+  metabase: ({ metabaseScript }) => metabaseFiles(metabaseScript()),
+} satisfies Readonly<Record<string, (places: ToolPlaces) => GeneratedFile[]>>;
 
 export type BiTool = keyof typeof BI_FILES;

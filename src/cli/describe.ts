@@ -1,5 +1,4 @@
-import { describe as describeTables, type MirrorDescription } from '../api/describe.ts';
-import type { TableDescription } from '../api/dictionary.ts';
+import { describe as describeTables, type MirrorDescription, type TableDescription } from '../api/describe.ts';
 import type { CommandAction } from './command.ts';
 import { printReport } from './print-report.ts';
 

@@ -3,14 +3,12 @@ import { join } from 'node:path';
 import type { CellRow } from './cell.ts';
 import { createBounds } from './column-bounds.ts';
 import { encoderOf } from './encode.ts';
-import type { FileLabels } from './encode-parquet.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
 import { partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
-import { UNDESCRIBED } from './table-dictionary.ts';
 
 /** A data file in the making. It gets its name when it is complete. */
 export interface DataFile {
@@ -29,7 +27,7 @@ export interface DataFilePlace {
 export function createDataFile(folder: ExportFolder, { exportRelation, segment, from }: DataFilePlace): DataFile {
   const partition = partitionPath(exportRelation.name, segment);
   const temporary = folder.begin(partition);
-  const encoder = encoderOf(folder.format, exportRelation, labelsOf(folder, exportRelation));
+  const encoder = encoderOf(folder.format, exportRelation, folder);
   const file = folder.files.create(temporary);
   const [measure, bounds] = [createMeasure(exportRelation), createBounds(exportRelation)];
   const [whole, size] = [createHash('sha256'), { bytes: 0 }];
@@ -71,10 +69,6 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
     },
     abandon: close,
   };
-}
-
-function labelsOf({ instant, schemaVersion, dictionary }: ExportFolder, { name }: ExportRelation): FileLabels {
-  return { instant, schemaVersion, described: dictionary[name] ?? UNDESCRIBED };
 }
 
 /** A rewritten segment gets a new name, so that the file of the last export stays until nobody goes by it. */

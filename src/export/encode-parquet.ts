@@ -1,20 +1,19 @@
 import { zstdCompressSync } from 'node:zlib';
 import { ByteWriter, type ColumnSource, type KeyValue, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
+import type { DescribedTable } from '../../schema/table.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
-import type { DescribedTable } from './table-dictionary.ts';
 
 /** What a file says of itself to whoever has nothing but the file. */
 export interface FileLabels {
   /** As of which it was written. */
   readonly instant: Instant;
   readonly schemaVersion: number;
-  readonly described: DescribedTable;
 }
 
 /** Each batch of rows becomes a row group, whose bytes leave memory at once. */
-export function encodeParquet({ name, columns }: ExportRelation, labels: FileLabels): FileEncoder {
+export function encodeParquet({ name, columns, described }: ExportRelation, labels: FileLabels): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
     // No copy: they are written before the next rows come.
@@ -28,7 +27,7 @@ export function encodeParquet({ name, columns }: ExportRelation, labels: FileLab
     schema: [{ name: 'root', num_children: columns.length }, ...elements],
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
-    kvMetadata: keyValues(name, labels),
+    kvMetadata: keyValues(described, labels),
     createdBy: 'obsync',
   });
   return {
@@ -49,13 +48,14 @@ export function encodeParquet({ name, columns }: ExportRelation, labels: FileLab
   };
 }
 
-function keyValues(table: string, { instant, schemaVersion, described }: FileLabels): KeyValue[] {
+function keyValues({ name, description, columns }: DescribedTable, { instant, schemaVersion }: FileLabels): KeyValue[] {
+  const descriptions = Object.fromEntries(columns.map((column) => [column.name, column.description]));
   return [
-    { key: 'obsync.table', value: table },
-    { key: 'obsync.description', value: described.meaning },
+    { key: 'obsync.table', value: name },
+    { key: 'obsync.description', value: description },
     { key: 'obsync.instant', value: instant },
     { key: 'obsync.schema_version', value: String(schemaVersion) },
-    { key: 'obsync.columns', value: JSON.stringify(described.columns) },
+    { key: 'obsync.columns', value: JSON.stringify(descriptions) },
   ];
 }
 

@@ -3,7 +3,6 @@ import type { Instant } from '../core/time/instant.ts';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
 import { asideOf, isOwnPath } from './partition-path.ts';
-import type { TableDictionary } from './table-dictionary.ts';
 
 /** The folder of an export while files are written into it. */
 export interface ExportFolder {
@@ -11,7 +10,6 @@ export interface ExportFolder {
   readonly format: ExportFormat;
   readonly instant: Instant;
   readonly schemaVersion: number;
-  readonly dictionary: TableDictionary;
   readonly files: FileOperations;
   /** Makes the folder of a partition. @returns the path of a file that nobody goes by yet */
   begin(partition: string): string;
@@ -44,7 +42,7 @@ interface FileRemoval {
 
 export function openExportFolder(
   path: string,
-  content: Pick<ExportFolder, 'format' | 'instant' | 'schemaVersion' | 'dictionary' | 'files'>,
+  content: Pick<ExportFolder, 'format' | 'instant' | 'schemaVersion' | 'files'>,
 ): ExportFolder {
   const { files } = content;
   const partitions = new Set<string>();

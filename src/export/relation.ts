@@ -1,13 +1,8 @@
-import { is } from 'drizzle-orm';
-import { getTableConfig, getViewConfig, type SQLiteColumn, SQLiteTable, SQLiteView } from 'drizzle-orm/sqlite-core';
-import * as assets from '../../schema/assets.ts';
-import { kindOf } from '../../schema/common-columns.ts';
-import * as tests from '../../schema/data-tests.ts';
-import * as health from '../../schema/health.ts';
-import * as views from '../../schema/views.ts';
-import * as dailyViews from '../../schema/views-daily.ts';
-import * as testViews from '../../schema/views-data-tests.ts';
-import * as impactViews from '../../schema/views-impact.ts';
+import type { ColumnKind } from '../../schema/column-types.ts';
+import { isStaged } from '../../schema/common-columns.ts';
+import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
+import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
+import { MIRRORED_TABLES } from '../../schema/tables.ts';
 
 /**
  * What a column of an export holds. A `timestamp` is an instant (R4), a `date` is a day of it, and `json` is JSON text.
@@ -24,6 +19,8 @@ export interface ExportRelation {
   readonly name: string;
   readonly kind: 'table' | 'view';
   readonly columns: readonly ExportColumn[];
+  /** What it and its columns mean, for files that say so. */
+  readonly described: DescribedTable;
   /** The column that holds the id of the environment. */
   readonly envColumn: string;
   /** The key after the environment: rows are written in its order. A view has none, so all its columns stand in. */
@@ -40,50 +37,47 @@ const TIME_COLUMNS: Readonly<Record<string, string>> = {
   asset_health_score_history: 'bucket_at',
 };
 
-/** Rows of an unfinished round, which are not mirrored yet (R16). */
-const isStaged = (table: SQLiteTable): boolean => getTableConfig(table).name.endsWith('_staged');
-
-const isTimestamp = (name: string): boolean => /_(at|time|since)$/.test(name);
-
-const isFlag = (name: string): boolean => /^(is|has)_|(^|_)disabled$/.test(name);
+const TYPES: Readonly<Record<ColumnKind, ColumnType>> = {
+  text: 'text',
+  integer: 'integer',
+  real: 'real',
+  time: 'timestamp',
+  day: 'date',
+  flag: 'boolean',
+  json: 'json',
+};
 
 /** Every mirrored table and every view. */
 export const EXPORT_RELATIONS: readonly ExportRelation[] = [
-  ...[assets, tests, health]
-    .flatMap((family): unknown[] => Object.values(family))
-    .filter((each) => is(each, SQLiteTable))
+  ...MIRRORED_TABLES.map(descriptionOf)
     .filter((table) => !isStaged(table))
     .map(tableRelation),
-  ...[views, testViews, dailyViews, impactViews]
-    .flatMap((family): unknown[] => Object.values(family))
-    .filter((each) => is(each, SQLiteView))
-    .map(viewRelation),
+  ...MIRROR_VIEWS.map(descriptionOf).map(viewRelation),
 ];
 
-function tableRelation(table: SQLiteTable): ExportRelation {
-  const { name, columns, primaryKeys } = getTableConfig(table);
-  const key = primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary);
-  const keyNames = key.map((column) => column.name);
-  const isByEnvironment = keyNames[0] === 'env_id';
+function tableRelation(described: DescribedTable): ExportRelation {
+  const { name, key, columns } = described;
+  const isByEnvironment = key[0] === 'env_id';
   return {
     name,
     kind: 'table',
-    columns: columns.map((column) => exportColumn(column.name, column)),
+    columns: columns.map(exportColumn),
+    described,
     envColumn: isByEnvironment ? 'env_id' : 'id',
-    order: isByEnvironment ? keyNames.slice(1) : keyNames,
+    order: isByEnvironment ? key.slice(1) : key,
     timeColumn: TIME_COLUMNS[name] ?? null,
-    changeColumns: [...keyNames, 'mirrored_at'],
+    changeColumns: [...key, 'mirrored_at'],
   };
 }
 
-function viewRelation(view: SQLiteView): ExportRelation {
-  const { name, selectedFields } = getViewConfig(view);
-  const columns = Object.entries(selectedFields as Record<string, SQLiteColumn>);
-  const names = columns.map(([column]) => column);
+function viewRelation(described: DescribedTable): ExportRelation {
+  const { name, columns } = described;
+  const names = columns.map((column) => column.name);
   return {
     name,
     kind: 'view',
-    columns: columns.map(([column, declared]) => exportColumn(column, declared)),
+    columns: columns.map(exportColumn),
+    described,
     envColumn: 'env_id',
     // The name of the environment is the same in all rows of it.
     order: names.filter((column) => column !== 'env_id' && column !== 'env_name'),
@@ -92,11 +86,6 @@ function viewRelation(view: SQLiteView): ExportRelation {
   };
 }
 
-function exportColumn(name: string, declared: SQLiteColumn): ExportColumn {
-  const kind = kindOf(declared);
-  // A view declares what SQLite says of a column. Its name tells the rest.
-  if (kind === 'time' || (kind === 'text' && isTimestamp(name))) return { name, type: 'timestamp' };
-  if (kind === 'day' || (kind === 'text' && name === 'day')) return { name, type: 'date' };
-  if (kind === 'flag' || (kind === 'integer' && isFlag(name))) return { name, type: 'boolean' };
-  return { name, type: kind };
+function exportColumn({ name, kind }: DescribedColumn): ExportColumn {
+  return { name, type: TYPES[kind] };
 }

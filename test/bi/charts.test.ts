@@ -1,13 +1,15 @@
 import { join } from 'node:path';
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ColumnKind } from '../../schema/column-types.ts';
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import { METRICS } from '../../schema/metrics.ts';
 import { axesOf, placeCharts } from '../../src/bi/chart.ts';
 import { type ChartDialect, POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
-import { CHART_SECTIONS, CHARTS, queryOf } from '../../src/bi/charts.ts';
+import { CHART_SECTIONS, CHARTS } from '../../src/bi/charts.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
-import type { ColumnType } from '../../src/export/relation.ts';
 import { folder, obsync } from '../cli/setup.ts';
-import { DICTIONARY, queries } from './setup.ts';
+import { queries } from './setup.ts';
 
 let mirror: MirrorFile;
 let postgres: PGlite;
@@ -24,13 +26,13 @@ afterAll(async () => {
   await postgres?.close();
 });
 
-const POSTGRESQL_TYPES: Readonly<Record<ColumnType, string>> = {
+const POSTGRESQL_TYPES: Readonly<Record<ColumnKind, string>> = {
   text: 'text',
   integer: 'bigint',
   real: 'double precision',
-  boolean: 'boolean',
-  timestamp: 'timestamptz',
-  date: 'date',
+  flag: 'boolean',
+  time: 'timestamptz',
+  day: 'date',
   json: 'jsonb',
 };
 
@@ -39,8 +41,8 @@ async function copyOf({ connection }: MirrorFile): Promise<PGlite> {
   const copy = await PGlite.create();
   // The days of a chart are those of UTC, wherever the database thinks it is.
   await copy.exec("set timezone = 'Pacific/Kiritimati'");
-  for (const { name, columns } of DICTIONARY.tables) {
-    const declared = columns.map((column) => `"${column.name}" ${POSTGRESQL_TYPES[column.type]}`);
+  for (const { name, columns } of DICTIONARY) {
+    const declared = columns.map((column) => `"${column.name}" ${POSTGRESQL_TYPES[column.kind]}`);
     await copy.exec(`create table "${name}" (${declared.join(', ')})`);
     if (!isAsked(name)) continue;
     const rows = connection.prepare(`select * from "${name}"`).all();
@@ -126,7 +128,7 @@ describe('every chart', () => {
   test.each(queries(SQLITE).filter(([, , sql]) => !sql.includes("julianday('now')")))(
     'has the same answer from both databases, unless it counts the hours until now: %s',
     async (_, chart, sql) => {
-      const { rows } = await postgres.query(queryOf(chart, POSTGRESQL, DICTIONARY.metrics));
+      const { rows } = await postgres.query(chart.sql(POSTGRESQL));
       expect(comparableRows(rows)).toEqual(comparableRows(mirror.connection.prepare(sql).all()));
     },
   );
@@ -176,7 +178,7 @@ describe('the list of charts', () => {
 
   test('asks for every metric of the dictionary', () => {
     const all = queries(SQLITE).map(([, , sql]) => sql);
-    for (const { view, expression } of DICTIONARY.metrics)
+    for (const { view, expression } of Object.values(METRICS))
       expect(all.filter((sql) => sql.includes(expression) && sql.includes(`from ${view}`))).not.toEqual([]);
   });
 
@@ -195,7 +197,7 @@ describe('the list of charts', () => {
 });
 
 describe('the keys of the dictionary', () => {
-  const keyed = DICTIONARY.tables.filter(({ key }) => key.length > 0);
+  const keyed = DICTIONARY.filter(({ key }) => key.length > 0);
 
   test.each(keyed.map(({ name, key }) => [name, key] as const))('tell the rows of %s apart', (name, key) => {
     const columns = key.join(', ');

@@ -3,13 +3,13 @@ import { DatabaseSync } from 'node:sqlite';
 import { unzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
-import { CHARTS, queryOf } from '../../src/bi/charts.ts';
+import { CHARTS } from '../../src/bi/charts.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { filesUnder } from '../../src/export/export-files.ts';
 import { folder } from '../cli/setup.ts';
 import { SUPERSET } from './forms.ts';
-import { contentOf, DICTIONARY, filesOf, misfits } from './setup.ts';
+import { contentOf, filesOf, misfits } from './setup.ts';
 
 const titles = CHARTS.map(({ title }) => title);
 
@@ -52,7 +52,7 @@ describe('the dashboards for Grafana', () => {
       CHARTS.forEach((chart, i) => {
         const { targets, fieldConfig, options } = drawn[i] as GrafanaPanel;
         const columns = chart.columns.map((column) => column.name);
-        expect(targets[0]?.[query]).toContain(queryOf(chart, dialect, DICTIONARY.metrics));
+        expect(targets[0]?.[query]).toContain(chart.sql(dialect));
         for (const { matcher } of fieldConfig.overrides) expect(columns).toContain(matcher.options);
         if (options['xField'] !== undefined) expect(columns).toContain(options['xField']);
       });
@@ -133,7 +133,7 @@ describe.each([
     CHARTS.forEach((chart, i) => {
       const [drawn, dataset] = [inFolder('charts')[i], inFolder('datasets')[i]];
       expect(dataset).toMatchObject({ uuid: drawn.dataset_uuid, database_uuid: database });
-      expect(dataset.sql).toBe(queryOf(chart, dialect, DICTIONARY.metrics));
+      expect(dataset.sql).toBe(chart.sql(dialect));
       const columns = chart.columns.map((column) => column.name);
       expect(dataset.columns.map((column: { column_name: string }) => column.column_name)).toEqual(columns);
       const { metric, metrics = [], groupby = [], all_columns = [], x_axis } = drawn.params;

@@ -1,10 +1,12 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, test } from 'vitest';
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import { METRICS } from '../../schema/metrics.ts';
 import { ACCEPTED_VALUES } from '../../src/bi/accepted-values.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { DBT, OSSIE } from './forms.ts';
-import { contentOf, DICTIONARY, filesOf, misfits } from './setup.ts';
+import { contentOf, filesOf, misfits } from './setup.ts';
 
 interface NamedText {
   readonly name: string;
@@ -17,7 +19,7 @@ interface DbtTable extends NamedText {
   readonly columns: readonly (NamedText & { readonly data_tests?: readonly unknown[] })[];
 }
 
-const withColumns = DICTIONARY.tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]);
+const withColumns = DICTIONARY.map(({ name, columns }) => [name, columns.map((column) => column.name)]);
 
 describe('the sources for dbt', () => {
   const file = filesOf('dbt').get('obsync_sources.yml');
@@ -36,7 +38,7 @@ describe('the sources for dbt', () => {
       expect(description).toMatch(/^(?!.*(\{[{%#]|\]\(#)).*\S/);
   });
 
-  test.each(DICTIONARY.tables.map((table) => [table.name, table] as const))(
+  test.each(DICTIONARY.map((table) => [table.name, table] as const))(
     'test the key of %s, if it is a table',
     (name, { key: own, kind }) => {
       const key = kind === 'table' ? own : [];
@@ -53,9 +55,9 @@ describe('the sources for dbt', () => {
   test.each(ACCEPTED_VALUES.flatMap(([names, column, values]) => names.map((name) => [name, column, values] as const)))(
     'accept in %s.%s the values that the dictionary names, and no other',
     (name, column, values) => {
-      const table = DICTIONARY.tables.find((each) => each.name === name);
-      const meaning = table?.columns.find((each) => each.name === column)?.meaning ?? '';
-      const named = [...meaning.matchAll(/`([^`]+)`/g)].map(([, value]) => value);
+      const table = DICTIONARY.find((each) => each.name === name);
+      const description = table?.columns.find((each) => each.name === column)?.description ?? '';
+      const named = [...description.matchAll(/`([^`]+)`/g)].map(([, value]) => value);
       expect(named).toEqual(expect.arrayContaining([...values]));
       const written = tables.find((each) => each.name === name)?.columns.find((each) => each.name === column);
       expect(written?.data_tests).toContainEqual({ accepted_values: { arguments: { values } } });
@@ -80,14 +82,14 @@ describe('the semantic model', () => {
   const content = contentOf(filesOf('semantic').get('obsync.ossie.yaml'));
   const model = content.semantic_model[0];
   const columnsOf = (name: string): readonly string[] =>
-    DICTIONARY.tables.find((table) => table.name === name)?.columns.map((column) => column.name) ?? [];
+    DICTIONARY.find((table) => table.name === name)?.columns.map((column) => column.name) ?? [];
 
   test('is of the form of Apache Ossie 0.1.1', () => {
     expect(misfits(OSSIE, content)).toEqual([]);
   });
 
   test('has every view and the environments with every column, by the sentences of the dictionary', () => {
-    const shown = DICTIONARY.tables.filter(({ name, kind }) => kind === 'view' || name === 'environments');
+    const shown = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
     const said = (table: { name: string }, rows: readonly object[]): unknown[] => [table.name, ...rows];
     expect(
       model.datasets.map((each: { name: string; fields: (NamedText & object)[] }) =>
@@ -100,7 +102,7 @@ describe('the semantic model', () => {
       shown.map((table) =>
         said(
           table,
-          table.columns.map(({ name, meaning }) => ({ name, description: meaning })),
+          table.columns.map(({ name, description }) => ({ name, description })),
         ),
       ),
     );
@@ -112,7 +114,7 @@ describe('the semantic model', () => {
     for (const { name, from, to, from_columns, to_columns } of model.relationships) {
       names.add(name);
       expect(columnsOf(from)).toEqual(expect.arrayContaining(from_columns));
-      expect(DICTIONARY.tables.find((table) => table.name === to)?.key).toEqual(to_columns);
+      expect(DICTIONARY.find((table) => table.name === to)?.key).toEqual(to_columns);
       expect(from_columns).toHaveLength(to_columns.length);
     }
     expect(names.size).toBe(model.relationships.length);
@@ -126,13 +128,13 @@ describe('the semantic model', () => {
       'freshness',
       'health',
     ]);
-    DICTIONARY.metrics.forEach(({ view, expression, meaning }, i) => {
+    Object.values(METRICS).forEach(({ view, expression, description }, i) => {
       const [{ expression: qualified }] = model.metrics[i].expression.dialects;
       expect(qualified.replaceAll(`${view}.`, '')).toBe(expression);
       const named = [...qualified.matchAll(/(\w+)\.([a-z]\w*)/g)].map(([, table, column]) => [table, column]);
       expect(named).not.toEqual([]);
       for (const [table, column] of named) expect(columnsOf(table)).toContain(column);
-      expect(model.metrics[i].description).toBe(meaning);
+      expect(model.metrics[i].description).toBe(description);
     });
   });
 });

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
-import { CHART_SECTIONS, CHARTS, DASHBOARD, queryOf } from '../../src/bi/charts.ts';
+import { CHART_SECTIONS, CHARTS, DASHBOARD } from '../../src/bi/charts.ts';
 import { folder, NODE, obsync } from '../cli/setup.ts';
 import { API_KEY, type MetabaseServer, startMetabase } from './metabase-server.ts';
-import { DICTIONARY } from './setup.ts';
 
 let to: string;
 let metabase: MetabaseServer;
@@ -50,7 +49,7 @@ describe('the script for Metabase', () => {
       CHARTS.map((chart) => ({
         name: chart.title,
         description: chart.question,
-        dataset_query: { database: 5, native: { query: queryOf(chart, SQLITE, DICTIONARY.metrics) } },
+        dataset_query: { database: 5, native: { query: chart.sql(SQLITE) } },
       })),
     );
     const [dashboard] = metabase.dashboards;
@@ -121,7 +120,7 @@ describe('the script for Metabase', () => {
     expect(await runScript({ METABASE_DATABASE: 'warehouse' })).toMatchObject({ code: 0 });
     expect(metabase.cards).toMatchObject(
       CHARTS.map((chart) => ({
-        dataset_query: { database: 6, native: { query: queryOf(chart, POSTGRESQL, DICTIONARY.metrics) } },
+        dataset_query: { database: 6, native: { query: chart.sql(POSTGRESQL) } },
       })),
     );
   });

@@ -1,23 +1,20 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import { mirrorDictionary } from '../../src/api/bi.ts';
 import type { ChartDialect } from '../../src/bi/chart-dialect.ts';
-import { CHARTS, queryOf } from '../../src/bi/charts.ts';
+import { CHARTS } from '../../src/bi/charts.ts';
 import type { GeneratedFile } from '../../src/bi/generated-file.ts';
 import { BI_FILES } from '../../src/bi/tools.ts';
 
-export const DICTIONARY = mirrorDictionary();
-
 /** Every chart by its id, with its query. */
 export function queries(dialect: ChartDialect) {
-  return CHARTS.map((chart) => [chart.id, chart, queryOf(chart, dialect, DICTIONARY.metrics)] as const);
+  return CHARTS.map((chart) => [chart.id, chart, chart.sql(dialect)] as const);
 }
 
 const PLACES = { db: '/data/obsync.db', to: '/etc/dash', metabaseScript: () => 'the script' };
 
 /** The files of a tool by their paths. */
 export function filesOf(tool: keyof typeof BI_FILES, places: Partial<typeof PLACES> = {}): Map<string, GeneratedFile> {
-  return new Map(BI_FILES[tool](DICTIONARY, { ...PLACES, ...places }).map((file) => [file.path, file]));
+  return new Map(BI_FILES[tool]({ ...PLACES, ...places }).map((file) => [file.path, file]));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into whatever a file holds

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TableDescription } from '../../src/api/dictionary.ts';
+import type { TableDescription } from '../../src/api/describe.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 async function described(...args: string[]): Promise<TableDescription[]> {
@@ -41,7 +41,7 @@ describe('describe', () => {
     const { code, stdout } = await obsync(['describe', 'assets'], { cwd: folder() });
     expect(code).toBe(0);
     expect(stdout).toMatch(/^A row per asset of any kind.*\n\n {2}env_id \(TEXT\): /);
-    expect(stdout).toContain('\n  deleted_at (TEXT): when the row was deleted; NULL while it lives\n');
+    expect(stdout).toContain('\n  deleted_at (TEXT): when the row was deleted; NULL while it is live\n');
   });
 
   test.each([

@@ -1,16 +1,10 @@
-import { type Column, is } from 'drizzle-orm';
-import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
+import type { Column } from 'drizzle-orm';
+import { getViewConfig } from 'drizzle-orm/sqlite-core';
 import { describe, expect, test } from 'vitest';
-import * as views from '../../schema/views.ts';
-import * as dailyViews from '../../schema/views-daily.ts';
-import * as testViews from '../../schema/views-data-tests.ts';
-import * as impactViews from '../../schema/views-impact.ts';
+import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
 import { add, addRuns, columnsOf, gone, pluck, type Row, run, select, useMirror } from './views-setup.ts';
 
-const declared = Object.values({ ...views, ...testViews, ...dailyViews, ...impactViews }).filter((view) =>
-  is(view, SQLiteView),
-);
-const names = declared.map((view) => getViewConfig(view).name);
+const names = MIRROR_VIEWS.map((view) => getViewConfig(view).name);
 
 /** The views that show runs of tests deleted since. */
 const DAILY = names.filter((name) => name.startsWith('test_runs_daily')).sort();
@@ -25,7 +19,10 @@ describe('every view', () => {
         pluck('SELECT name FROM pragma_table_info(?) ORDER BY cid', name),
       ]),
     );
-    const named = declared.map((view) => getViewConfig(view)).map((it) => [it.name, Object.keys(it.selectedFields)]);
+    const named = MIRROR_VIEWS.map((view) => getViewConfig(view)).map((it) => [
+      it.name,
+      Object.keys(it.selectedFields),
+    ]);
     expect(made).toEqual(Object.fromEntries(named));
     expect(Object.keys(made)).toHaveLength(26);
   });
@@ -45,18 +42,18 @@ describe('every view', () => {
 
   test('no view shows a deleted row, or anything of a deleted asset or test except the runs of a day', () => {
     addEverything('e', gone);
-    const full = declared
-      .map((it) => getViewConfig(it).name)
-      .filter((view) => select(`SELECT * FROM ${view}`).length > 0);
+    const full = MIRROR_VIEWS.map((it) => getViewConfig(it).name).filter(
+      (view) => select(`SELECT * FROM ${view}`).length > 0,
+    );
     expect(full.sort()).toEqual(DAILY);
   });
 
   test('every view shows rows that name an asset or a test that the mirror does not have', () => {
     addEverything('e', {});
     for (const table of ['assets', 'columns', 'tests']) run(`DELETE FROM ${table}`);
-    const full = declared
-      .map((it) => getViewConfig(it).name)
-      .filter((view) => select(`SELECT * FROM ${view}`).length > 0);
+    const full = MIRROR_VIEWS.map((it) => getViewConfig(it).name).filter(
+      (view) => select(`SELECT * FROM ${view}`).length > 0,
+    );
     expect(full.sort()).toEqual([
       'asset_health',
       'health_daily',
@@ -68,7 +65,7 @@ describe('every view', () => {
     ]);
   });
 
-  test.each(declared.map((view) => [getViewConfig(view).name, getViewConfig(view).selectedFields] as const))(
+  test.each(MIRROR_VIEWS.map((view) => [getViewConfig(view).name, getViewConfig(view).selectedFields] as const))(
     'the columns of %s have the type of their declaration in the catalogue of SQLite, and values of that type',
     (view, fields) => {
       addEverything('e', {});

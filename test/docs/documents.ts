@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type DocumentSection, FENCED, sectionsOf } from '../../src/api/markdown.ts';
+import { type DocumentSection, FENCED, sectionsOf } from './markdown.ts';
 
-export { rowsOf, sectionsOf } from '../../src/api/markdown.ts';
+export { rowsOf, sectionsOf } from './markdown.ts';
 
 export const ROOT = join(import.meta.dirname, '../..');
 

@@ -1,14 +1,19 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { getTableColumns, getTableName, is } from 'drizzle-orm';
-import { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { getTableColumns, getTableName } from 'drizzle-orm';
 import { afterAll, describe, expect, test } from 'vitest';
-import * as syncTables from '../../schema/sync.ts';
+import { isStaged } from '../../schema/common-columns.ts';
+import { DICTIONARY, MIRROR_VIEWS } from '../../schema/dictionary.ts';
+import { METRICS } from '../../schema/metrics.ts';
+import { descriptionOf, type TableOrView } from '../../schema/table.ts';
+import { MIRRORED_TABLES, STATE_TABLES } from '../../schema/tables.ts';
+import { describe as describeTables } from '../../src/api/describe.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { codeIn, nameIn, ROOT, readDocument, rowsOf, sectionOf, sectionsOf } from './documents.ts';
+import { codeIn, ROOT, readDocument, rowsOf, sectionOf } from './documents.ts';
 
-const DICTIONARY = readDocument('docs/tables-and-views.md');
+const PAGE = readDocument('docs/tables-and-views.md');
+const { tables: DESCRIBED } = await describeTables();
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-docs-'));
 const mirror = openForWriting(join(folder, 'mirror.db'));
@@ -33,59 +38,82 @@ const namesOf = (type: 'table' | 'view'): string[] =>
     .pluck()
     .all(type) as string[];
 
-const isStaged = (name: string): boolean => name.endsWith('_staged');
 /** The log of migrations belongs to drizzle. */
 const isOurs = (name: string): boolean => !name.startsWith('__');
 
-const documented = sectionsOf(DICTIONARY, 3).filter((section) => rowsOf(section).length > 0);
-const documentedNames = documented.map(({ title }) => title).sort();
+const code = (text: string): string => `\`${text}\``;
 
-const meanings = Map.groupBy(documented.flatMap(rowsOf), ([name]) => nameIn(name));
+/** Of the state tables, those that tell people what runs did. */
+const RUN_LOG = new Set(['sync_runs', 'sync_stream_runs', 'rejected_rows', 'test_execution_gaps']);
+const isRunLog = (table: TableOrView): boolean => RUN_LOG.has(descriptionOf(table).name);
 
-/** What a column means wherever there is one of this name; nothing where tables differ in it. */
-function meaningOf(name: string): string {
-  const [meaning = '', ...others] = new Set(meanings.get(name)?.map((row) => row.at(-1)));
-  return others.length === 0 ? meaning : '';
+/** The parts of the page that are derived from `schema/`, by the comments that begin them. */
+const GENERATED: Readonly<Record<string, () => string>> = {
+  'mirrored tables': () => sectionsFor(MIRRORED_TABLES),
+  'run log': () => sectionsFor(STATE_TABLES.filter(isRunLog)),
+  'state of the sync': () => sectionsFor(STATE_TABLES.filter((table) => !isRunLog(table))),
+  views: () => sectionsFor(MIRROR_VIEWS),
+  metrics: () =>
+    tableText(
+      ['metric', 'view', 'expression', 'meaning'],
+      Object.entries(METRICS).map(([name, { view, expression, description }]) => [
+        name,
+        code(view),
+        code(expression),
+        description,
+      ]),
+    ),
+};
+
+function sectionsFor(tables: readonly TableOrView[]): string {
+  return tables
+    .map(descriptionOf)
+    .filter((table) => !isStaged(table))
+    .map(({ name, description, key }) => {
+      const keyText = key.length === 0 ? [] : [`Key: ${key.map(code).join(', ')}.`];
+      return [`### ${name}`, wrapped(description), ...keyText, columnsText(name)].join('\n\n');
+    })
+    .join('\n\n');
 }
 
-/** The section of a table that has none yet: it lacks a sentence, and the meanings of columns that no other table has. */
-function sectionToFill(name: string): string {
-  const key = columnsOf(name)
-    .filter(({ pk }) => pk > 0)
-    .sort((a, b) => a.pk - b.pk);
-  const rows = columnsOf(name).map((column) => `| \`${column.name}\` | ${column.type} | ${meaningOf(column.name)} |`);
-  const keys = key.map((column) => `\`${column.name}\``).join(', ');
-  return [`### ${name}`, '', `Key: ${keys}.`, '', '| column | type | meaning |', '|---|---|---|', ...rows, ''].join(
-    '\n',
+const wrapped = (text: string): string => text.replaceAll(/(.{1,120})(?: |$)/g, '$1\n').trimEnd();
+
+function columnsText(table: string): string {
+  const { kind, columns = [] } = DESCRIBED.find(({ name }) => name === table) ?? {};
+  if (kind === 'view')
+    return tableText(
+      ['column', 'meaning'],
+      columns.map(({ name, meaning }) => [code(name), meaning]),
+    );
+  return tableText(
+    ['column', 'type', 'meaning'],
+    columns.map(({ name, type, meaning }) => [code(name), String(type), meaning]),
+  );
+}
+
+function tableText(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(headings), `|${headings.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
+}
+
+/** The page with its generated parts made again. */
+function written(): string {
+  return PAGE.text.replaceAll(
+    /(<!-- generated: (.+) -->\n)[\s\S]*?(<!-- end -->)/g,
+    (_, begin: string, part: string, end: string) => `${begin}\n${GENERATED[part]?.()}\n\n${end}`,
   );
 }
 
 describe('docs/tables-and-views.md', () => {
-  test('has a section for every table and view of a mirror, and for no other', () => {
-    const names = [...namesOf('table').filter((name) => isOurs(name) && !isStaged(name)), ...namesOf('view')];
-    const missing = names.filter((name) => !documentedNames.includes(name));
-    expect(documentedNames, missing.map(sectionToFill).join('\n')).toEqual(names.sort());
-  });
-
-  test.each(documented.map(({ title }) => title))('has every column of %s in its order, and no other', (title) => {
-    const isView = namesOf('view').includes(title);
-    const rows = rowsOf(sectionOf(DICTIONARY, title));
-    const [columns, types] = [rows.map(([name]) => nameIn(name)), rows.map(([, type]) => type)];
-    expect(columns).toEqual(columnsOf(title).map(({ name }) => name));
-    if (!isView) expect(types).toEqual(columnsOf(title).map(({ type }) => type));
-    for (const row of rows) expect(row.at(-1)).toMatch(/\S/);
-  });
-
-  test.each(namesOf('table').filter((name) => isOurs(name) && !isStaged(name)))('names the key of %s', (title) => {
-    const [, key = ''] = /^Key: (.*)\.$/m.exec(sectionOf(DICTIONARY, title).text) ?? [];
-    const parts = columnsOf(title).filter(({ pk }) => pk > 0);
-    expect(codeIn(key)).toEqual(parts.sort((a, b) => a.pk - b.pk).map(({ name }) => name));
+  test('says what `schema/` says of every table, view, column and metric (`vitest -u` writes it)', async () => {
+    for (const part of Object.keys(GENERATED)) expect(PAGE.text).toContain(`<!-- generated: ${part} -->`);
+    await expect(written()).toMatchFileSnapshot(join(ROOT, PAGE.path));
   });
 
   test('names every staged table, and what they have beyond their tables', () => {
-    const { text } = sectionOf(DICTIONARY, 'Staged tables');
+    const { text } = sectionOf(PAGE, 'Staged tables');
     const [more, less] = ['read_number', 'mirrored_at'];
-    const staged = namesOf('table').filter(isStaged);
+    const staged = namesOf('table').filter((name) => isStaged({ name }));
     expect(codeIn(text)).toEqual([...staged.sort(byPlaceIn(text)), less, more]);
     for (const name of staged) {
       const own = columnsOf(name.replace(/_staged$/, '')).map((column) => column.name);
@@ -95,30 +123,55 @@ describe('docs/tables-and-views.md', () => {
       expect(columnsOf(name)).toHaveLength(own.length);
     }
   });
+});
 
-  test('names every value that a column of the run log may have', () => {
-    for (const table of Object.values(syncTables).filter((each) => is(each, SQLiteTable)))
-      for (const { name, enumValues } of Object.values(getTableColumns(table))) {
-        if (enumValues === undefined || enumValues.length === 0) continue;
-        const rows = rowsOf(sectionOf(DICTIONARY, getTableName(table)));
-        const meaning = rows.find(([column]) => column === `\`${name}\``)?.at(-1) ?? '';
-        expect(codeIn(meaning)).toEqual(expect.arrayContaining([...enumValues]));
+describe('the dictionary', () => {
+  test('has every table and view of a mirror, and no other', () => {
+    const names = [...namesOf('table').filter((name) => isOurs(name) && !isStaged({ name })), ...namesOf('view')];
+    expect(DICTIONARY.map(({ name }) => name).sort()).toEqual(names.sort());
+  });
+
+  test.each(DICTIONARY.map((table) => [table.name, table] as const))(
+    'has a sentence for %s, and a description for every column, which begins in lower case and has no link',
+    (_, { description, columns }) => {
+      expect(description).toMatch(/^[A-Z].*\.$/);
+      for (const column of columns) expect(column.description).toMatch(/^[a-zA-Z0-9`].*[^.]$/);
+      for (const text of [description, ...columns.map((column) => column.description)])
+        expect(text).not.toMatch(/\]\(|[|\n]/);
+    },
+  );
+
+  test.each(DESCRIBED.map((table) => [table.name, table] as const))(
+    'has the columns of %s in the order of a mirror, with the types of tables',
+    (name, { kind, columns }) => {
+      const found = columnsOf(name).map((column) => [column.name, kind === 'table' ? column.type : null]);
+      expect(columns.map((column) => [column.name, column.type])).toEqual(found);
+    },
+  );
+
+  test.each(DICTIONARY.filter(({ kind }) => kind === 'table').map(({ name, key }) => [name, key] as const))(
+    'has the key of %s',
+    (name, key) => {
+      const parts = columnsOf(name).filter(({ pk }) => pk > 0);
+      expect(key).toEqual(parts.sort((a, b) => a.pk - b.pk).map((column) => column.name));
+    },
+  );
+
+  test('names every value that a column of the state may have', () => {
+    for (const table of STATE_TABLES)
+      for (const { name, enumValues = [] } of Object.values(getTableColumns(table))) {
+        const column = descriptionOf(table).columns.find((each) => each.name === name);
+        expect(codeIn(column?.description ?? ''), `${getTableName(table)}.${name}`).toEqual(
+          expect.arrayContaining(enumValues),
+        );
       }
   });
 });
 
 describe('the metrics', () => {
-  test.each(rowsOf(sectionOf(DICTIONARY, 'Metrics')))(
-    'are expressions that their views can answer: %s',
-    (_, view, expression) => {
-      const sql = `select ${nameIn(expression)} from ${nameIn(view)} group by env_id`;
-      expect(mirror.connection.prepare(sql).all()).toEqual([]);
-    },
-  );
-
-  test('are there for what dashboards show', () => {
-    const names = rowsOf(sectionOf(DICTIONARY, 'Metrics')).map(([name]) => name);
-    expect(names).toEqual(['pass rate', 'coverage', 'mean time to resolve', 'freshness', 'health']);
+  test.each(Object.entries(METRICS))('are expressions that their views can answer: %s', (_, { view, expression }) => {
+    const sql = `select ${expression} from ${view} group by env_id`;
+    expect(mirror.connection.prepare(sql).all()).toEqual([]);
   });
 });
 
@@ -127,7 +180,7 @@ describe('the reasons', () => {
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
     .join('\n');
-  const documented = rowsOf(sectionOf(DICTIONARY, 'Reasons')).flatMap(([reasons = '']) => codeIn(reasons));
+  const documented = rowsOf(sectionOf(PAGE, 'Reasons')).flatMap(([reasons = '']) => codeIn(reasons));
 
   test('for a round are all documented', () => {
     const [, union = ''] = /^export type RoundReason =((?:\s*\|.*\n)+)/m.exec(program) ?? [];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { tableDictionary } from '../../src/api/describe.ts';
+import { DICTIONARY } from '../../schema/dictionary.ts';
 import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
@@ -99,16 +99,17 @@ describe('what DuckDB reads of an export', () => {
       const read = await duck.runAndReadAll(
         `select decode(key) as k, decode(value) as v from parquet_kv_metadata('${join(to, path)}')`,
       );
-      const { meaning, columns } = tableDictionary()['assets'] ?? {};
+      const described = DICTIONARY.find(({ name }) => name === 'assets');
+      const columns = Object.fromEntries((described?.columns ?? []).map((each) => [each.name, each.description]));
       const { instant, schema_version, tables } = manifestIn(to);
       expect(Object.fromEntries(read.getRowsJson() as [string, string][])).toEqual({
         'obsync.table': 'assets',
-        'obsync.description': meaning,
+        'obsync.description': described?.description,
         'obsync.instant': instant,
         'obsync.schema_version': String(schema_version),
         'obsync.columns': JSON.stringify(columns),
       });
-      expect(Object.keys(columns ?? {})).toEqual(tables[0]?.columns.map(({ name }) => name));
+      expect(Object.keys(columns)).toEqual(tables[0]?.columns.map(({ name }) => name));
       duck.closeSync();
     },
   );

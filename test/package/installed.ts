@@ -56,7 +56,6 @@ async function pack(staged: string, destination: string): Promise<string> {
     'package.json',
     'README.md',
     'LICENSE',
-    'docs/tables-and-views.md',
     'src/bi/metabase.mjs',
     'schema/migrations',
     'schema/migrations-postgres',

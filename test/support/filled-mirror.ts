@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import type { ColumnKind } from '../../schema/common-columns.ts';
+import type { ColumnKind } from '../../schema/column-types.ts';
 import { COPIED_TABLES, type CopiedTable } from '../../src/destination/sql/copied-tables.ts';
 import { list, quote } from '../../src/destination/sql/tables.ts';
 

@@ -1,4 +1,4 @@
-import type { ColumnKind } from '../../../schema/common-columns.ts';
+import type { ColumnKind } from '../../../schema/column-types.ts';
 import type { ColumnValue } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 

@@ -1,12 +1,8 @@
 import { createHash } from 'node:crypto';
-import { is } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
-import { getViewConfig, SQLiteView } from 'drizzle-orm/sqlite-core';
+import { getViewConfig } from 'drizzle-orm/sqlite-core';
+import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import { selectInPostgres } from '../../../schema/view.ts';
-import * as views from '../../../schema/views.ts';
-import * as dailyViews from '../../../schema/views-daily.ts';
-import * as testViews from '../../../schema/views-data-tests.ts';
-import * as impactViews from '../../../schema/views-impact.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import type { PostgresConnection } from './connection.ts';
@@ -27,13 +23,10 @@ export const VIEW_JOURNAL =
 
 /** Every view, after those that it reads. */
 export function postgresViews(): PostgresView[] {
-  const all = [views, testViews, dailyViews, impactViews]
-    .flatMap((family): unknown[] => Object.values(family))
-    .filter((each) => is(each, SQLiteView))
-    .map((view) => {
-      const select = new PgDialect().sqlToQuery(selectInPostgres(view)).sql;
-      return { name: getViewConfig(view).name, select, hash: createHash('sha256').update(select).digest('hex') };
-    });
+  const all = MIRROR_VIEWS.map((view) => {
+    const select = new PgDialect().sqlToQuery(selectInPostgres(view)).sql;
+    return { name: getViewConfig(view).name, select, hash: createHash('sha256').update(select).digest('hex') };
+  });
   const ordered = new Map<string, PostgresView>();
   const add = (view: PostgresView) => {
     for (const other of all) if (other !== view && reads(view, other)) add(other);

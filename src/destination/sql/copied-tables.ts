@@ -1,11 +1,7 @@
-import { is } from 'drizzle-orm';
-import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
-import * as assets from '../../../schema/assets.ts';
-import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
-import * as tests from '../../../schema/data-tests.ts';
-import * as health from '../../../schema/health.ts';
-import * as page from '../../../schema/page.ts';
-import * as sync from '../../../schema/sync.ts';
+import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
+import { primaryKeyOf } from '../../../schema/table.ts';
+import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 
 /** A table that every mirror has, whatever it is kept in, as a copy needs it. */
 export interface CopiedTable {
@@ -37,19 +33,16 @@ export interface CopyTarget {
 }
 
 /** All tables that a mirror consists of, the state of its syncs included. */
-export const COPIED_TABLES: readonly CopiedTable[] = [sync, assets, tests, health, page]
-  .flatMap((family): unknown[] => Object.values(family))
-  .filter((each) => is(each, SQLiteTable))
-  .map(copiedTable);
+export const COPIED_TABLES: readonly CopiedTable[] = [...STATE_TABLES, ...MIRRORED_TABLES].map(copiedTable);
 
 function copiedTable(table: SQLiteTable): CopiedTable {
-  const { name, columns, primaryKeys } = getTableConfig(table);
+  const { name, columns } = getTableConfig(table);
   const numbered = columns.find((column) => column.primary && kindOf(column) === 'integer');
-  const key = primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary);
+  const key = primaryKeyOf(table);
   return {
     name,
     columns: columns.map((column) => ({ name: column.name, kind: kindOf(column) })),
-    key: key.map((column) => column.name),
+    key,
     numbered: numbered?.name ?? null,
     isOrdered: key.length === 0,
   };

@@ -1,17 +1,11 @@
 import { getTableName, is } from 'drizzle-orm';
-import { getTableConfig, type Index, SQLiteColumn, SQLiteTable } from 'drizzle-orm/sqlite-core';
-import * as assets from '../../../schema/assets.ts';
-import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
-import * as tests from '../../../schema/data-tests.ts';
-import * as health from '../../../schema/health.ts';
+import { getTableConfig, type Index, SQLiteColumn, type SQLiteTable } from 'drizzle-orm/sqlite-core';
+import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
+import { primaryKeyOf } from '../../../schema/table.ts';
+import { MIRRORED_TABLES } from '../../../schema/tables.ts';
 
 /** The tables that hold the rows of streams, by name. */
-const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(
-  [assets, health, tests]
-    .flatMap((family) => Object.values(family))
-    .filter((each) => is(each, SQLiteTable))
-    .map((table) => [getTableName(table), table]),
-);
+const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(MIRRORED_TABLES.map((table) => [getTableName(table), table]));
 
 /** The table that a stream names. @throws Error for one that is not in the schema */
 export function tableNamed(name: string): SQLiteTable {
@@ -47,11 +41,10 @@ export function tableSqlOf(table: TableOrName): TableSql {
   const known = shapes.get(table);
   if (known !== undefined) return known;
   if (table === undefined) throw new Error('the stream has no such table');
-  const config = getTableConfig(typeof table === 'string' ? tableNamed(table) : table);
+  const named = typeof table === 'string' ? tableNamed(table) : table;
+  const config = getTableConfig(named);
   const columns = config.columns.map((column) => column.name);
-  const key =
-    config.primaryKeys[0]?.columns.map((column) => column.name) ??
-    config.columns.filter((c) => c.primary).map((c) => c.name);
+  const key = primaryKeyOf(named);
   const given = columns.filter((name) => name !== 'env_id' && name !== 'mirrored_at');
   const content = given.filter((name) => !key.includes(name));
   const kinds = new Map(config.columns.map((column) => [column.name, kindOf(column)]));

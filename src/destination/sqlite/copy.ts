@@ -1,12 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { is } from 'drizzle-orm';
-import { SQLiteTable } from 'drizzle-orm/sqlite-core';
-import * as assets from '../../../schema/assets.ts';
-import * as tests from '../../../schema/data-tests.ts';
-import * as health from '../../../schema/health.ts';
-import * as sync from '../../../schema/sync.ts';
+import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
@@ -105,9 +100,7 @@ function openNew(path: string): Database {
   return connection;
 }
 
-const TABLES = [sync, assets, tests, health]
-  .flatMap((family): unknown[] => Object.values(family))
-  .filter((each) => is(each, SQLiteTable));
+const TABLES = [...STATE_TABLES, ...MIRRORED_TABLES];
 
 /** More rows in a statement save no time. */
 const ROWS_AT_ONCE = 64;

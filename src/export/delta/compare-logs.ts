@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import type { ExportManifest } from '../manifest.ts';
-import { UNDESCRIBED } from '../table-dictionary.ts';
 import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
 import { readLog, refuseUnwritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
@@ -18,7 +17,7 @@ export async function unequalLogs(folder: string, { format, tables, files }: Exp
   const unequal: UnequalLog[] = [];
   const byTable = Map.groupBy(files, ({ table }) => table);
   for (const exported of format === 'delta' ? tables : []) {
-    const table = deltaTable(exported, UNDESCRIBED, byTable.get(exported.name) ?? []);
+    const table = deltaTable(exported, byTable.get(exported.name) ?? []);
     const log = await writableLog(folder, exported.name);
     const reason = log instanceof SyncError ? log.message : null;
     if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: exported.name, reason });

@@ -1,6 +1,6 @@
+import { DICTIONARY } from '../../../schema/dictionary.ts';
 import type { ExportedFile, ExportedTable } from '../manifest.ts';
 import type { ColumnType } from '../relation.ts';
-import type { DescribedTable } from '../table-dictionary.ts';
 import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
 
 /** The oldest versions of the protocol: every reader of Delta knows them. */
@@ -34,19 +34,20 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
  */
 export function deltaTable(
   { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,
-  { meaning, columns: meanings }: DescribedTable,
   files: readonly ExportedFile[],
 ): DeltaTable {
+  // An export of another version may have other tables and columns.
+  const described = DICTIONARY.find((each) => each.name === name);
   const fields = columns.map((column): DeltaField => {
-    const comment = meanings[column.name];
-    const metadata = comment === undefined ? {} : { comment };
+    const known = described?.columns.find((each) => each.name === column.name);
+    const metadata = known === undefined ? {} : { comment: known.description };
     return { name: column.name, type: TYPES[column.type], nullable: true, metadata };
   });
   return {
     name,
     metaData: {
       name,
-      ...(meaning === '' ? {} : { description: meaning }),
+      ...(described === undefined ? {} : { description: described.description }),
       format: { provider: 'parquet', options: {} },
       schemaString: JSON.stringify({ type: 'struct', fields }),
       partitionColumns: [],

@@ -5,7 +5,6 @@ import { isSystemError } from '../export-files.ts';
 import type { ExportFolder } from '../export-folder.ts';
 import type { ExportManifest } from '../manifest.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
-import { UNDESCRIBED } from '../table-dictionary.ts';
 import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { APP_ID, commitActions } from './delta-commit.ts';
 import { commitPath, isOfExport, LOG_NAME, readLog, refuseUnwritable } from './delta-log.ts';
@@ -79,8 +78,7 @@ export function writeLogs(
   const modifiedMs = (file: string): number => Math.trunc(statSync(join(folder.path, file)).mtimeMs);
   const after = new Map<string, DeltaSnapshot>();
   for (const exported of written) {
-    const described = folder.dictionary[exported.name] ?? UNDESCRIBED;
-    const table = deltaTable(exported, described, files.get(exported.name) ?? []);
+    const table = deltaTable(exported, files.get(exported.name) ?? []);
     const { snapshot } = before.get(exported.name) ?? { snapshot: NO_TABLE };
     const actions = commitActions(table, snapshot, { number, instant, nowMs }, modifiedMs);
     if (actions.length === 0) continue;

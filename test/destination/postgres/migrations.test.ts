@@ -3,7 +3,7 @@ import { getTableName, is } from 'drizzle-orm';
 import { getTableConfig as configInPostgres, PgTable } from 'drizzle-orm/pg-core';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type ColumnKind, kindOf } from '../../../schema/common-columns.ts';
+import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
 import * as postgres from '../../../schema/postgres.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
