@@ -3,13 +3,18 @@ import { type AnySQLiteColumn, index, primaryKey } from 'drizzle-orm/sqlite-core
 import { type DescribedBuilder, integer, json, text, time } from './column-types.ts';
 import { table } from './table.ts';
 
-/** The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it. */
+/**
+ * The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it.
+ */
 export const envId = () => text('the environment, `environments.id`').notNull();
 
 export const assetId = () => text('the asset, `assets.id`');
 export const testId = () => text('the test, `tests.id`');
 
-/** What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know (R19). */
+/**
+ * What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know
+ * (R19).
+ */
 export const kept = () => ({
   mirrored_at: time("the mirror's own time of the last change of this row").notNull(),
   extra: json('fields of the source that this version of obsync does not know, as JSON; NULL if there are none'),
@@ -60,9 +65,9 @@ export const feedKeys = (name: string, { env_id, mirrored_at, id }: FollowedColu
 ];
 
 /**
- * The staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7, R16). The copy has no key, so
- * that rows are appended one after the other. By its index an environment finds its own rows, however many another has left there in an
- * unfinished round.
+ * The staged copy of a table. Each row has the number of the read, within its round, that fetched it (R7, R16). The
+ * copy has no key, so that rows are appended one after the other. By its index an environment finds its own rows,
+ * however many another has left there in an unfinished round.
  */
 export const stagedTable = <Columns extends Record<'env_id' | 'mirrored_at', DescribedBuilder>>(
   name: string,

@@ -1,4 +1,6 @@
-/** A number that dashboards show, as an expression over one view. Group it by `env_id` and whatever else the view has. */
+/**
+ * A number that dashboards show, as an expression over one view. Group it by `env_id` and whatever else the view has.
+ */
 export interface MetricDefinition {
   readonly view: string;
   readonly expression: string;

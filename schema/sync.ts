@@ -149,7 +149,10 @@ export const syncCheckpoints = table(
     page_limit_at: time('server time at which that limit was set'),
     /** R9. */
     waiting_scan: json('JSON: the last run in which a due scan failed, and where that scan stood; else NULL'),
-    /** This row is written by the environment's own writer alone, but any run may find that the environment is back (R13). */
+    /**
+     * This row is written by the environment's own writer alone, but any run may find that the environment is back
+     * (R13).
+     */
     returned_count: integer(
       'the count in `mirror_environments` that is taken into account; while they differ, a full scan is due (`returned`)',
     )
@@ -176,8 +179,8 @@ export const marks = table(
 );
 
 /**
- * After the scan, rows whose keys were not seen are swept (R12). The keys are stored page by page and sorted only when the missing rows are
- * looked for: an index on them would cost more than the rows.
+ * After the scan, rows whose keys were not seen are swept (R12). The keys are stored page by page and sorted only when
+ * the missing rows are looked for: an index on them would cost more than the rows.
  */
 export const seenPages = table(
   'seen_pages',
@@ -204,8 +207,8 @@ export const heldRemovals = table(
     key_1: text('first part of the key of the row').notNull(),
     key_2: text('second part of the key; empty if it has one part').notNull(),
     /**
-     * Server time of the read that did not show the row. It is the mirror's own time for snapshots and lineage, whose rows are removed
-     * without a trace, and when there is no server time.
+     * Server time of the read that did not show the row. It is the mirror's own time for snapshots and lineage, whose
+     * rows are removed without a trace, and when there is no server time.
      */
     absent_at: time('the time that its `deleted_at` will be').notNull(),
   },

@@ -39,7 +39,10 @@ const STORED: Readonly<Record<ColumnKind, string>> = {
   json: 'TEXT',
 };
 
-/** What the tables and views of a mirror and their columns mean. Needs no mirror. @throws OptionError for a table there is not */
+/**
+ * What the tables and views of a mirror and their columns mean. Needs no mirror.
+ * @throws OptionError for a table there is not
+ */
 export async function describe(options: DescribeOptions = {}): Promise<MirrorDescription> {
   checkOptions(options);
   const described = DICTIONARY.map(

@@ -1,4 +1,7 @@
-/** The columns with a closed list of values, as the dictionary names them. All other columns may hold newer values of the service. */
+/**
+ * The columns with a closed list of values, as the dictionary names them. All other columns may hold newer values of
+ * the service.
+ */
 export const ACCEPTED_VALUES: readonly (readonly [
   tables: readonly string[],
   column: string,

@@ -16,7 +16,9 @@ export interface Chart {
 /** The expression of a metric. */
 export const metric = (name: MetricName): string => METRICS[name].expression;
 
-/** A `value` is one number. The first column of a `line` or `bar` is its axis; a second one of text names the series. */
+/**
+ * A `value` is one number. The first column of a `line` or `bar` is its axis; a second one of text names the series.
+ */
 export type ChartKind = 'value' | 'line' | 'bar' | 'table';
 
 export interface ChartColumn {

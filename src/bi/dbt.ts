@@ -7,8 +7,8 @@ import { type GeneratedFile, yamlFile } from './generated-file.ts';
 const CLOCK_TABLE = 'mirror_environments';
 
 /**
- * The mirror as a source of a dbt project. The keys of tables are tested; views are made of tables, and some would be read for minutes.
- * There are no tests of relationships: an id may name an object that the token cannot see.
+ * The mirror as a source of a dbt project. The keys of tables are tested; views are made of tables, and some would be
+ * read for minutes. There are no tests of relationships: an id may name an object that the token cannot see.
  */
 export function dbtFiles(): GeneratedFile[] {
   const source = {

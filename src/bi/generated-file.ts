@@ -18,7 +18,9 @@ export function isMarked(bytes: Buffer): boolean {
   return bytes.subarray(begin, begin + MARKED_BYTES).includes(MARK);
 }
 
-/** Where the directory of an archive begins, in which the comment of its first entry stands: its last 22 bytes say so. */
+/**
+ * Where the directory of an archive begins, in which the comment of its first entry stands: its last 22 bytes say so.
+ */
 function directoryOf(archive: Buffer): number {
   const end = archive.length - 22;
   return end < 0 ? 0 : archive.readUInt32LE(end + 16);
@@ -36,8 +38,8 @@ export function yamlFile(path: string, value: unknown): GeneratedFile {
 }
 
 /**
- * Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. Words that readers of
- * YAML 1.1, such as those in Python, take for something else than text are quoted.
+ * Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. Words
+ * that readers of YAML 1.1, such as those in Python, take for something else than text are quoted.
  */
 export function yamlText(value: unknown): string {
   return `# ${NOTE}\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1' })}`;

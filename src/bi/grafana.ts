@@ -47,12 +47,14 @@ function withTimes({ columns }: Chart, sql: string): string {
 }
 
 /**
- * Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. After the prefix `file:`
- * the test of the data source would take the path of the URI for the name of a file.
+ * Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. After
+ * the prefix `file:` the test of the data source would take the path of the URI for the name of a file.
  */
 const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
 
-/** A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself. */
+/**
+ * A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself.
+ */
 export function grafanaFiles({ db, to }: { db: string; to: string }): GeneratedFile[] {
   return [
     jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE)),

@@ -1,7 +1,7 @@
 // Written by `obsync bi`. The next run writes it again: changes are lost then.
 //
-// Brings the dashboard of metabase.json into a Metabase, or up to date there: what has the same name in its collection or on the
-// dashboard is changed, never made twice.
+// Brings the dashboard of metabase.json into a Metabase, or up to date there: what has the same name in its collection
+// or on the dashboard is changed, never made twice.
 //
 //   METABASE_URL         such as https://metabase.example.com
 //   METABASE_API_KEY     an API key of Metabase (Admin settings, Authentication, API keys)

@@ -12,8 +12,9 @@ export interface ToolFile {
 }
 
 /**
- * Writes files into a folder in which others may have files as well. All are first written beside their places, so that a full disk
- * changes nothing, and folders that were made for them are removed. @throws SyncError `usage` for a file of someone else in the place of one of these
+ * Writes files into a folder in which others may have files as well. All are first written beside their places, so that
+ * a full disk changes nothing, and folders that were made for them are removed.
+ * @throws SyncError `usage` for a file of someone else in the place of one of these
  */
 export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
   refuseNoFolder(to);

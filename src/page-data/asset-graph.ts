@@ -232,8 +232,9 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
 const MOST_STEPS = 700_000;
 
 /**
- * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted first; where
- * there is too much to walk, the others are put behind them by their direct consumers, with `null` for what was not counted.
+ * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted
+ * first; where there is too much to walk, the others are put behind them by their direct consumers, with `null` for
+ * what was not counted.
  */
 export function byReach(
   lineage: SeenLineage,

@@ -9,7 +9,10 @@ const ENDS = {
   downstream: { from: 'upstream_column_id', to: 'downstream_column_id' },
 } as const;
 
-/** A reader who may see only some assets sees an edge if both its columns are of these, also where the other end is asked for by id. */
+/**
+ * A reader who may see only some assets sees an edge if both its columns are of these, also where the other end is
+ * asked for by id.
+ */
 function edgesOf(scope: PageScope, direction: LineageDirection, id: string): string {
   const { from, to } = ENDS[direction];
   return `from column_lineage e left join columns o on o.env_id = e.env_id and o.id = e.${to}

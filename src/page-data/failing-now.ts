@@ -166,7 +166,10 @@ function readSince(pageReads: PageReads, { env }: PageScope, tests: readonly str
 const MOST_SHOWN_RUNS = 30;
 const MOST_READ_RUNS = 3000;
 
-/** The last runs of the failing sub-tests. Those of a test's sub-tests are near each other, so that an index finds them all. */
+/**
+ * The last runs of the failing sub-tests. Those of a test's sub-tests are near each other, so that an index finds them
+ * all.
+ */
 function readHistories(
   pageReads: PageReads,
   { env }: PageScope,

@@ -32,14 +32,15 @@ const MOST_KEPT = 2;
 /** The runs of so many days before the first one that is asked for are read as well: another day follows every day. */
 const KEPT_DAYS = 60;
 /**
- * Runs that begin longer before than this are read anew: there are too many others among them. Those kept for the longest trends fit the shortest.
- * Together with the days asked for it is less than a year, so that no month and day stand for two days.
+ * Runs that begin longer before than this are read anew: there are too many others among them. Those kept for the
+ * longest trends fit the shortest. Together with the days asked for it is less than a year, so that no month and day
+ * stand for two days.
  */
 const MOST_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
 /**
- * The runs of all tests that the mirror knows, by test, from a day on, and of earlier days. They are read once, and then those of tests that have
- * got new runs, or whose results or history have been read again.
+ * The runs of all tests that the mirror knows, by test, from a day on, and of earlier days. They are read once, and
+ * then those of tests that have got new runs, or whose results or history have been read again.
  */
 export function runsSince(pageReads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
   const environments = kept.get(pageReads.memory) ?? new Map<string, KeptRuns>();

@@ -7,8 +7,9 @@ interface KeptPart<Made> {
 }
 
 /**
- * Keeps what takes long to make of a mirror until the tables that it is made of have changed: most commits change others. `signature` tells
- * their states apart, and `about` what is made of them. It is kept for the last `most` readers and environments.
+ * Keeps what takes long to make of a mirror until the tables that it is made of have changed: most commits change
+ * others. `signature` tells their states apart, and `about` what is made of them. It is kept for the last `most`
+ * readers and environments.
  */
 export function keeping<Made>(
   most: number,
@@ -50,8 +51,8 @@ export function feedSignature(pageReads: PageReads, env: string, tables: readonl
 }
 
 /**
- * Of a table whose rows come and go whole: a change without a new row leaves fewer rows, and a new row is the last one, with the time of its
- * commit (R21).
+ * Of a table whose rows come and go whole: a change without a new row leaves fewer rows, and a new row is the last one,
+ * with the time of its commit (R21).
  */
 export function snapshotSignature(pageReads: PageReads, table: string): string {
   const last = `select json_array(rowid, mirrored_at) from ${table} order by rowid desc limit 1`;
@@ -61,8 +62,8 @@ export function snapshotSignature(pageReads: PageReads, table: string): string {
 }
 
 /**
- * Of the scores, and of the means that are kept of them. A list of scores is put in its place some time after its rows have come to the history,
- * and the means follow at the end of the run.
+ * Of the scores, and of the means that are kept of them. A list of scores is put in its place some time after its rows
+ * have come to the history, and the means follow at the end of the run.
  */
 export function scoresSignature(pageReads: PageReads, env: string): string {
   const tables = ['asset_health_scores', 'asset_health_score_dimensions'];

@@ -16,7 +16,10 @@ export function keepsGone(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
 }
 
-/** The number of live rows of a stream in an environment: all rows less the deleted ones, because indexes count both without a look at the rows. */
+/**
+ * The number of live rows of a stream in an environment: all rows less the deleted ones, because indexes count both
+ * without a look at the rows.
+ */
 export function liveRowsIn(
   pageReads: PageReads,
   { table, subtype }: Pick<Stream, 'table' | 'subtype'>,

@@ -76,8 +76,8 @@ function lastRun(pageReads: PageReads): RunTrust | null {
 }
 
 /**
- * The last sync that read one of these streams, as these streams tell it: its own status, times, requests and error are of other
- * streams as well. It is `done` by the same rule as a run (R9, R20).
+ * The last sync that read one of these streams, as these streams tell it: its own status, times, requests and error are
+ * of other streams as well. It is `done` by the same rule as a run (R9, R20).
  */
 function lastRunOf(pageReads: PageReads, { ids, streams }: SeenStreams): RunTrust | null {
   const [row] = pageReads.rows({

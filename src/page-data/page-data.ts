@@ -10,17 +10,21 @@ export interface MirrorTrust {
   /** The mirror's clock: every answer of the page is of one such instant. */
   readonly now: Instant;
   /**
-   * What the reader's limits leave of the mirror: `streams` for some environments or scopes, `assets` for some assets; null for a reader
-   * who sees everything.
+   * What the reader's limits leave of the mirror: `streams` for some environments or scopes, `assets` for some assets;
+   * null for a reader who sees everything.
    */
   readonly limited_to: 'streams' | 'assets' | null;
   /**
-   * The last sync that read one of the streams that the reader sees; null before the first, and for a reader who may see only some assets.
+   * The last sync that read one of the streams that the reader sees; null before the first, and for a reader who may
+   * see only some assets.
    */
   readonly last_run: RunTrust | null;
   /** The last `verify` that was recorded; null if there was none, and for a reader who may not see everything. */
   readonly last_verify: VerifyTrust | null;
-  /** The account's quota as the last run left it; null if the source never stated one, and for a reader who may not see everything. */
+  /**
+   * The account's quota as the last run left it; null if the source never stated one, and for a reader who may not see
+   * everything.
+   */
   readonly quota: QuotaTrust | null;
   readonly environments: readonly EnvironmentTrust[];
 }
@@ -28,8 +32,8 @@ export interface MirrorTrust {
 export interface RunTrust {
   readonly run: number;
   /**
-   * As in `sync_runs`; a run whose process was killed stays `running`. For a reader who may not see everything it is `done` or `problems`,
-   * and like the times it is only of the streams that the reader sees.
+   * As in `sync_runs`; a run whose process was killed stays `running`. For a reader who may not see everything it is
+   * `done` or `problems`, and like the times it is only of the streams that the reader sees.
    */
   readonly status: string;
   readonly started_at: Instant;
@@ -58,7 +62,9 @@ export interface EnvironmentTrust {
   readonly cron: string | null;
   /** Since when the service no longer lists it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
-  /** Whether the other views show it: one that is no longer listed has none, except in a report that was asked for it. */
+  /**
+   * Whether the other views show it: one that is no longer listed has none, except in a report that was asked for it.
+   */
   readonly has_views: boolean;
   /** What the reader's token may not ask here: the page shows no view of it. */
   readonly denied_scopes: readonly string[];
@@ -69,22 +75,33 @@ export interface StreamTrust {
   readonly stream: string;
   /** Live rows; null for a reader who may see only some assets. */
   readonly rows: number | null;
-  /** The time up to which the mirror knows this stream to be complete; null if never. The page tells its age by its own clock. */
+  /**
+   * The time up to which the mirror knows this stream to be complete; null if never. The page tells its age by its own
+   * clock.
+   */
   readonly complete_at: Instant | null;
-  /** How it was read last, why, and how that ended: as in `sync_stream_runs`; null for a reader who may see only some assets. */
+  /**
+   * How it was read last, why, and how that ended: as in `sync_stream_runs`; null for a reader who may see only some
+   * assets.
+   */
   readonly mode: string | null;
   readonly reason: string | null;
   readonly status: string | null;
   readonly error: string | null;
   /** Null for a reader who may see only some assets, too. */
   readonly ended_at: Instant | null;
-  /** Removals held back, rejected rows, stretches of history never read; null for a reader who may see only some assets. */
+  /**
+   * Removals held back, rejected rows, stretches of history never read; null for a reader who may see only some assets.
+   */
   readonly held_count: number | null;
   readonly rejected_count: number | null;
   readonly gap_count: number | null;
 }
 
-/** `GET /page/environments/:env_id/failing`: what fails now? The worst first, at most `limit` rows (100, `?limit=`, `?offset=`). */
+/**
+ * `GET /page/environments/:env_id/failing`: what fails now? The worst first, at most `limit` rows (100, `?limit=`,
+ * `?offset=`).
+ */
 export interface FailingNow {
   /** All failing sub-tests that the reader sees. */
   readonly total: number;
@@ -131,8 +148,8 @@ export interface AssetLabel {
 }
 
 /**
- * `GET /page/environments/:env_id/trends?by=owner|schema|test_type|tag&days=30`: is it getting better? Without `by` one group, whose name is null. At
- * most the 20 groups with the most runs.
+ * `GET /page/environments/:env_id/trends?by=owner|schema|test_type|tag&days=30`: is it getting better? Without `by` one
+ * group, whose name is null. At most the 20 groups with the most runs.
  */
 export interface Trends {
   /** The UTC days shown, oldest first, without holes, such as `2026-11-20`. */
@@ -160,8 +177,8 @@ export interface TrendGroup {
 }
 
 /**
- * `GET /page/environments/:env_id/untested`: what is untested and matters? Live tables by the number of assets downstream, the most first, at most
- * `limit` rows (100, `?limit=`, `?offset=`; `?all=true` shows tested tables too).
+ * `GET /page/environments/:env_id/untested`: what is untested and matters? Live tables by the number of assets
+ * downstream, the most first, at most `limit` rows (100, `?limit=`, `?offset=`; `?all=true` shows tested tables too).
  */
 export interface UntestedTables {
   readonly table_count: number;
@@ -186,7 +203,10 @@ export interface UntestedTable {
   readonly downstream_cut: boolean;
 }
 
-/** `GET /page/environments/:env_id/search?q=…`: live assets whose name, id, qualified name or path holds the text, the best match first, at most 50. */
+/**
+ * `GET /page/environments/:env_id/search?q=…`: live assets whose name, id, qualified name or path holds the text, the
+ * best match first, at most 50.
+ */
 export interface AssetsFound {
   readonly rows: readonly (AssetLabel & { readonly path: string | null; readonly platform: string | null })[];
   readonly cut: boolean;
@@ -236,8 +256,9 @@ export interface AssetColumns {
 }
 
 /**
- * `GET /page/environments/:env_id/neighbours?id=…&direction=upstream|downstream&offset=0&limit=24`: the assets one edge away, those with failing tests
- * first, then those with the most beyond them. With `of=columns`, `id` is a column and the neighbours are columns.
+ * `GET /page/environments/:env_id/neighbours?id=…&direction=upstream|downstream&offset=0&limit=24`: the assets one edge
+ * away, those with failing tests first, then those with the most beyond them. With `of=columns`, `id` is a column and
+ * the neighbours are columns.
  */
 export interface Neighbours {
   /** All of them; the rest folds into one node with the count. */

@@ -31,8 +31,8 @@ interface AssetLimit {
 }
 
 /**
- * The beginning of every condition: rows of the environment whose asset the reader may see. The asset's column stands outside of the
- * subquery, which therefore takes it for none of its own.
+ * The beginning of every condition: rows of the environment whose asset the reader may see. The asset's column stands
+ * outside of the subquery, which therefore takes it for none of its own.
  */
 export function seen({ limit }: PageScope, of: { readonly env: string; readonly asset: string }): string {
   return `${of.env} = @env${limit === null ? '' : ` and ${of.asset} in ${limit.ids}`}`;

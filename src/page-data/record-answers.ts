@@ -33,8 +33,8 @@ const MOST_FAILING = 1000;
 const MOST_NEIGHBOURS = 100;
 
 /**
- * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their lineage are only those with a
- * failing test.
+ * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their
+ * lineage are only those with a failing test.
  */
 export function recordAnswers(pageReads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
   const trust = mirrorTrust(pageReads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);

@@ -19,7 +19,10 @@ export interface SearchedAsset {
 /** What is searched for; an empty text finds nothing. */
 export const textToFind = (text: string): string | null => text.trim() || null;
 
-/** The place of a row among those found, for `SearchPatterns`; NULL if it is not found. A whole name or id comes first, then what a name begins with. */
+/**
+ * The place of a row among those found, for `SearchPatterns`; NULL if it is not found. A whole name or id comes first,
+ * then what a name begins with.
+ */
 export const SEARCH_PLACE = `case
   when name glob @whole or id glob @whole or qualified_name glob @whole then 0
   when name glob @start then 1

@@ -17,7 +17,9 @@ export interface TrendQuery {
 
 const MOST_GROUPS = 20;
 
-/** The runs, incidents and scores of each day. The runs are those of tests that the mirror knows, deleted ones as well. */
+/**
+ * The runs, incidents and scores of each day. The runs are those of tests that the mirror knows, deleted ones as well.
+ */
 export function trends(pageReads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
@@ -122,7 +124,10 @@ function addRun({ runs, verdicts, passes }: GroupSums, place: number, status: nu
   if (status === PASSED) add(passes, place);
 }
 
-/** The place among the days of the month and day that stand in a text; -1 for another day. Two days of ninety have not the same month and day. */
+/**
+ * The place among the days of the month and day that stand in a text; -1 for another day. Two days of ninety have not
+ * the same month and day.
+ */
 function placesOf(days: readonly string[]): (text: string, at: number) => number {
   const numberAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
   const places = new Int16Array(13 * 32).fill(-1);
@@ -135,8 +140,8 @@ function add(counts: number[], place: number): void {
 }
 
 /**
- * The tests with incidents that are open, or were resolved since then: all tests with failing runs since, and those of whose last failing run
- * before then no PASS comes until then.
+ * The tests with incidents that are open, or were resolved since then: all tests with failing runs since, and those of
+ * whose last failing run before then no PASS comes until then.
  */
 const TESTS_WITH_INCIDENTS = `select test_id from test_executions
   where env_id = @env and test_id >= '' and sub_test_unique_id >= '' and status in ${FAILING} and start_time >= @from
@@ -182,7 +187,10 @@ function readHealth(pageReads: PageReads, scope: PageScope, days: readonly strin
   });
 }
 
-/** The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are many. */
+/**
+ * The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are
+ * many.
+ */
 const meansSince = keeping(8, scoresSignature, (pageReads, scope, from): readonly PageRow[] => {
   const means =
     scope.limit === null

@@ -1,6 +1,6 @@
 /**
- * The parameters that a question to the page's data may leave out. The server fills them in, the page asks for as much at once, and a report knows an
- * answer by the others alone.
+ * The parameters that a question to the page's data may leave out. The server fills them in, the page asks for as much
+ * at once, and a report knows an answer by the others alone.
  */
 export const USUAL = { limit: 100, offset: 0, days: 30, all: false, of: 'assets' } as const;
 

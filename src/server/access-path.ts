@@ -9,7 +9,10 @@ export const sortColumn = (index: number) => `sort_${index}`;
 
 /** How a page reads its rows, in its order. */
 interface AccessPath {
-  /** An index leads from filter values to the rows. Without one, a page reads a bounded window of rows, of which few may show. */
+  /**
+   * An index leads from filter values to the rows. Without one, a page reads a bounded window of rows, of which few may
+   * show.
+   */
   readonly indexed: boolean;
   readonly from: string;
   /** The conditions of each branch, which an index answers. No row is in two branches. */
@@ -52,8 +55,8 @@ export function accessPathSql({ from, branches, sorts, descending }: AccessPath,
 }
 
 /**
- * `first` is the table that is read first; SQLite does not choose it. If that is the joined table, its rows that have no partner
- * are read as well: they may be many, and the window of rows is counted with them.
+ * `first` is the table that is read first; SQLite does not choose it. If that is the joined table, its rows that have
+ * no partner are read as well: they may be many, and the window of rows is counted with them.
  */
 export function from({ entry, join }: CollectionListing, first: 'r' | 'c'): string {
   const row = `${entry.table} r`;
@@ -89,8 +92,8 @@ function reachConditions(
   if (window !== undefined) conditions.push(...windowConditions(window, collectionListing, listParameters, position));
   if (feedClock !== undefined && isByTime(collectionListing, listParameters)) {
     conditions.push(deletion(feedClock, listParameters));
-    // A position is already after the bound; with both conditions SQLite would search from the bound for every page. In descending
-    // order the bound is the end of the feed.
+    // A position is already after the bound; with both conditions SQLite would search from the bound for every page. In
+    // descending order the bound is the end of the feed.
     if (listParameters.feed !== null && (position === null || listParameters.descending))
       conditions.push(`${feedClock}.mirrored_at >= @since`);
   } else if (disabled?.leads && listParameters.disabled) conditions.push(disabled.only);
@@ -109,7 +112,10 @@ function windowConditions(
   return [listParameters.descending ? from : to];
 }
 
-/** Conditions of the rows after a position, each of which an index answers. SQLite sorts NULL first, and compares it with no value. */
+/**
+ * Conditions of the rows after a position, each of which an index answers. SQLite sorts NULL first, and compares it
+ * with no value.
+ */
 function behindPosition(
   { nullable }: CollectionListing,
   { sorts, descending }: Pick<AccessPath, 'sorts' | 'descending'>,

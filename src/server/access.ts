@@ -32,7 +32,10 @@ export function rootToken(name: string, token: string): TokenHash {
 /** The hash of an empty text, such as a variable that is not set. In a file of tokens it is a mistake. */
 export const EMPTY_SHA256 = sha256('').toString('hex');
 
-/** Who the token in the `Authorization` header belongs to; null for an unknown token or none. It takes the same time for every token. */
+/**
+ * Who the token in the `Authorization` header belongs to; null for an unknown token or none. It takes the same time for
+ * every token.
+ */
 export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
   const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
   if (token === undefined) return null;

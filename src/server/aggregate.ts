@@ -26,7 +26,10 @@ interface AggregateScore {
 
 const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
 
-/** The aggregated health of the table assets that match. @throws HttpError 400 that lists the `ids` that are not table assets */
+/**
+ * The aggregated health of the table assets that match.
+ * @throws HttpError 400 that lists the `ids` that are not table assets
+ */
 export function aggregateScores(
   mirrorSnapshot: MirrorSnapshot,
   request: Omit<ListRequest, 'listing'>,

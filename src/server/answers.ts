@@ -18,7 +18,9 @@ export interface AdmittedRequest extends RequestContext {
   readonly gzip?: boolean;
 }
 
-/** The answer, or the error. `now` is the environment's clock, or the newest clock for a request without an environment. */
+/**
+ * The answer, or the error. `now` is the environment's clock, or the newest clock for a request without an environment.
+ */
 export type EndpointAnswer = {
   readonly now: Instant;
   readonly cpuMs: number;
@@ -28,13 +30,16 @@ export type EndpointAnswer = {
 );
 
 /**
- * The only way to the mirror's rows. Each answer is read from one state of the mirror: in the calling thread (`answersHere`) or in
- * threads of their own (`answersInThreads`).
+ * The only way to the mirror's rows. Each answer is read from one state of the mirror: in the calling thread
+ * (`answersHere`) or in threads of their own (`answersInThreads`).
  */
 export interface EndpointAnswers {
   /** Answers a request that takes next to no time; null for any other. @throws Error for an internal failure */
   answerAtOnce(admittedRequest: AdmittedRequest): EndpointAnswer | null;
-  /** Answers any request; not once `gone` is aborted. @throws HttpError when too many requests wait, Error for an internal failure */
+  /**
+   * Answers any request; not once `gone` is aborted.
+   * @throws HttpError when too many requests wait, Error for an internal failure
+   */
   answer(admittedRequest: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
@@ -51,7 +56,10 @@ export function answersHere(options: AnswerOptions): EndpointAnswers {
   return { answerAtOnce: () => null, answer: async (request) => answer(request), close: async () => {} };
 }
 
-/** The function that answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
+/**
+ * The function that answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an
+ * answer.
+ */
 export function openAnswering({
   mirror,
   cursorKey,
@@ -73,7 +81,10 @@ export function openAnswering({
   };
 }
 
-/** Answers requests that take next to no time, where passing them to a thread would cost several times as much; null for others. */
+/**
+ * Answers requests that take next to no time, where passing them to a thread would cost several times as much; null for
+ * others.
+ */
 export function openLightAnswering({
   mirror,
   cursorKey,

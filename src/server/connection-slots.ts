@@ -6,13 +6,19 @@ export interface ConnectionLimits {
   /** All connections. */
   readonly most: number;
   /**
-   * Those without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. One more ends the one that has
-   * waited longest.
+   * Those without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. One more ends
+   * the one that has waited longest.
    */
   readonly mostWaiting: number;
-  /** Those of one network that are being answered and have shown no valid token. One more ends the one whose client has read nothing for longest. */
+  /**
+   * Those of one network that are being answered and have shown no valid token. One more ends the one whose client has
+   * read nothing for longest.
+   */
   readonly mostStrangers: number;
-  /** Without traffic for this long a connection is ended; if its answer is not read, when Node finds it silent for the second time. */
+  /**
+   * Without traffic for this long a connection is ended; if its answer is not read, when Node finds it silent for the
+   * second time.
+   */
   readonly silenceMs: number;
   /** The same while an answer is sent to a client that has shown no valid token. */
   readonly strangerSilenceMs: number;
@@ -26,7 +32,10 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   strangerSilenceMs: 5000,
 };
 
-/** Counts the connections. When there are too many, one gives way to the newest; strangers never take a place from a valid token. */
+/**
+ * Counts the connections. When there are too many, one gives way to the newest; strangers never take a place from a
+ * valid token.
+ */
 export interface ConnectionSlots {
   /** A new connection. */
   opened(socket: Socket): void;

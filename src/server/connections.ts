@@ -6,7 +6,9 @@ import { CONNECTION_LIMITS, openSlots } from './connection-slots.ts';
 /** A client that sends more requests than this on one connection without reading an answer is disconnected. */
 export const MOST_UNANSWERED = 16;
 
-/** The unfinished answers of a connection, the oldest first. Each has a promise that resolves when it ends, read or not. */
+/**
+ * The unfinished answers of a connection, the oldest first. Each has a promise that resolves when it ends, read or not.
+ */
 type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
 /** The connections that have sent a request. */
@@ -19,8 +21,9 @@ interface BoundConnections {
 }
 
 /**
- * Bounds the number of connections, and of requests on each. The requests of a connection are answered one by one, each after the
- * client has read the answer before, so only one answer waits in memory. A connection with too many requests is ended.
+ * Bounds the number of connections, and of requests on each. The requests of a connection are answered one by one, each
+ * after the client has read the answer before, so only one answer waits in memory. A connection with too many requests
+ * is ended.
  */
 export function boundConnections(server: FastifyInstance, limits = CONNECTION_LIMITS): BoundConnections {
   const slots = openSlots(limits);

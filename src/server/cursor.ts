@@ -17,8 +17,8 @@ const TAG_BYTES = 16;
 const BLOCK_BYTES = 256;
 
 /**
- * A cursor that holds a position and is valid only for this seal. It is encrypted and not only signed, because a position may
- * name a row that the reader must not see.
+ * A cursor that holds a position and is valid only for this seal. It is encrypted and not only signed, because a
+ * position may name a row that the reader must not see.
  */
 export function sealCursor({ key, context }: CursorSeal, pagePosition: PagePosition): string {
   const text = padded(JSON.stringify(pagePosition));

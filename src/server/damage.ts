@@ -2,7 +2,10 @@ import { mirrorDamaged } from './errors.ts';
 
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
-/** Runs a read of the mirror. @throws HttpError 503 when SQLite finds that the file is damaged, else what the read throws */
+/**
+ * Runs a read of the mirror.
+ * @throws HttpError 503 when SQLite finds that the file is damaged, else what the read throws
+ */
 export function noticingDamage<Found>(read: () => Found): Found {
   try {
     return read();

@@ -44,8 +44,8 @@ const TAG = {
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
 /**
- * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a token or counts
- * against a quota: both are sent from memory, which costs no more than to refuse them.
+ * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a
+ * token or counts against a quota: both are sent from memory, which costs no more than to refuse them.
  */
 export async function addDescription(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {

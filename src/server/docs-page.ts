@@ -16,7 +16,10 @@ const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs',
 
 const [SCRIPT, STYLE] = ['text/javascript; charset=utf-8', 'text/css; charset=utf-8'];
 
-/** Adds `/docs`, a page to browse the description of the API, and its files. A file has a hash of its content in its address. */
+/**
+ * Adds `/docs`, a page to browse the description of the API, and its files. A file has a hash of its content in its
+ * address.
+ */
 export function addDocsPage(server: FastifyInstance): void {
   const bundle = addFile(
     server,

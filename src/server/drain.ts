@@ -9,8 +9,8 @@ import type { OpenConnections } from './connections.ts';
 const LINGER_MS = 100;
 
 /**
- * Closes the server without losing answers. It still answers requests that were sent before their clients could know, announces
- * the end (`Connection: close`), accepts no new connections, and waits until every unfinished answer is read.
+ * Closes the server without losing answers. It still answers requests that were sent before their clients could know,
+ * announces the end (`Connection: close`), accepts no new connections, and waits until every unfinished answer is read.
  */
 export function drainOnClose(server: FastifyInstance, openConnections: OpenConnections): void {
   let closing = false;

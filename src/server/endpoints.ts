@@ -48,7 +48,10 @@ export interface ApiEndpoint {
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
   respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
-  /** The same if it takes next to no time whatever the mirror holds, else null; always null if left out. @throws HttpError */
+  /**
+   * The same if it takes next to no time whatever the mirror holds, else null; always null if left out.
+   * @throws HttpError
+   */
   respondLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
   /** The same, already written as JSON. @throws HttpError */
   writeLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;

@@ -1,6 +1,9 @@
 import sensible from '@fastify/sensible';
 
-/** An HTTP error as plain data, which passes between threads: the status, the `code` of the error envelope, a message, headers. */
+/**
+ * An HTTP error as plain data, which passes between threads: the status, the `code` of the error envelope, a message,
+ * headers.
+ */
 export interface HttpErrorParts {
   readonly statusCode: number;
   readonly code: string;

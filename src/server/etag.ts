@@ -8,8 +8,8 @@ import { numberOf } from './visibility.ts';
 const PROCESS = randomBytes(9).toString('base64url');
 
 /**
- * The tag of an answer, known before anything is read: an answer depends only on the state of the mirror, the reader and the URL. It
- * is a weak tag because it is the same for the compressed answer.
+ * The tag of an answer, known before anything is read: an answer depends only on the state of the mirror, the reader
+ * and the URL. It is a weak tag because it is the same for the compressed answer.
  */
 export function entityTag(
   { version, now }: Pick<MirrorState, 'version' | 'now'>,

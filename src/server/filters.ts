@@ -2,7 +2,9 @@ import type { StreamParent } from '../core/stream.ts';
 import type { EndpointFilter, EndpointFilters } from '../streams/endpoint.ts';
 import { type JoinedRow, parentRow } from './related-rows.ts';
 
-/** An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment. */
+/**
+ * An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment.
+ */
 export interface ArrayFilter {
   /** The condition on a row. */
   readonly matches: (values: string) => string;
@@ -22,8 +24,8 @@ export const valuesIn = (parameter: string): string => `(select value from json_
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
 
 /**
- * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. It looks up the few
- * ancestors of a row among the values, which are sorted only once however many there are.
+ * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. It looks up
+ * the few ancestors of a row among the values, which are sorted only once however many there are.
  */
 export const under = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}

@@ -24,7 +24,10 @@ interface MadeContent {
   readonly tag: string;
 }
 
-/** Adds a route for content that is made, and compressed, only once. It is sent from memory, so a request costs next to nothing. */
+/**
+ * Adds a route for content that is made, and compressed, only once. It is sent from memory, so a request costs next to
+ * nothing.
+ */
 export function addFixedContent(
   server: FastifyInstance,
   url: string,

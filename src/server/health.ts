@@ -8,8 +8,8 @@ import { setDateHeader } from './set-date-header.ts';
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
 
 /**
- * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads so little that it would not notice
- * damage itself, so it remembers what another request has found.
+ * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads so little that it would
+ * not notice damage itself, so it remembers what another request has found.
  */
 export function addHealth(server: FastifyInstance, mirrorReads: MirrorReads, nowMs: () => number): NoteError {
   const damaged = mirrorDamaged();

@@ -19,8 +19,8 @@ export interface IndexPath {
 const MOST_LEADING_ASSETS = 1001;
 
 /**
- * The index path with fewer rows than a scan window; null if there is none: then the rows are read in the order of the page. A feed
- * is always read by time: usually there is little new, however many rows the filter values lead to.
+ * The index path with fewer rows than a scan window; null if there is none: then the rows are read in the order of the
+ * page. A feed is always read by time: usually there is little new, however many rows the filter values lead to.
  */
 export function indexPathOf(
   mirrorSnapshot: MirrorSnapshot,

@@ -73,8 +73,8 @@ function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
 }
 
 /**
- * A member of `extra` replaces a known field only if the field has no value because the value had another type (R20), or if `extra`
- * has the exact number. Unknown members of an object go back into that object (R19).
+ * A member of `extra` replaces a known field only if the field has no value because the value had another type (R20),
+ * or if `extra` has the exact number. Unknown members of an object go back into that object (R19).
  */
 function together(apiItem: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {

@@ -7,8 +7,9 @@ import { type CollectionNames, namesOf } from './names.ts';
 import { assetIdsOf, type JoinedRow, joinOf, otherRowCondition, parentRow } from './related-rows.ts';
 
 /**
- * The endpoints of one collection, as data: its list and its single item. Everything follows from the catalogue's entry. In the SQL
- * `r` is the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path, `@week` the time a week ago.
+ * The endpoints of one collection, as data: its list and its single item. Everything follows from the catalogue's
+ * entry. In the SQL `r` is the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path,
+ * `@week` the time a week ago.
  */
 export interface CollectionListing {
   readonly entry: CatalogueEntry<CollectionName>;
@@ -24,8 +25,8 @@ export interface CollectionListing {
   /** The condition of the rows that are shown, which may be few of many. */
   readonly visibleIf?: string;
   /**
-   * The row with the times of the feeds: its `mirrored_at` is served as `synced_at`, or as `deleted_at` of a deleted row. A
-   * collection without one has no feeds.
+   * The row with the times of the feeds: its `mirrored_at` is served as `synced_at`, or as `deleted_at` of a deleted
+   * row. A collection without one has no feeds.
    */
   readonly feedClock?: 'r' | 'c';
   /** The ids of the assets that a reader has to see in order to see the row. */
@@ -37,7 +38,10 @@ export interface CollectionListing {
   readonly nullable?: string;
   /** The default of `direction`. */
   readonly direction: 'asc' | 'desc';
-  /** The conditions without `disabled` (or `false`) and with `true`; a feed shows both. `leads`: an index by id has only disabled rows. */
+  /**
+   * The conditions without `disabled` (or `false`) and with `true`; a feed shows both. `leads`: an index by id has only
+   * disabled rows.
+   */
   readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
   /** The time that `start_time_from` and `start_time_to` bound. */
   readonly window?: string;
@@ -106,8 +110,8 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
 }
 
 /**
- * A row lacks required fields if only its deletion is known, or only its key until its typed stream is read. `+` keeps SQLite from
- * using an index for this condition, because most rows meet it.
+ * A row lacks required fields if only its deletion is known, or only its key until its typed stream is read. `+` keeps
+ * SQLite from using an index for this condition, because most rows meet it.
  */
 const complete = ({ fields, key }: ServedEntry): string[] =>
   Object.entries(fields)

@@ -14,7 +14,10 @@ interface MeasuredRequest {
   readonly nowMs: () => number;
 }
 
-/** Measures all routes added later, and requests to no route. @returns a function that adds `/metrics` to the routes that need a token */
+/**
+ * Measures all routes added later, and requests to no route.
+ * @returns a function that adds `/metrics` to the routes that need a token
+ */
 export async function openMetrics(
   server: FastifyInstance,
   measuredRequest: MeasuredRequest,

@@ -8,7 +8,10 @@ import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
 import { type KnownState, replacementCheck } from './replacement.ts';
 
-/** The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the source. */
+/**
+ * The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the
+ * source.
+ */
 export const MIRROR = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;

@@ -1,6 +1,9 @@
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
-/** The names of a collection in the API's description: the group of its operations, one item, many items, and their schema. */
+/**
+ * The names of a collection in the API's description: the group of its operations, one item, many items, and their
+ * schema.
+ */
 export interface CollectionNames {
   readonly tag: string;
   readonly one: string;

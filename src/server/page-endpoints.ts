@@ -22,7 +22,10 @@ import { isLimited, numberOf, VISIBLE_IDS } from './visibility.ts';
 /** The path of the page's own data; it is no part of the read API, and may change with any version. */
 const PAGE_PATH = '/page';
 
-/** A view of one environment: the scopes that it needs, its parameters, and how it is answered; null stands for what does not exist. */
+/**
+ * A view of one environment: the scopes that it needs, its parameters, and how it is answered; null stands for what
+ * does not exist.
+ */
 interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;

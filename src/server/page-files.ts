@@ -4,12 +4,17 @@ import type { FastifyInstance } from 'fastify';
 import { STANDS_ALONE } from './answer-headers.ts';
 import { builtPage } from './built-page.ts';
 
-/** The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own files. */
+/**
+ * The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own
+ * files.
+ */
 const OWN_FILES_ALONE = { 'content-security-policy': `default-src 'self'; ${STANDS_ALONE}` };
 
 /**
- * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts against a quota: behind
- * a proxy all clients without a token share one, and a single one of them could take the page from the others. A file has a hash of its contents in its name, so it never changes; only the page itself is asked for again.
+ * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts
+ * against a quota: behind a proxy all clients without a token share one, and a single one of them could take the page
+ * from the others. A file has a hash of its contents in its name, so it never changes; only the page itself is asked
+ * for again.
  */
 export async function addPageFiles(server: FastifyInstance, folder: string = builtPage()): Promise<void> {
   await server.register(async (open) => {

@@ -54,7 +54,10 @@ export function readFilters(
   return Object.fromEntries(given.map((name) => [name, parsedQuery[name] as string[]]));
 }
 
-/** A wrong clock of this machine moves the mirror's time away from the source's. The earlier time never cuts off rows that must be shown. */
+/**
+ * A wrong clock of this machine moves the mirror's time away from the source's. The earlier time never cuts off rows
+ * that must be shown.
+ */
 function readFeed(parsedQuery: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
   const now = mirrorTime < serverTime ? mirrorTime : serverTime;
   const synced = readInstant(parsedQuery, 'synced_since');

@@ -6,8 +6,9 @@ import type { JsonSchema } from './schemas.ts';
 const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', false: 'false', '0': 'false' };
 
 /**
- * Prepares the query for its schema. An unknown parameter is ignored, because newer clients may send it. A boolean may be written
- * as in Python (`True`). A whole number consists of digits. @throws HttpError 422
+ * Prepares the query for its schema. An unknown parameter is ignored, because newer clients may send it. A boolean may
+ * be written as in Python (`True`). A whole number consists of digits.
+ * @throws HttpError 422
  */
 export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void {
   const properties = (routeOptions.schema?.querystring as JsonSchema | undefined)?.properties;

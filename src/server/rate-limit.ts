@@ -27,8 +27,9 @@ const READING_MS = 100;
 
 export interface RequestQuota {
   /**
-   * Counts a request against its token, or without a known token against the client's address. Sends the quota headers and refuses
-   * requests beyond the limit. Returns no promise when there is no limit. @throws HttpError 429
+   * Counts a request against its token, or without a known token against the client's address. Sends the quota headers
+   * and refuses requests beyond the limit. Returns no promise when there is no limit.
+   * @throws HttpError 429
    */
   count(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined;
   /** Also counts the time that reading the answer took; the headers of the next request show it. */
@@ -39,7 +40,8 @@ export interface RequestQuota {
 export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<RequestQuota> {
   if (rate === null) return { count: () => undefined, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
-  // Tokens and addresses are counted apart: else requests from many addresses would push the counts of tokens out of memory.
+  // Tokens and addresses are counted apart: else requests from many addresses would push the counts of tokens out of
+  // memory.
   const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
   const checkStranger = server.createRateLimit({ keyGenerator: ({ ip }) => networkOf(ip) });
   const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));

@@ -14,7 +14,10 @@ export interface ThreadOptions extends EndpointOptions {
   readonly cursorKey: string;
 }
 
-/** A read request. It carries the reader's name, and the reader itself only if this thread does not know it yet: it may be large. */
+/**
+ * A read request. It carries the reader's name, and the reader itself only if this thread does not know it yet: it may
+ * be large.
+ */
 export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly name: string;
   readonly reader: Principal | null;

@@ -71,7 +71,10 @@ export function answersInThreads(
   };
 }
 
-/** A waiting request is given up when its client has gone. A read that has begun is not: SQLite cannot be stopped in the middle. */
+/**
+ * A waiting request is given up when its client has gone. A read that has begun is not: SQLite cannot be stopped in the
+ * middle.
+ */
 async function whileWanted<Found>(
   goneSignal: AbortSignal,
   wait: (begun: () => void, signal: AbortSignal) => Promise<Found>,

@@ -21,8 +21,8 @@ const LINGER_MS = 1000;
 const refused = new WeakSet<object>();
 
 /**
- * Answers an unreadable request and ends the connection, also if the client does not. A client may still be sending: if its connection were
- * ended before it has sent everything, it would see no answer.
+ * Answers an unreadable request and ends the connection, also if the client does not. A client may still be sending: if
+ * its connection were ended before it has sent everything, it would see no answer.
  */
 export function refuseUnreadable(
   error: Error & { code?: string },

@@ -7,7 +7,10 @@ export interface JoinedRow {
   readonly on: string;
 }
 
-/** The rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are joined. */
+/**
+ * The rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are
+ * joined.
+ */
 export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
   if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
   return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };

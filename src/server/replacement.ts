@@ -13,9 +13,11 @@ export interface KnownState {
 }
 
 /**
- * Refuses every request once the mirror's file was replaced, removed, or overwritten by another mirror or an earlier copy. SQLite notices
- * neither: it goes on reading the file that it has open, and takes pages of two mirrors for one. `current` is the state that the open
- * connection sees, the same object until a commit; `look` reads the state of a connection. @throws HttpError 503
+ * Refuses every request once the mirror's file was replaced, removed, or overwritten by another mirror or an earlier
+ * copy. SQLite notices neither: it goes on reading the file that it has open, and takes pages of two mirrors for one.
+ * `current` is the state that the open connection sees, the same object until a commit; `look` reads the state of a
+ * connection.
+ * @throws HttpError 503
  */
 export function replacementCheck(
   path: string,
@@ -48,7 +50,10 @@ function statusOf(path: string): { readonly place: string; readonly content: str
   return { place: `${dev} ${ino}`, content: `${size} ${mtimeNs}` };
 }
 
-/** The state in the file, read by a new connection, which remembers no page; null if there is no mirror of this version to be read. */
+/**
+ * The state in the file, read by a new connection, which remembers no page; null if there is no mirror of this version
+ * to be read.
+ */
 function readAgain(path: string, look: Parameters<typeof replacementCheck>[2]): KnownState | null {
   try {
     const mirror = openEarlier(path);
@@ -64,8 +69,8 @@ function readAgain(path: string, look: Parameters<typeof replacementCheck>[2]): 
 }
 
 /**
- * Whether the file is another database or has other tables. SQLite takes a new file for a damaged one while the log and the index of the
- * old one lie beside it.
+ * Whether the file is another database or has other tables. SQLite takes a new file for a damaged one while the log and
+ * the index of the old one lie beside it.
  */
 function isOther(error: unknown): boolean {
   if (isDamage(error)) return true;

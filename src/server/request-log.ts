@@ -10,13 +10,16 @@ const OTHERS = 'others';
 
 export interface RequestLog {
   note(request: FastifyRequest, reply: FastifyReply): void;
-  /** Writes a line for each client with requests that were only counted since the last call. To be called every minute. */
+  /**
+   * Writes a line for each client with requests that were only counted since the last call. To be called every minute.
+   */
   writeCounts(): void;
 }
 
 /**
- * Logs one line for each answered request. Clients could fill a disk with those that have no token, or are beyond the quota: of these,
- * only the first of each client in a minute has a line, and the others are counted. At `debug` each has a line.
+ * Logs one line for each answered request. Clients could fill a disk with those that have no token, or are beyond the
+ * quota: of these, only the first of each client in a minute has a line, and the others are counted. At `debug` each
+ * has a line.
  */
 export function openRequestLog(log: FastifyBaseLogger): RequestLog {
   /** How many requests were only counted, by client and status. */

@@ -84,7 +84,10 @@ function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: st
     .send(endpointAnswer.body);
 }
 
-/** A cache has to check each time whether its answer is still valid, and must not show it to the holder of another token. */
+/**
+ * A cache has to check each time whether its answer is still valid, and must not show it to the holder of another
+ * token.
+ */
 function cachedAs(tag: string | null): Readonly<Record<string, string>> {
   return {
     ...(tag === null ? {} : { etag: tag }),

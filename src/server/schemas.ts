@@ -104,7 +104,10 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 
 const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
-/** An optional value may be left out or null: services differ in that. A list is empty, and an object left out, but neither is null. */
+/**
+ * An optional value may be left out or null: services differ in that. A list is empty, and an object left out, but
+ * neither is null.
+ */
 function schemaOf(name: string, field: Field): JsonSchema {
   if (field.type === 'json') return JSON_SHAPES[name] ?? ANYTHING;
   return field.required ? TYPES[field.type] : nullable(TYPES[field.type]);
@@ -211,8 +214,8 @@ export function pathSchema(...names: readonly string[]): JsonSchema {
 }
 
 /**
- * The schema by which an answer is written: what a service sends in an optional field is passed on as it is, whatever its
- * type (R20), though the description names the type that is to be expected.
+ * The schema by which an answer is written: what a service sends in an optional field is passed on as it is, whatever
+ * its type (R20), though the description names the type that is to be expected.
  */
 export function lenient(jsonSchema: JsonSchema): JsonSchema {
   const { properties, required = [] } = jsonSchema;

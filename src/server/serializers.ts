@@ -3,7 +3,10 @@ import { type JsonSchema, lenient } from './schemas.ts';
 
 type AnswerSerializer = (answer: unknown) => string;
 
-/** Makes the functions that write answers, from the schemas of the routes. `shared` has the schemas of the items by name. */
+/**
+ * Makes the functions that write answers, from the schemas of the routes. `shared` has the schemas of the items by
+ * name.
+ */
 export function serializers(
   shared: unknown,
   options?: Options,

@@ -45,7 +45,10 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimit | null;
   /** The weight of each dimension in a total; 1 by default. */
   readonly weights?: DimensionWeights;
-  /** The number of reading threads, so that no request blocks the others. With 0, the default, requests are read in the calling thread. */
+  /**
+   * The number of reading threads, so that no request blocks the others. With 0, the default, requests are read in the
+   * calling thread.
+   */
   readonly threads?: number;
   /** The machine's clock, used only for ages. Bounds and `Date` use the mirror's clock. */
   readonly nowMs?: () => number;

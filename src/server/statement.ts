@@ -11,7 +11,10 @@ import { weekBefore } from './times.ts';
 import { isLimited, numberOf, visible } from './visibility.ts';
 import { columnOf, lengthOf, writtenItem } from './written.ts';
 
-/** The statement of one page. It reads one row more than the limit, which says whether there is another page. It never uses OFFSET. */
+/**
+ * The statement of one page. It reads one row more than the limit, which says whether there is another page. It never
+ * uses OFFSET.
+ */
 export function pageStatement(
   listRequest: ListRequest,
   listParameters: ListParameters,
@@ -35,8 +38,8 @@ export function pageStatement(
 }
 
 /**
- * The same page with its items written as JSON by SQLite, from at most `most.rows` rows. An item is null if it is longer than
- * `most.bytes` or has members that are not fields.
+ * The same page with its items written as JSON by SQLite, from at most `most.rows` rows. An item is null if it is
+ * longer than `most.bytes` or has members that are not fields.
  */
 export function writtenPageStatement(
   listRequest: ListRequest,

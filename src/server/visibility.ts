@@ -3,7 +3,10 @@ import { under, valuesIn } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/** The most pairs of reader and environment whose visible assets are kept. A server has few readers, but they may see many assets. */
+/**
+ * The most pairs of reader and environment whose visible assets are kept. A server has few readers, but they may see
+ * many assets.
+ */
 const MOST_KEPT = 100;
 
 /** The ids of the assets that the reader sees. */
@@ -11,7 +14,9 @@ export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = 
 
 export const isLimited = ({ assetIds, paths }: Principal): boolean => assetIds !== null || paths !== null;
 
-/** The conditions that a reader sees row `r`: one for each asset that it belongs to. `keepVisible` was called before. */
+/**
+ * The conditions that a reader sees row `r`: one for each asset that it belongs to. `keepVisible` was called before.
+ */
 export function visible({ assets }: Pick<CollectionListing, 'assets'>, principal: Principal): string[] {
   if (!isLimited(principal)) return [];
   return assets.map(

@@ -5,12 +5,13 @@ import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import { selectInPostgres } from '../../../schema/view.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
+import { commentStatements } from './comments.ts';
 import type { PostgresConnection } from './connection.ts';
 
 interface PostgresView {
   readonly name: string;
   readonly select: string;
-  /** Changes with `select`. */
+  /** Changes with `select` and with the comments, which a view loses when it is dropped. */
   readonly hash: string;
 }
 
@@ -23,9 +24,10 @@ export const VIEW_JOURNAL =
 
 /** Every view, after those that it reads. */
 export function postgresViews(): PostgresView[] {
+  const comments = hashOf(commentStatements());
   const all = MIRROR_VIEWS.map((view) => {
     const select = new PgDialect().sqlToQuery(selectInPostgres(view)).sql;
-    return { name: getViewConfig(view).name, select, hash: createHash('sha256').update(select).digest('hex') };
+    return { name: getViewConfig(view).name, select, hash: hashOf(select + comments) };
   });
   const ordered = new Map<string, PostgresView>();
   const add = (view: PostgresView) => {
@@ -36,9 +38,11 @@ export function postgresViews(): PostgresView[] {
   return [...ordered.values()];
 }
 
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
 const reads = ({ select }: PostgresView, { name }: PostgresView) => new RegExp(`(FROM|JOIN) ${name}\\b`).test(select);
 
-/** Whether the schema, by its quoted name, has these very views. */
+/** Whether the schema, by its quoted name, has these very views and comments. */
 export async function hasViews(connection: PostgresConnection, quotedSchema: string): Promise<boolean> {
   const { rows } = await connection.query(`select name, hash from ${quotedSchema}.__obsync_views order by number`);
   const wanted = postgresViews();
@@ -57,9 +61,9 @@ interface ViewGrant {
 }
 
 /**
- * Makes a change of the tables, and our views of this version after it. They are dropped first, so that they bar no
- * change, unless views of others rest on them: then they are replaced, which PostgreSQL does as long as their columns
- * stay.
+ * Makes a change of the tables, and our views and comments of this version after it. Views are dropped first, so that
+ * they bar no change, unless views of others rest on them: then they are replaced, which PostgreSQL does as long as
+ * their columns stay.
  * @throws SyncError `usage` if views of others are in the way
  */
 export async function aroundViews(
@@ -76,6 +80,7 @@ export async function aroundViews(
     if (isFree) await drop(connection, old);
     await change();
     await createViews(connection);
+    await connection.query(commentStatements());
     const kept = new Set(postgresViews().map(({ name }) => name));
     if (!isFree)
       await drop(

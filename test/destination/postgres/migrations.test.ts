@@ -1,10 +1,14 @@
+import { createHash } from 'node:crypto';
 import { readdirSync } from 'node:fs';
 import { getTableName, is } from 'drizzle-orm';
 import { getTableConfig as configInPostgres, PgTable } from 'drizzle-orm/pg-core';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
+import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import * as postgres from '../../../schema/postgres.ts';
+import { descriptionOf } from '../../../schema/table.ts';
+import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
 import {
@@ -13,7 +17,7 @@ import {
   postgresVersion,
 } from '../../../src/destination/postgres/migrations.ts';
 import { beginIn, type OpenConnection, openConnection } from '../../../src/destination/postgres/open-connection.ts';
-import { aroundViews } from '../../../src/destination/postgres/views.ts';
+import { aroundViews, postgresViews } from '../../../src/destination/postgres/views.ts';
 import { pgliteConnection } from '../../support/pglite-mirror.ts';
 import { testSchema } from '../../support/postgres.ts';
 
@@ -247,6 +251,43 @@ describe('migrating', () => {
     await expect(migratePostgres(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
     expect(await column(`select relname from pg_class where relnamespace = 'taken'::regnamespace`)).toEqual(['assets']);
     expect(await postgresVersion(server, 'taken')).toBe(0);
+  });
+});
+
+describe('the comments', () => {
+  const commentsIn = (schema: string) =>
+    column(
+      `select concat_ws(': ', concat_ws('.', c.relname, a.attname), d.description)
+        from pg_description d join pg_class c on c.oid = d.objoid and d.classoid = 'pg_class'::regclass
+        left join pg_attribute a on a.attrelid = c.oid and a.attnum = d.objsubid
+        where c.relnamespace = $1::regnamespace`,
+      [schema],
+    );
+
+  test('every table, view and column that SQLite has too carries its description', async () => {
+    const described = [...MIRRORED_TABLES, ...STATE_TABLES, ...MIRROR_VIEWS].map(descriptionOf);
+    expect(described.map(({ name }) => name)).toEqual(expect.arrayContaining(sqliteTables.map(getTableName)));
+    const wanted = described.flatMap(({ name, description, columns }) => [
+      `${name}: ${description}`,
+      ...columns.map((each) => `${name}.${each.name}: ${each.description}`),
+    ]);
+    expect((await commentsIn('obsync')).sort()).toEqual(wanted.sort());
+  });
+
+  test('are left alone while the descriptions are the same, and set again once they have changed', async () => {
+    await migrate(server, 'commented');
+    const comments = (await commentsIn('commented')).sort();
+    await server.query(`comment on column commented.assets.name is 'our own words'`);
+    expect(await migrate(server, 'commented')).toBe('none');
+    expect(await commentsIn('commented')).toContain('assets.name: our own words');
+    // As a version writes it whose views are the same and whose tables have no comments.
+    for (const { name, select } of postgresViews())
+      await server.query('update commented.__obsync_views set hash = $1 where name = $2', [
+        createHash('sha256').update(select).digest('hex'),
+        name,
+      ]);
+    expect(await migrate(server, 'commented')).toBe('updated');
+    expect((await commentsIn('commented')).sort()).toEqual(comments);
   });
 });
 
