@@ -275,10 +275,10 @@ describe('the comments', () => {
   });
 
   test('are left alone while the descriptions are the same, and set again once they have changed', async () => {
-    await migrate(server, 'commented');
+    await migratePostgres(server, 'commented');
     const comments = (await commentsIn('commented')).sort();
     await server.query(`comment on column commented.assets.name is 'our own words'`);
-    expect(await migrate(server, 'commented')).toBe('none');
+    expect(await migratePostgres(server, 'commented')).toBe('none');
     expect(await commentsIn('commented')).toContain('assets.name: our own words');
     // As a version writes it whose views are the same and whose tables have no comments.
     for (const { name, select } of postgresViews())
@@ -286,7 +286,7 @@ describe('the comments', () => {
         createHash('sha256').update(select).digest('hex'),
         name,
       ]);
-    expect(await migrate(server, 'commented')).toBe('updated');
+    expect(await migratePostgres(server, 'commented')).toBe('updated');
     expect((await commentsIn('commented')).sort()).toEqual(comments);
   });
 });
