@@ -15,16 +15,16 @@ test.each<[RecoveryKind, boolean]>([
   ['locked', true],
   ['budget', true],
   ['signal', true],
-])('a failure that asks for %s ends the run: %j (R9)', (recovery, ends) => {
+])('a SyncError with recovery %s ends the run: %j (R9)', (recovery, ends) => {
   expect(endsRun(new SyncError(recovery, 'it failed'))).toBe(ends);
 });
 
-test('an error of another type does not end the run', () => {
+test('an error of another type doesn’t end the run', () => {
   expect(endsRun(new Error('it failed'))).toBe(false);
   expect(endsRun({ recovery: 'run' })).toBe(false);
 });
 
-test('an error says what failed, and keeps its cause', () => {
+test('a SyncError has its message and its cause', () => {
   const cause = new Error('refused');
   expect(new SyncError('run', 'it failed', { cause })).toMatchObject({
     name: 'SyncError',
@@ -33,6 +33,6 @@ test('an error says what failed, and keeps its cause', () => {
   });
 });
 
-test('its message is one line, whatever it quotes', () => {
+test('the message of a SyncError is one line, whatever it quotes', () => {
   expect(new SyncError('run', 'the service\r\nsaid\u2028"no\u001b[2J"').message).toBe('the service said "no [2J"');
 });

@@ -4,7 +4,7 @@ import { parseExactly, sameJson } from '../../src/core/json.ts';
 
 const again = (text: string): string => JSON.stringify(parseExactly(text));
 
-describe('no number of JSON is rounded (R19)', () => {
+describe('parseExactly (R19)', () => {
   test.each([
     '9007199254740993',
     '-9007199254740993',
@@ -16,7 +16,7 @@ describe('no number of JSON is rounded (R19)', () => {
     '1234567890123456789e-4',
     `1${'0'.repeat(308)}1`,
     `[${'9'.repeat(400)}]`,
-  ])('%s is written as it was read', (text) => {
+  ])('%s is written exactly as it was read', (text) => {
     expect(again(text)).toBe(text);
     expect(again(` [ 0,\n${text}\t]`)).toBe(`[0,${text}]`);
   });
@@ -33,11 +33,11 @@ describe('no number of JSON is rounded (R19)', () => {
     '1.7976931348623157e308',
     '"9007199254740993"',
     '"id 9007199254740993: 9007199254740993"',
-  ])('%s is read as by JSON.parse', (text) => {
+  ])('%s is read like JSON.parse reads it', (text) => {
     expect(parseExactly(text)).toBe(JSON.parse(text));
   });
 
-  test('such a number is found anywhere in a text', () => {
+  test('a large integer is kept exactly anywhere in a text', () => {
     const integers = fc.bigInt({ min: 2n ** 53n, max: 2n ** 80n });
     const before = fc.array(fc.oneof(fc.string(), fc.integer(), fc.double({ noDefaultInfinity: true, noNaN: true })));
     fc.assert(
@@ -48,7 +48,7 @@ describe('no number of JSON is rounded (R19)', () => {
     );
   });
 
-  test('a text that is nested too deeply is read with rounded numbers', () => {
+  test('a text nested too deeply is read with rounded numbers', () => {
     const text = `${'['.repeat(100_000)}9007199254740993${']'.repeat(100_000)}`;
     let innermost = parseExactly(text);
     while (Array.isArray(innermost)) innermost = innermost[0];
@@ -60,13 +60,13 @@ describe('no number of JSON is rounded (R19)', () => {
   });
 });
 
-describe('JSON is compared by value (R21)', () => {
+describe('sameJson (R21)', () => {
   test.each([
     ['{"a":1,"b":{"c":[1,2],"d":null}}', '{"b":{"d":null,"c":[1,2]},"a":1}'],
     ['[{"a":1,"b":2}]', '[ {"b":2, "a":1.0} ]'],
     ['{"a":9007199254740993,"b":1}', '{"b":1,"a":9007199254740993}'],
     ['{"__proto__":1,"a":2}', '{"a":2,"__proto__":1}'],
-  ])('%s and %s are the same', (a, b) => {
+  ])('%s equals %s', (a, b) => {
     expect(sameJson(a, b)).toBe(true);
   });
 
@@ -83,7 +83,7 @@ describe('JSON is compared by value (R21)', () => {
     ['{"a":9007199254740993}', '{"a":{"rawJSON":"9007199254740993"}}'],
     ['{"a":', '{"a":1}'],
     ['{}', '{"toString":1}'],
-  ])('%s and %s are not', (a, b) => {
+  ])('%s does not equal %s', (a, b) => {
     expect(sameJson(a, b)).toBe(false);
     expect(sameJson(b, a)).toBe(false);
   });

@@ -28,28 +28,28 @@ const feeds = (since = SINCE) => [
 ];
 
 describe('a feed stream', () => {
-  test('is scanned at first, without a sweep if the mirror has no rows', () => {
+  test('an empty mirror is scanned first, without a sweep', () => {
     const round = roundOf('assets', NO_PROGRESS, context(), facts({ hasRows: false }));
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', sweeps: false, steps: [walk('scan')] });
   });
 
-  test('of tests is scanned in two lists, of enabled and of disabled tests', () => {
+  test('tests are scanned as two lists: enabled and disabled tests', () => {
     const steps = [walk('scan'), walk('scan', { disabled: 'true', limit: 2000 })];
     expect(roundOf('tests', NO_PROGRESS, context(), facts({ hasRows: false })).steps).toEqual(steps);
   });
 
-  test('is then read by its feeds, from the watermark less the overlap (R2)', () => {
+  test('a stream that was scanned reads its feeds, from the watermark minus the overlap (R2)', () => {
     expect(roundOf('assets', checkpoint())).toMatchObject({ mode: 'feed', reason: 'increment', steps: feeds() });
     expect(feedBoundOf(checkpoint(), context({ options: { overlapSeconds: 0 } }))).toBe(YESTERDAY);
     expect(feedBoundOf(NO_PROGRESS, context())).toBeNull();
   });
 
-  test('with a parent asks, after its feeds, for rows of parents that went or came back (R13)', () => {
+  test('after its feeds, a child stream looks up the rows of parents that were deleted or restored (R13)', () => {
     expect(roundOf('columns', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
     expect(roundOf('tests', checkpoint()).steps).toEqual([...feeds(), ask('owned'), ask('unshown')]);
   });
 
-  test('with rejected rows asks for them after its feeds; a scan shows them anyway (R20)', () => {
+  test('rejected rows are looked up after the feeds, but not after a scan, which returns them anyway (R20)', () => {
     const standing = facts({ hasRejected: true });
     expect(roundOf('assets', checkpoint(), context(), standing).steps).toEqual([...feeds(), ask('rejected')]);
     expect(roundOf('tests', checkpoint(), context(), standing).steps).toEqual([
@@ -62,7 +62,7 @@ describe('a feed stream', () => {
     expect(scan.steps).not.toContainEqual(ask('rejected'));
   });
 
-  test('that is scanned again reads the tombstones from the old watermark and asks for the candidates (R12)', () => {
+  test('a repeated scan reads the tombstones since the old watermark and looks up the candidates (R12)', () => {
     const round = roundOf('assets', checkpoint({ scanDue: 'refuted' }));
     expect(round).toMatchObject({ mode: 'scan', sweeps: true });
     expect(round.steps).toEqual([walk('scan'), feeds()[1], ask('candidates')]);
@@ -72,14 +72,14 @@ describe('a feed stream', () => {
     [false, 'scan: clock'],
     [true, 'scan: full'],
   ])(
-    'whose watermark lies in the future reads no tombstones: the bound would show none, --full %s (R1)',
+    'with a watermark in the future, a scan skips the tombstones feed, whose bound is useless; --full: %s (R1)',
     (full, why) => {
       const ahead = roundOf('assets', checkpoint({ watermark: addDays(T, 1) }), context({ options: { full } }));
       expect([how(ahead), ahead.steps]).toEqual([why, [walk('scan'), ask('candidates')]]);
     },
   );
 
-  test('begins a round of this run and cycle that has read nothing, and takes over the due scan (R6, R13)', () => {
+  test('a new round belongs to this run and cycle, has read nothing, and takes over the due scan (R6, R13)', () => {
     const { steps, ...begun } = roundOf('assets', checkpoint({ scanDue: 'returned' }), context({ run: 6 }));
     expect(begun).toEqual({
       ...{
@@ -98,90 +98,135 @@ describe('a feed stream', () => {
     expect(steps).toHaveLength(3);
   });
 
-  test('reads pages of the page size of the options', () => {
+  test('pages have the size that the options ask for', () => {
     const { steps } = roundOf('assets', checkpoint(), context({ options: { pageSize: 7 } }));
     expect(steps.map((readStep) => readStep.do === 'list' && readStep.query['limit'])).toEqual([7, 7]);
   });
 });
 
-describe('why a feed stream is scanned', () => {
+describe('the choice between a scan and the feeds', () => {
   const old = checkpoint({ scanEndedAt: LAST_WEEK, watermark: YESTERDAY });
   const behind = (days: number): Checkpoint => checkpoint({ watermark: addSeconds(addDays(T, -days), 3600) });
 
   test.each<[string, Checkpoint, Context, string]>([
-    ['the mirror has no rows', NO_PROGRESS, context({ serverTime: null, options: { full: true } }), 'scan: first'],
-    ['--full', checkpoint(), context({ options: { full: true } }), 'scan: full'],
     [
-      '--full, unless a scan has ended in this cycle (R6)',
+      'a mirror without rows is scanned first',
+      NO_PROGRESS,
+      context({ serverTime: null, options: { full: true } }),
+      'scan: first',
+    ],
+    ['--full scans', checkpoint(), context({ options: { full: true } }), 'scan: full'],
+    [
+      '--full does not scan again once a scan has ended in this cycle (R6)',
       checkpoint({ scanEndedCycle: 5 }),
       context({ options: { full: true } }),
       'feed: increment',
     ],
-    ['--full before the clock', checkpoint(), context({ serverTime: null, options: { full: true } }), 'scan: full'],
-    ['no server time (R1)', checkpoint(), context({ serverTime: null }), 'scan: clock'],
-    ['no watermark (R1)', checkpoint({ watermark: null }), context(), 'scan: clock'],
     [
-      'a watermark more than an hour ahead (R1)',
+      '--full takes precedence over a missing server time',
+      checkpoint(),
+      context({ serverTime: null, options: { full: true } }),
+      'scan: full',
+    ],
+    ['a run without a server time scans (R1)', checkpoint(), context({ serverTime: null }), 'scan: clock'],
+    ['a stream without a watermark is scanned (R1)', checkpoint({ watermark: null }), context(), 'scan: clock'],
+    [
+      'a watermark more than an hour ahead is not trusted, so scan (R1)',
       checkpoint({ watermark: '2026-11-20T05:10:00.000001Z' }),
       context(),
       'scan: clock',
     ],
     [
-      'not one just an hour ahead (R1)',
+      'a watermark exactly an hour ahead is trusted (R1)',
       checkpoint({ watermark: '2026-11-20T05:10:00.000000Z' }),
       context(),
       'feed: increment',
     ],
     [
-      'a watermark ahead by more than an overlap of a minute (R1)',
+      'a watermark ahead by more than an overlap of one minute is not trusted, so scan (R1)',
       checkpoint({ watermark: '2026-11-20T04:11:00.000001Z' }),
       context({ options: { overlapSeconds: 60 } }),
       'scan: clock',
     ],
     [
-      'not one ahead by just that overlap (R1)',
+      'a watermark ahead by exactly that overlap is trusted (R1)',
       checkpoint({ watermark: '2026-11-20T04:11:00.000000Z' }),
       context({ options: { overlapSeconds: 60 } }),
       'feed: increment',
     ],
-    ['a bound beyond 89 days (R3)', behind(89.00002), context(), 'scan: clamp'],
-    ['not one of just 89 days (R3)', behind(89), context(), 'feed: increment'],
-    ['the newest time decides, not T (R3)', behind(88), context({ newestReading: addDays(T, 1.5) }), 'scan: clamp'],
-    ['the clamp before a due', { ...behind(100), scanDue: 'returned' }, context(), 'scan: clamp'],
-    ['a permission back (R13)', checkpoint({ scanDue: 'permission' }), context(), 'scan: permission'],
-    ['an environment back (R13)', checkpoint({ scanDue: 'returned' }), context(), 'scan: returned'],
-    ['a sweep contradicted (R12)', checkpoint({ scanDue: 'refuted' }), context(), 'scan: refuted'],
-    ['a due before the days', { ...old, scanDue: 'refuted' }, context(), 'scan: refuted'],
-    ['seven days since the last scan ended (R13)', old, context(), 'scan: full-every'],
+    ['a bound older than 89 days would be clamped, so scan (R3)', behind(89.00002), context(), 'scan: clamp'],
+    ['a bound of exactly 89 days is sent (R3)', behind(89), context(), 'feed: increment'],
     [
-      'not a microsecond sooner (R13)',
+      'the age of the bound counts from the newest reading, not from T (R3)',
+      behind(88),
+      context({ newestReading: addDays(T, 1.5) }),
+      'scan: clamp',
+    ],
+    [
+      'a clamped bound takes precedence over a due scan',
+      { ...behind(100), scanDue: 'returned' },
+      context(),
+      'scan: clamp',
+    ],
+    [
+      'a permission that was granted again causes a scan (R13)',
+      checkpoint({ scanDue: 'permission' }),
+      context(),
+      'scan: permission',
+    ],
+    [
+      'an environment that is listed again causes a scan (R13)',
+      checkpoint({ scanDue: 'returned' }),
+      context(),
+      'scan: returned',
+    ],
+    ['a contradicted sweep causes a scan (R12)', checkpoint({ scanDue: 'refuted' }), context(), 'scan: refuted'],
+    ['a due scan takes precedence over --full-every', { ...old, scanDue: 'refuted' }, context(), 'scan: refuted'],
+    ['a scan is due seven days after the last one ended (R13)', old, context(), 'scan: full-every'],
+    [
+      'no scan is due a microsecond earlier (R13)',
       { ...old, scanEndedAt: '2026-11-13T04:10:00.000001Z' },
       context(),
       'feed: increment',
     ],
-    ['other days asked for (R13)', checkpoint(), context({ options: { fullEveryDays: 1 } }), 'scan: full-every'],
-    ['no scan ended at a known time (R13)', checkpoint({ scanEndedAt: null }), context(), 'scan: full-every'],
     [
-      'the last scan ended in the future (R1)',
+      '--full-every sets the number of days (R13)',
+      checkpoint(),
+      context({ options: { fullEveryDays: 1 } }),
+      'scan: full-every',
+    ],
+    [
+      'a scan is due if it is unknown when the last one ended (R13)',
+      checkpoint({ scanEndedAt: null }),
+      context(),
+      'scan: full-every',
+    ],
+    [
+      'a scan is due if the last one ended in the future (R1)',
       checkpoint({ scanEndedAt: addDays(T, 60) }),
       context(),
       'scan: full-every',
     ],
-    ['the watermark is in doubt (R1)', checkpoint({ scanDue: 'clock' }), context(), 'scan: clock'],
-    ['never, with days beyond all years', old, context({ options: { fullEveryDays: 1e9 } }), 'feed: increment'],
+    ['a watermark in doubt causes a scan (R1)', checkpoint({ scanDue: 'clock' }), context(), 'scan: clock'],
+    [
+      'a --full-every longer than any calendar never makes a scan due',
+      old,
+      context({ options: { fullEveryDays: 1e9 } }),
+      'feed: increment',
+    ],
   ])('%s', (_, from, circumstances, expected) => {
     expect(how(roundOf('assets', from, circumstances))).toBe(expected);
   });
 });
 
-describe('after a scan that failed in this run (R9)', () => {
-  test('the feeds go on from the watermark, with numbers beyond those of its reads', () => {
+describe('a feed stream whose scan has failed in this run (R9)', () => {
+  test('the feeds continue from the watermark, and their reads are numbered after those of the scan', () => {
     const scan = { ...roundOf('assets', checkpoint({ scanDue: 'returned' })), reads: 7 };
     const left = roundOf('assets', checkpoint({ scanDue: 'returned', scanTriedInRun: 5, waitingScan: scan }));
     expect(left).toMatchObject({ mode: 'feed', reason: 'increment', reads: 7, steps: feeds() });
   });
 
-  test('they go no further back than the service shows (R3)', () => {
+  test('the feeds reach back no further than the service shows (R3)', () => {
     const { steps } = roundOf('assets', checkpoint({ watermark: addDays(T, -200), scanTriedInRun: 5 }));
     expect(steps).toMatchObject([
       { query: { synced_since: addDays(T, -88) } },
@@ -195,26 +240,26 @@ describe('after a scan that failed in this run (R9)', () => {
   });
 });
 
-describe('a stream that reads what is marked', () => {
+describe('a stream that reads marked rows', () => {
   const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
   const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) =>
     facts({ marks, checkpoints: leader({}), ...given });
   const none = { inside: 0, outside: 0, isDue: false };
 
   test.each([
-    ['is not there', new Map()],
+    ['has not begun', new Map()],
     ['has not ended', leader({ scanEndedCycle: null, scanEndedAt: null })],
-  ])('waits while the first scan of what it follows %s (R18)', (_, checkpoints) => {
+  ])('it waits while the first scan of its parent stream %s (R18)', (_, checkpoints) => {
     const beginning = chooseRound(streamOf('column_lineage'), NO_PROGRESS, context(), facts({ checkpoints }));
     expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
   });
 
-  test('is scanned after the first scan of the stream it follows has ended (R18)', () => {
+  test('its first scan follows the end of the parent stream’s first scan (R18)', () => {
     const round = roundOf('column_lineage', NO_PROGRESS, context(), with_(none));
     expect(round).toMatchObject({ mode: 'scan', reason: 'first', steps: [walk('scan'), ask('unshown')] });
   });
 
-  test('makes no request between scans without a mark, whatever its watermark is worth (R18, R22)', () => {
+  test('between scans it sends no request without a mark that is due, whatever its watermark (R18, R22)', () => {
     const waiting = { inside: 2, outside: 0, isDue: false };
     for (const marks of [none, waiting])
       for (const options of [{ fullEveryDays: 300 }, { overlapSeconds: 0 }])
@@ -231,23 +276,23 @@ describe('a stream that reads what is marked', () => {
     ['full-every', {}, context({ serverTime: addDays(T, 200) })],
     ['permission', { scanDue: 'permission' }, context()],
     ['returned', { scanDue: 'returned' }, context()],
-  ])('is scanned without a mark for the reason %s (R13)', (reason, given, circumstances) => {
+  ])('it is scanned even without a mark for the reason %s (R13)', (reason, given, circumstances) => {
     const round = roundOf('column_lineage', checkpoint(given), circumstances, with_(none));
     expect(how(round)).toBe(`scan: ${reason}`);
   });
 
-  test('is scanned without a server time, because nobody knows what is due (R1, R13)', () => {
+  test('a run without a server time scans it, because nothing tells what is due (R1, R13)', () => {
     const dateless = context({ serverTime: null });
     expect(how(roundOf('column_lineage', checkpoint(), dateless, with_(none)))).toBe('scan: clock');
   });
 
-  test('reads its marks in a run in which its scan has failed (R9)', () => {
+  test('it reads its marks in a run in which its scan has failed (R9)', () => {
     const failed = checkpoint({ scanDue: 'returned', scanTriedInRun: 5 });
     const marks = { inside: 1, outside: 0, isDue: true };
     expect(how(roundOf('column_lineage', failed, context(), with_(marks)))).toBe('marked: increment');
   });
 
-  test('after its scan has failed, reads the feed only as far back as it reaches (R3, R9)', () => {
+  test('after its scan has failed, its feed starts within reach, and older marks are looked up by id (R3, R9)', () => {
     const failed = checkpoint({ scanDue: 'returned', scanTriedInRun: 5 });
     const late = context({ serverTime: addDays(T, 200) });
     const reached = addDays(T, 200 - 88);
@@ -259,14 +304,14 @@ describe('a stream that reads what is marked', () => {
   });
 
   test.each<[string, Context, string]>([
-    ['clamp', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
-    ['clock', context({ serverTime: null }), 'scan: clock'],
-  ])('is scanned with marks by the %s (R3, R18)', (_, circumstances, expected) => {
+    ['clamped bound', context({ serverTime: addDays(T, 200) }), 'scan: clamp'],
+    ['missing server time', context({ serverTime: null }), 'scan: clock'],
+  ])('a %s scans it even with marks (R3, R18)', (_, circumstances, expected) => {
     const marks = { inside: 0, outside: 1, isDue: true };
     expect(how(roundOf('column_lineage', checkpoint(), circumstances, with_(marks)))).toBe(expected);
   });
 
-  test('reads lineage inside the window from the feed, and asks for the rest by id (R18)', () => {
+  test('marks within the window of the feed are read through the feed, the others by id (R18)', () => {
     const [upserts] = feeds();
     const [asked, unshown] = [ask('marked', { before: SINCE }), ask('unshown')];
     const steps = (inside: number, outside: number) =>
@@ -276,7 +321,7 @@ describe('a stream that reads what is marked', () => {
     expect(steps(2, 2)).toEqual([asked, upserts, unshown]);
   });
 
-  test('of typed assets asks, after the feed, for the rows that are still marked (R22)', () => {
+  test('typed assets that are still marked after their feed are looked up by id (R22)', () => {
     const given = facts({
       marks: { inside: 1, outside: 0, isDue: true },
       checkpoints: new Map([['assets', checkpoint()]]),
@@ -290,14 +335,14 @@ describe('a stream that reads what is marked', () => {
     expect(outside.steps).toEqual([ask('marked', { before: SINCE }), ask('unshown')]);
   });
 
-  test('remembers the last mark that was made before it began (R18)', () => {
+  test('a round records the last mark made before it began (R18)', () => {
     const given = with_({ inside: 1, outside: 0, isDue: true }, { lastMark: 42 });
     expect(roundOf('column_lineage', checkpoint(), context(), given).lastMark).toBe(42);
   });
 });
 
-describe('a snapshot', () => {
-  test('is read whole each time, in every variant; rows that two lists no longer show are asked for (R12, R16)', () => {
+describe('a snapshot or window stream', () => {
+  test('a snapshot reads every variant whole, then looks up rows that the lists no longer return (R12, R16)', () => {
     const round = roundOf('latest_test_executions', checkpoint());
     expect(round).toMatchObject({ mode: 'snapshot', reason: 'snapshot' });
     const lists = [walk('snapshot'), walk('snapshot', { disabled: 'true', limit: 2000 })];
@@ -305,23 +350,23 @@ describe('a snapshot', () => {
   });
 
   test.each<[string, string | null, Context, 'hourly' | 'round']>([
-    ['rests until the hour is over', '2026-11-20T04:00:00.000000Z', context(), 'hourly'],
+    ['is not read again within the hour', '2026-11-20T04:00:00.000000Z', context(), 'hourly'],
     ['is read in the next hour', '2026-11-20T03:59:59.999999Z', context(), 'round'],
-    ['is read in the same hour of another day', YESTERDAY, context(), 'round'],
+    ['is read in the same hour of the next day', YESTERDAY, context(), 'round'],
     ['is read with --full', T, context({ options: { full: true } }), 'round'],
-    ['is read at first', null, context(), 'round'],
+    ['is read if it was never read', null, context(), 'round'],
     ['is read when no server time is known', T, context({ serverTime: null }), 'round'],
-  ])('of health scores %s (R22)', (_, watermark, circumstances, expected) => {
+  ])('the snapshot of health scores %s (R22)', (_, watermark, circumstances, expected) => {
     const beginning = chooseRound(streamOf('asset_health_scores'), checkpoint({ watermark }), circumstances, facts());
     expect(beginning.do === 'rest' ? beginning.why : beginning.do).toBe(expected);
   });
 
-  test('that is not hourly is read in every run', () => {
+  test('a snapshot that is not hourly is read in every run', () => {
     expect(roundOf('asset_lineage', checkpoint({ watermark: T })).steps).toEqual([walk('snapshot')]);
   });
 });
 
-test('a window stream asks for the tests with new executions (R22)', () => {
+test('a window stream looks for tests with new executions (R22)', () => {
   const round = roundOf('test_executions', NO_PROGRESS);
   expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
 });

@@ -12,22 +12,22 @@ function urlOf(parameter: string, ids: readonly string[]): string {
 const MANY = 1200;
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-describe('a chunk of ids', () => {
+describe('firstChunk', () => {
   test.each([
     ['plain', (i: number) => `model.${i}`],
-    ['spaced', (i: number) => `a b/${i}`],
+    ['full of spaces and slashes', (i: number) => `a b/${i}`],
     ['of the longest encodings', (i: number) => `${'\u{10FFFF}'.repeat(20)}${i}`],
     ['Chinese', (i: number) => `${'資'.repeat(60)}${i}`],
     ['half a surrogate pair', (i: number) => `${'\uD800'.repeat(60)}${i}`],
     ['empty', () => ''],
-  ])('keeps the URL below 8 KB when they are %s (R12)', (_, make) => {
+  ])('the URL stays below 8 KB when the ids are %s (R12)', (_, make) => {
     const ids = times(MANY, make);
     const chunk = firstChunk('asset_ids', ids);
     expect(urlOf('asset_ids', chunk).length).toBeLessThan(8000);
     expect(chunk).toEqual(ids.slice(0, chunk.length));
   });
 
-  test('holds as many ids as the URL allows', () => {
+  test('a chunk has as many ids as fit into the URL', () => {
     const chunk = firstChunk(
       'ids',
       times(MANY, (i) => `model.${i}`),
@@ -35,7 +35,7 @@ describe('a chunk of ids', () => {
     expect(urlOf('ids', [...chunk, ...chunk.slice(0, 100)]).length).toBeGreaterThan(8000);
   });
 
-  test('holds at most the 1000 values that the service accepts', () => {
+  test('a chunk has at most the 1000 values that the service accepts', () => {
     expect(
       firstChunk(
         'i',
@@ -44,13 +44,13 @@ describe('a chunk of ids', () => {
     ).toBe(1000);
   });
 
-  test('holds at least two ids of the longest that a mirror has, so that the URL stays below 8 KB (R12, R20)', () => {
+  test('even two of the longest ids that a mirror holds fit into a URL below 8 KB (R12, R20)', () => {
     const longest = times(3, () => 'ä'.repeat(500));
     expect(firstChunk('asset_ids', longest)).toHaveLength(2);
     expect(urlOf('asset_ids', firstChunk('asset_ids', longest)).length).toBeLessThan(8000);
   });
 
-  test('is empty only if there are no ids, so that a lookup comes to its end', () => {
+  test('a chunk is empty only if there are no ids, so every lookup ends', () => {
     expect(firstChunk('ids', [])).toEqual([]);
     const unit = fc.nat(0xffff).map((code) => String.fromCharCode(code));
     fc.assert(

@@ -22,8 +22,8 @@ const HELD: Row = {
 const between = (name: Stream['name'], row: Row | undefined, item: object) =>
   differenceOf(stream(name), row && { row, parts: [] }, decoded(name, item), 'rows');
 
-describe('a row that a sync would not change has no difference', () => {
-  test('an asset is compared by its common fields and by those of its own kind', () => {
+describe('differenceOf', () => {
+  test('an asset is compared by its common fields and those of the other kinds, not by the typed ones', () => {
     expect(between('assets', HELD, TABLE)).toBeNull();
     expect(between('assets', { ...HELD, name: 'm', tags: null }, TABLE)?.fields).toEqual(['name', 'tags']);
     expect(between('assets', { ...HELD, url: 'u' }, TABLE)?.fields).toEqual(['url']);
@@ -32,7 +32,7 @@ describe('a row that a sync would not change has no difference', () => {
     expect(between('assets', { ...HELD, kind: 'bi' }, TABLE)?.fields).toEqual(['kind']);
   });
 
-  test('a typed asset is compared by the fields of its kind and `extra`, and only if it is live and of that kind', () => {
+  test('a live asset of its kind is compared by the typed fields and `extra`, any other not at all', () => {
     expect(between('table_assets', HELD, { ...TABLE, ...TYPED })).toBeNull();
     expect(between('table_assets', { ...HELD, db_name: null, name: 'm' }, { ...TABLE, ...TYPED })?.fields).toEqual([
       'db_name',
@@ -42,19 +42,19 @@ describe('a row that a sync would not change has no difference', () => {
     expect(between('table_assets', { ...HELD, kind: 'bi', db_name: null }, { ...TABLE, ...TYPED })).toBeNull();
   });
 
-  test('a row that the mirror lacks, or has as deleted, is missing', () => {
+  test('a row that the mirror lacks or has as deleted is missing', () => {
     expect(between('assets', undefined, TABLE)).toEqual({ what: 'missing', fields: [] });
     expect(between('assets', { ...HELD, deleted_at: '2026', deletion: 'absent' }, TABLE)?.what).toBe('missing');
   });
 
-  test('with a smaller depth than rows, only missing rows count', () => {
+  test('at a smaller depth than `rows`, only missing rows count as differences', () => {
     const shown = decoded('assets', { ...TABLE, name: 'm' });
     expect(differenceOf(stream('assets'), { row: HELD, parts: [] }, shown, 'ids')).toBeNull();
     expect(differenceOf(stream('assets'), undefined, shown, 'ids')?.what).toBe('missing');
   });
 });
 
-describe('the parts of a row', () => {
+describe('differenceOf a row with parts', () => {
   const total = { score: 1, test_count: 2, bucket_at: '2026-11-20T04:00:00Z' };
   const shown = decoded('asset_health_scores', {
     asset_id: 'a',
@@ -66,16 +66,20 @@ describe('the parts of a row', () => {
   const extra = { ...(dimensions[0] as Row), dimension: 'z' };
 
   test.each([
-    ['are the same', dimensions, []],
-    ['are the same in another order', dimensions.toReversed(), []],
-    ['differ', dimensions.map((row) => (row['dimension'] === 'y' ? { ...row, score: 0 } : row)), ['dimensions.y']],
-    ['lack one', dimensions.slice(1), ['dimensions.x']],
-    ['have one too many', [...dimensions, extra], ['dimensions.z']],
-  ])('%s', (_how, parts, fields) => {
+    ['are equal make no difference', dimensions, []],
+    ['are equal in another order make no difference', dimensions.toReversed(), []],
+    [
+      'differ are named',
+      dimensions.map((row) => (row['dimension'] === 'y' ? { ...row, score: 0 } : row)),
+      ['dimensions.y'],
+    ],
+    ['are missing are named', dimensions.slice(1), ['dimensions.x']],
+    ['are superfluous are named', [...dimensions, extra], ['dimensions.z']],
+  ])('parts that %s', (_how, parts, fields) => {
     expect(differenceOf(scores, { row: shown.row, parts: [parts] }, shown, 'rows')?.fields ?? []).toEqual(fields);
   });
 
-  test('without their own row count as missing', () => {
+  test('parts without their own row count as a missing row', () => {
     const torn = { row: { asset_id: 'a' }, parts: [dimensions], partial: true } as const;
     expect(differenceOf(scores, torn, shown, 'ids')?.what).toBe('missing');
   });

@@ -102,19 +102,19 @@ const TABLE: [string, Row | undefined, string, () => DecodedRow, [string, string
   ['an absent row', away, 'a tombstone', tombstone(BETWEEN), Array(4).fill('tombstoned, held, tombstone') as never],
 ];
 
-describe('the newest wins (R10)', () => {
-  describe.each(TABLE)('%s, shown %s', (_, existing, __, shown, expected) => {
+describe('newestWins (R10)', () => {
+  describe.each(TABLE)('%s and %s', (_, existing, __, shown, expected) => {
     test.each([
-      ['by a feed', FEED, expected[0]],
-      ['by a scan that is believed', BELIEVED, expected[1]],
-      ['by a scan within the overlap of its change', CHANGED_SINCE, expected[2]],
-      ['by a scan within the overlap of its deletion', GONE_SINCE, expected[3]],
-    ])(`%s`, (_by, floor, becomes) => {
+      ['in a feed', FEED, expected[0]],
+      ['in a scan that began long after both changes', BELIEVED, expected[1]],
+      ['in a scan that began within the overlap of the row’s change', CHANGED_SINCE, expected[2]],
+      ['in a scan that began within the overlap of the row’s deletion', GONE_SINCE, expected[3]],
+    ])('the right one wins %s', (_by, floor, becomes) => {
       expect(outcome(newestWins(columns, existing, shown(), floor))).toBe(becomes);
     });
   });
 
-  test('a row that has not changed is not written again, whoever shows it (R21)', () => {
+  test('an unchanged row is not written again, by a feed or by a scan (R21)', () => {
     const same = decoded(columns, column('c', HELD, { name: 'held' }))[0] as DecodedRow;
     expect(newestWins(columns, live, same, FEED)).toBeNull();
     expect(newestWins(columns, live, same, BELIEVED)).toBeNull();
@@ -127,22 +127,22 @@ describe('the newest wins (R10)', () => {
     });
   });
 
-  test('a row of which only a tombstone came has no time, so that an older upsert still brings its fields', () => {
+  test('a row known only from its tombstone has no time, so an older upsert still fills in its fields', () => {
     const [full] = decoded(columns, column('c', BETWEEN, { deleted_at: GONE })) as [DecodedRow];
     const tombstoneFields = newestWins(columns, undefined, full, FEED)?.row;
     expect(tombstoneFields).toMatchObject({ synced_at: null, deleted_at: GONE });
     expect(outcome(newestWins(columns, tombstoneFields, upsert(BEFORE)(), FEED))).toBe(DEAD);
   });
 
-  test('a row that a finished read did not show is absent as of that read (R11)', () => {
+  test('a row that a finished read did not return is absent as of that read (R11)', () => {
     expect(absent(live, LATER)).toEqual({ row: { ...live, deleted_at: LATER, deletion: 'absent' }, kind: 'deleted' });
   });
 });
 
-describe('a time that is not believed (R10)', () => {
+describe('untrusted times (R10)', () => {
   const FUTURE = '2126-11-20T11:00:00.000000Z';
 
-  test('counts as missing in a row of the mirror: the row is replaced when it is next shown or deleted', () => {
+  test('an untrusted time of a stored row counts as missing: the next upsert or tombstone replaces the row', () => {
     const existing = withoutFuture({ ...live, synced_at: FUTURE }, LATER) as Row;
     expect(existing['synced_at']).toBeNull();
     expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({
@@ -152,19 +152,19 @@ describe('a time that is not believed (R10)', () => {
     expect(newestWins(columns, existing, tombstone(GONE)(), FEED)).toMatchObject({ kind: 'deleted' });
   });
 
-  test('of a deletion in the mirror stands against nothing that is shown', () => {
+  test('a stored deletion with an untrusted time yields to the next upsert', () => {
     const existing = withoutFuture({ ...buried, deleted_at: FUTURE }, LATER);
     expect(newestWins(columns, existing, upsert(HELD)(), FEED)).toMatchObject({ kind: 'restored' });
   });
 
-  test('is a time more than an hour later than the server’s; without a server time every time is believed', () => {
+  test('a time more than an hour later than the server time is untrusted, unless that is unknown', () => {
     const row = (synced_at: string): Row => ({ ...live, synced_at });
     expect(withoutFuture(row(hour(14)), LATER)).toEqual(row(hour(14)));
     expect(withoutFuture(row('2026-11-20T14:00:00.000001Z'), LATER)?.['synced_at']).toBeNull();
     expect(withoutFuture(row(FUTURE), null)).toEqual(row(FUTURE));
   });
 
-  test('is kept in extra as it was sent, and a tombstone with such a time only says that the row is gone', () => {
+  test('extra keeps an untrusted time as sent, and a tombstone with one only says that the row is gone', () => {
     const page = (item: object) => decodePage(columns, [item], { newestReading: LATER }).rows[0] as DecodedRow;
     expect(page(column('c', '2126-11-20T11:00:00')).row).toMatchObject({
       synced_at: null,
@@ -176,7 +176,7 @@ describe('a time that is not believed (R10)', () => {
   });
 });
 
-describe('replaying feed pages', () => {
+describe('replayed feed pages', () => {
   const ids = ['x', 'y'] as const;
   const row = fc.oneof(
     // An object is changed once at any one time, so its time says what it looks like. Ties are looked up (R10).
@@ -201,7 +201,7 @@ describe('replaying feed pages', () => {
     return existing;
   }
 
-  test('in any order, any number of times, gives the same rows (R10)', () => {
+  test('feed pages give the same rows in any order and however often they are applied (R10)', () => {
     const orders = pages.chain((given) =>
       fc.tuple(
         fc.constant(given),
@@ -223,7 +223,7 @@ describe('a row that two streams write', () => {
   const typed = { db_name: 'prod', schema_name: 'core', bi_type: null, extra: '{"size":3}' };
   const existing = (): Row => ({ ...(newestWins(assets, undefined, asset('table'), FEED)?.row as Row), ...typed });
 
-  test('keeps what the typed stream wrote, also in extra (R19)', () => {
+  test('the assets stream keeps what the typed stream wrote, `extra` included (R19)', () => {
     expect(newestWins(assets, existing(), asset('table', { colour: 'red' }), FEED)).toBeNull();
     expect(newestWins(assets, existing(), asset('table', { name: 'sales' }), FEED)?.row).toMatchObject({
       ...typed,
@@ -231,17 +231,17 @@ describe('a row that two streams write', () => {
     });
   });
 
-  test.each(['bi', 'other', 'semantic'])('a change of kind to %s blanks the other kind’s fields (R22)', (kind) => {
+  test.each(['bi', 'other', 'semantic'])('a change of kind to %s blanks the fields of the other kind (R22)', (kind) => {
     const blank = { db_name: null, schema_name: null, bi_type: null, extra: null };
     expect(newestWins(assets, existing(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
   });
 
-  test('gets its extra from the assets stream if its kind has no typed stream (R19)', () => {
+  test('`extra` comes from the assets stream if the kind has no typed stream (R19)', () => {
     const change = newestWins(assets, existing(), asset('semantic', { colour: 'red' }), FEED);
     expect(change?.row['extra']).toBe('{"colour":"red"}');
   });
 
-  test('has all columns when it is inserted', () => {
+  test('an inserted asset has all columns, whatever its kind', () => {
     const written = Object.keys(newestWins(assets, undefined, asset('table'), FEED)?.row ?? {}).sort();
     expect(Object.keys(newestWins(assets, undefined, asset('semantic'), FEED)?.row ?? {}).sort()).toEqual(written);
     expect(written).toContain('bi_platform');

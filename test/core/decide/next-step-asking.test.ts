@@ -19,63 +19,63 @@ function asked(name: Name, readStep: LookupRead, ...rest: Parameters<typeof owed
   return goOn(name, readStep, ...rest).checkpoint.round;
 }
 
-describe('the ids of the backlog are asked for', () => {
-  test('one chunk at a time, each from its first variant on (R12)', () => {
+describe('the lookup of the backlog', () => {
+  test('each chunk of ids starts at the first variant (R12)', () => {
     const readStep = ask('candidates', { after: 'a', asked: 3 });
     expect(asked('tests', readStep, ['b', 'c']).steps).toEqual([{ ...readStep, ids: ['b', 'c'], variant: 0 }, REST]);
   });
 
-  test('as many at once as a URL holds (R12)', () => {
+  test('a chunk has only as many ids as fit into a URL (R12)', () => {
     const ids = Array.from({ length: 1000 }, (_, i) => `${'資'.repeat(10)}${i}`);
     const [readStep] = asked('assets', ask('candidates'), ids).steps as [LookupRead];
     expect(readStep.ids.length).toBeLessThan(100);
     expect(readStep.ids).toEqual(ids.slice(0, readStep.ids.length));
   });
 
-  test('until the backlog is empty', () => {
+  test('the lookup ends when the backlog is empty', () => {
     expect(asked('assets', ask('owned', { after: 'k' }), []).steps).toEqual([REST]);
   });
 });
 
-describe('candidates of a sweep (R12)', () => {
+describe('the lookup of sweep candidates (R12)', () => {
   test.each([
-    ['assets', 19, 'asked'],
-    ['assets', 20, 'left'],
-    ['tests', 18, 'asked'],
-    ['tests', 19, 'left'],
-    ['tests', 20, 'left'],
-  ] as const)('of %s, after %i of the 20 requests, are %s', (name, requests, what) => {
+    ['assets', 19, 'looked up'],
+    ['assets', 20, 'left out'],
+    ['tests', 18, 'looked up'],
+    ['tests', 19, 'left out'],
+    ['tests', 20, 'left out'],
+  ] as const)('candidates of %s, after %i of the 20 requests, are %s', (name, requests, what) => {
     const after = asked(name, ask('candidates', { after: 'k', asked: requests }), ['l']);
-    if (what === 'asked') expect(after).toMatchObject({ steps: [{ ids: ['l'] }, REST], confirmedUpTo: null });
+    if (what === 'looked up') expect(after).toMatchObject({ steps: [{ ids: ['l'] }, REST], confirmedUpTo: null });
     else expect(after).toMatchObject({ steps: [REST], confirmedUpTo: 'k' });
   });
 
-  test('are all confirmed if all were asked for', () => {
+  test('no candidate is left unconfirmed if all were looked up', () => {
     expect(asked('assets', ask('candidates', { after: 'k', asked: 20 }), []).confirmedUpTo).toBeNull();
   });
 
-  test('are limited, but other lookups are not', () => {
+  test('the limit of 20 requests holds for candidates only', () => {
     expect(asked('tests', ask('owned', { asked: 500 }), ['a']).steps[0]).toMatchObject({ ids: ['a'] });
   });
 });
 
-describe('marked rows are scanned for where that takes fewer requests (R18, R22)', () => {
+describe('the choice between looking marked rows up and scanning (R18, R22)', () => {
   const ids = ['a', 'b'];
   const scan = { mode: 'scan', reason: 'fewer-requests', steps: [walk('scan'), ask('unshown')] };
 
   test.each([
-    [2, 2000, 'asked'],
+    [2, 2000, 'looked up'],
     [4, 2000, 'scanned'],
-    [4, 2001, 'asked'],
+    [4, 2001, 'looked up'],
     [5, 4000, 'scanned'],
-    [2, 0, 'asked'],
-  ])('with %i marked rows, two to a request, and a scan of %i rows: %s', (count, rows, what) => {
+    [2, 0, 'looked up'],
+  ])('%i marked rows, two per request, against a scan of %i rows: %s', (count, rows, what) => {
     const after = asked('column_lineage', ask('marked'), ids, { ids: count, rows });
     if (what === 'scanned') expect(after).toMatchObject(scan);
     else expect(after.steps).toEqual([ask('marked', { ids }), REST]);
   });
 
-  test('no scan begins in a run in which one failed, nor while one waits (R9)', () => {
+  test('no scan begins in a run in which a scan failed, or while one waits (R9)', () => {
     const waitingScan = round({ mode: 'scan' });
     const dear = { ids: 900, rows: 10 };
     for (const beside of [{ scanTriedInRun: 5 }, { scanTriedInRun: 4, waitingScan }]) {
@@ -84,20 +84,20 @@ describe('marked rows are scanned for where that takes fewer requests (R18, R22)
     }
   });
 
-  test('no scan begins after the lookup has begun', () => {
+  test('no scan begins once the lookup has begun', () => {
     const readStep = ask('marked', { asked: 1 });
     expect(asked('table_assets', readStep, ids).steps).toEqual([{ ...readStep, ids }, REST]);
   });
 });
 
-test('at most twenty requests ask for rows that no read has shown (R18)', () => {
+test('at most twenty requests look up rows that no read has returned (R18)', () => {
   const ids = ['x', 'y'];
   const readStep = ask('unshown', { after: 'm', asked: 19 });
   expect(asked('column_lineage', readStep, ids)).toMatchObject({ steps: [{ ids }, REST], confirmedUpTo: null });
   expect(asked('column_lineage', { ...readStep, asked: 20 }, ids)).toMatchObject({ steps: [REST], confirmedUpTo: 'm' });
 });
 
-describe('a test with new executions (R22)', () => {
+describe('the history of a test with new executions (R22)', () => {
   const executions = streamOf('test_executions');
   const due = (given: Partial<DueTest> = {}): DueTest => ({
     id: 't/1',
@@ -117,7 +117,7 @@ describe('a test with new executions (R22)', () => {
   };
   const OPENS = addDays(T, -90);
 
-  test('is read from 90 days before T, however late the newest reading is; its gap ends where that one looks back (R1, R3)', () => {
+  test('it is read from 90 days before T, and its gap ends 90 days before the newest reading (R1, R3)', () => {
     const late = context({ newestReading: addDays(T, 3) });
     const step = lookUpHistory(executions, under(ask('tests')), late, due({ readAt: addDays(T, -89) }));
     expect(step).toMatchObject({ do: 'fetch', request: { query: { start_time_from: OPENS } } });
@@ -125,31 +125,31 @@ describe('a test with new executions (R22)', () => {
     expect(read?.history?.gap).toEqual({ from: addDays(T, -89), to: addDays(T, -87) });
   });
 
-  test('is read without start_time_from while no Date is known (R1)', () => {
+  test('it is read without start_time_from while no Date is known (R1)', () => {
     const step = begun(due(), null);
     expect(step).toMatchObject({ do: 'fetch', request: { query: { order_by: 'start_time' } } });
     expect(step.do === 'fetch' ? step.request.query : {}).not.toHaveProperty('start_time_from');
   });
 
-  test('is read from 90 days before T at first, oldest first', () => {
+  test('its first read starts 90 days before T, oldest executions first', () => {
     const query = { start_time_from: OPENS, order_by: 'start_time', direction: 'asc', limit: 2000 };
     expect(reads(due())).toMatchObject({ path: ['tests', 't/1', 'executions'], query, cursor: null });
   });
 
-  test('is later read from 7 days before its last reading, because executions are reported late', () => {
+  test('a later read starts 7 days before the last one, because executions are reported late', () => {
     const readAt = addDays(T, -2);
     expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
     expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
     expect(reads(due({ readAt, hasRejected: 1 })).query['start_time_from']).toBe(OPENS);
   });
 
-  test('is read as if for the first time when its last reading lies more than an hour ahead (R1)', () => {
+  test('a last read that lies more than an hour in the future counts as none (R1)', () => {
     const from = (readAt: string) => reads(due({ readAt })).query['start_time_from'];
     expect(from('2026-11-20T05:10:00.000000Z')).toBe('2026-11-13T05:10:00.000000Z');
     expect(from('2026-11-20T05:10:00.000001Z')).toBe(OPENS);
   });
 
-  test('is recorded with the mirror’s own time when its reading began', () => {
+  test('the read keeps the mirror’s own time at which it began', () => {
     const { read, readStep } = reads(due({ mirroredAt: '2026-11-20T05:00:00.000000Z' }));
     expect(read).toMatchObject({
       as: 'tests',
@@ -161,15 +161,15 @@ describe('a test with new executions (R22)', () => {
 
   test.each([
     ['was read lately', { readAt: addDays(T, -89) }, null],
-    ['was read just when the window opened', { readAt: OPENS }, null],
+    ['was read exactly when the window opened', { readAt: OPENS }, null],
     ['was read before the window opened', { readAt: addDays(T, -100) }, { from: addDays(T, -100), to: OPENS }],
     ['was never read but seen before', { knownFrom: addDays(T, -91) }, { from: addDays(T, -91), to: OPENS }],
-    ['was never read nor seen', {}, null],
-  ])('has a gap only for a period that the service no longer shows: it %s', (_, given, gap) => {
+    ['was never read or seen', {}, null],
+  ])('only a period that the service no longer shows is a gap: the test %s', (_, given, gap) => {
     expect(reads(due(given)).read?.history?.gap).toEqual(gap);
   });
 
-  test('ends the step if no test is due', () => {
+  test('the lookup ends if no test is due', () => {
     expect(begun(null)).toEqual({ do: 'continue', checkpoint: checkpoint({ round: round({ steps: [REST] }) }) });
   });
 });

@@ -22,18 +22,18 @@ function fetching(nextStep: NextStep): Extract<NextStep, { do: 'fetch' }> {
   return nextStep;
 }
 
-describe('between rounds', () => {
-  test('a stream rests after it was finished in this cycle (R6)', () => {
+describe('a stream between rounds', () => {
+  test('it rests once it has finished in this cycle (R6)', () => {
     expect(nextStep(assets, checkpoint({ finishedCycle: 5 }), context())).toEqual({ do: 'rest', why: 'done' });
   });
 
-  test('a stream that ended as unavailable rests as unavailable (R15)', () => {
+  test('it rests as unavailable if it ended as unavailable in this cycle (R15)', () => {
     const unavailable = checkpoint({ finishedCycle: 5, unavailable: true });
     expect(nextStep(tests, unavailable, context())).toEqual({ do: 'rest', why: 'unavailable' });
     expect(nextStep(tests, { ...unavailable, finishedCycle: 4 }, context()).do).toBe('begin');
   });
 
-  test('any other stream begins a round, from the bound of the feeds (R2)', () => {
+  test('otherwise it begins a round, from the bound of the feeds (R2)', () => {
     expect(nextStep(assets, checkpoint(), context())).toEqual({
       do: 'begin',
       query: { since: SINCE, settledBefore: addSeconds(T, -3600) },
@@ -42,7 +42,7 @@ describe('between rounds', () => {
   });
 });
 
-test('a scan that waits is tried again in the next run, from where it stopped, and not in this one (R9)', () => {
+test('a waiting scan resumes in the next run, from where it stopped, and not in this one (R9)', () => {
   const aside = round({ mode: 'scan', steps: [walk('scan')], read: read({ cursor: 'c7' }) });
   const waiting = (scanTriedInRun: number): NextStep =>
     nextStep(assets, checkpoint({ scanTriedInRun, waitingScan: aside }), context());
@@ -50,7 +50,7 @@ test('a scan that waits is tried again in the next run, from where it stopped, a
   expect(waiting(5).do).toBe('begin');
 });
 
-test('after a scan that failed in this run, a feed that is out of reach is left out, and no other round follows (R3, R9)', () => {
+test('a feed out of reach is skipped after a scan that failed in this run; else the round is dropped (R3, R9)', () => {
   const since = addDays(T, -90);
   const feeds = [walk('upserts', { synced_since: since }), walk('tombstones', { deleted_since: since }), ask('owned')];
   const beside = round({ steps: feeds, read: read({ as: 'upserts', query: { synced_since: since } }) });
@@ -64,7 +64,7 @@ test('after a scan that failed in this run, a feed that is out of reach is left 
   expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
 });
 
-test('marks whose feed goes out of reach are not paid without it, even after a scan that failed in this run (R9, R18)', () => {
+test('a round of marks is dropped if its feed goes out of reach, even after a failed scan (R9, R18)', () => {
   const steps = [walk('upserts', { synced_since: addDays(T, -90) }), ask('unshown')];
   const marked = checkpoint({ scanTriedInRun: 5, round: round({ mode: 'marked', steps }) });
   expect(nextStep(streamOf('column_lineage'), marked, context())).toMatchObject({
@@ -77,20 +77,20 @@ test('marks whose feed goes out of reach are not paid without it, even after a s
 describe('the start of a round', () => {
   const due = checkpoint({ scanDue: 'returned' });
 
-  test('takes over the due scan if it is a scan, so that a later reason stays (R13)', () => {
+  test('a scan takes over the due scan, so a later reason is kept (R13)', () => {
     const scan = round({ mode: 'scan', due: 'returned' });
     expect(startRound(due, scan)).toEqual({ ...due, scanDue: null, round: scan });
   });
 
-  test('leaves the due scan if it is no scan', () => {
+  test('any other round leaves the due scan in place', () => {
     expect(startRound(due, round())).toEqual({ ...due, round: round() });
   });
 });
 
-describe('a read that was cut off', () => {
+describe('an interrupted read', () => {
   const cut = read({ as: 'upserts', query: { synced_since: SINCE, limit: 500 }, cursor: 'c7', at: YESTERDAY });
 
-  test('goes on from its stored cursor, with its stored query and limit (R6)', () => {
+  test('it resumes from its stored cursor, with its stored query and limit (R6)', () => {
     const step = fetching(planned({ read: cut, steps: [upserts] }));
     expect(step.request).toEqual({ path: ['assets'], query: { synced_since: SINCE, limit: 500 }, cursor: 'c7' });
     expect(step.checkpoint.round?.read).toEqual(cut);
@@ -98,11 +98,11 @@ describe('a read that was cut off', () => {
 
   const scan: Partial<Round> = { mode: 'scan', cycle: 1, read: read({ cursor: 'c7' }), steps: [walk('scan')] };
 
-  test('goes on however old it is (R6)', () => {
+  test('it resumes however old it is (R6)', () => {
     expect(fetching(planned(scan, context({ serverTime: addDays(T, 400) }))).request.cursor).toBe('c7');
   });
 
-  test('is given up with its round by a --full that begins a cycle, not by one that carries it on (R6)', () => {
+  test('a --full that begins a cycle drops it with its round, and one that continues the cycle does not (R6)', () => {
     const full = { options: { full: true } };
     const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(scan), round: null } };
     expect(planned(scan, context(full))).toEqual(dropped);
@@ -110,7 +110,7 @@ describe('a read that was cut off', () => {
     expect(planned({ ...scan, cycle: 5 }, context(full)).do).toBe('fetch');
   });
 
-  test('starts again if its pages are larger than the page size of this run (R6)', () => {
+  test('it starts over if its pages are larger than the page size of this run (R6)', () => {
     const smaller = context({ options: { pageSize: 10 } });
     const step = planned({ read: cut, steps: [upserts] }, smaller);
     expect(step).toMatchObject({ do: 'forget', which: cut.number });
@@ -118,7 +118,7 @@ describe('a read that was cut off', () => {
     if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(anew);
   });
 
-  test('keeps a limit that failed in one run only if it has read pages (R6, R24)', () => {
+  test('it keeps its limit, which failed in one run, only if it has read pages (R6, R24)', () => {
     const limited = (cursor: string | null) =>
       nextStep(
         assets,
@@ -129,7 +129,7 @@ describe('a read that was cut off', () => {
     expect(limited(null)).toMatchObject({ do: 'forget', checkpoint: { round: { read: { query: { limit: 250 } } } } });
   });
 
-  test('is given up with its round if its bound is too old (R3)', () => {
+  test('its round is dropped if its bound is too old (R3)', () => {
     const given = { read: cut, steps: [upserts, tombstones], mode: 'feed' } as const;
     const dropped = { do: 'forget', which: 'all', checkpoint: { ...under(given), round: null } };
     expect(planned(given, context({ serverTime: addDays(SINCE, 89) })).do).toBe('fetch');
@@ -137,7 +137,7 @@ describe('a read that was cut off', () => {
     expect(planned(given, context({ serverTime: null }))).toEqual(dropped);
   });
 
-  test('makes a scan only skip its tombstones feed (R3, R12)', () => {
+  test('a scan only skips a tombstones feed whose bound is too old (R3, R12)', () => {
     const late = context({ serverTime: addDays(SINCE, 90) });
     const cutTombstones = read({ as: 'tombstones', query: tombstones.query, cursor: 'c7' });
     for (const begun of [null, cutTombstones]) {
@@ -148,7 +148,7 @@ describe('a read that was cut off', () => {
 });
 
 describe('the steps of a round', () => {
-  test('are read one after the other, each as a read with its own number and T (R10)', () => {
+  test('the next step begins a read with its own number and T (R10)', () => {
     const step = fetching(planned({ steps: [upserts, tombstones], reads: 3 }));
     expect(step.request).toEqual({ path: ['assets'], query: upserts.query, cursor: null });
     expect(step.checkpoint.round).toMatchObject({
@@ -158,7 +158,7 @@ describe('the steps of a round', () => {
     });
   });
 
-  test('never ask for more rows than the page limit of the stream (R24)', () => {
+  test('no request asks for more rows than the page limit of the stream (R24)', () => {
     const limited = (rows: number, pageSize: number) =>
       fetching(
         nextStep(
@@ -170,12 +170,12 @@ describe('the steps of a round', () => {
     expect([limited(500, 2000), limited(500, 100)]).toEqual([500, 100]);
   });
 
-  test('never send a bound older than 89 days, not even a stored one (R3)', () => {
+  test('no request has a bound older than 89 days, not even a stored one (R3)', () => {
     const step = planned({ steps: [tombstones], pages: 1 }, context({ serverTime: addDays(SINCE, 90) }));
     expect(step.do).toBe('forget');
   });
 
-  test('look up ids in the mirror before they ask the service for rows', () => {
+  test('a lookup takes its ids from the mirror before it sends a request', () => {
     const readStep = ask('candidates', { after: 'k' });
     expect(planned({ mode: 'scan', steps: [readStep] })).toEqual({
       do: 'look-up',
@@ -184,7 +184,7 @@ describe('the steps of a round', () => {
     });
   });
 
-  test('ask for a chunk in each variant of the stream, and count the requests (R12)', () => {
+  test('a chunk of ids is requested in each variant of the stream, and the requests are counted (R12)', () => {
     const readStep = ask('candidates', { ids: ['a', 'b'], asked: 4 });
     const of = (variant: number) =>
       fetching(nextStep(tests, under({ mode: 'scan', steps: [{ ...readStep, variant }] }), context()));
@@ -198,7 +198,7 @@ describe('the steps of a round', () => {
     ['columns', 'candidates', 'ids'],
     ['column_lineage', 'marked', 'column_ids'],
     ['table_assets', 'marked', 'ids'],
-  ] as const)('ask %s for what is %s by %s', (name, about, parameter) => {
+  ] as const)('%s: ids that are %s are requested by %s', (name, about, parameter) => {
     const step = nextStep(streamOf(name), under({ steps: [ask(about, { ids: ['x'] })] }), context());
     expect(fetching(step).request.query).toEqual({ [parameter]: ['x'], limit: 2000 });
   });
@@ -215,7 +215,7 @@ describe('the end of a round', () => {
     return step.roundEnd;
   };
 
-  test('sweeps after a scan, as of the T of the run that began it (R10, R12)', () => {
+  test('a scan sweeps, as of the T of the run that began it (R10, R12)', () => {
     const all = {
       sweep: { at: YESTERDAY },
       through: null,
@@ -229,19 +229,19 @@ describe('the end of a round', () => {
     expect(settlement('assets', { mode: 'scan', sweeps: true })).toEqual({ ...all, ...round });
   });
 
-  test('sweeps no further than it has asked if a candidate came back (R12)', () => {
+  test('if a candidate was returned, the sweep ends at the last one that was looked up (R12)', () => {
     const scan = { mode: 'scan', sweeps: true, confirmedUpTo: 'k' } as const;
     expect(settlement('assets', { ...scan, sweepContradicted: true }).through).toBe('k');
     expect(settlement('assets', { ...scan, sweepContradicted: false }).through).toBeNull();
   });
 
-  test('sweeps after no other round, nor for a stream that does not decide which rows exist (R12)', () => {
+  test('no other round sweeps, nor does a stream that doesn’t decide which rows exist (R12)', () => {
     expect(settlement('assets', { mode: 'feed', sweeps: true }).sweep).toBeNull();
     expect(settlement('assets', { mode: 'scan', sweeps: false }).sweep).toBeNull();
     expect(settlement('table_assets', { mode: 'scan', sweeps: true }).sweep).toBeNull();
   });
 
-  test('sweeps without a time if there was no Date (R1)', () => {
+  test('a sweep has no time if there was no Date (R1)', () => {
     const dateless = { mode: 'scan', sweeps: true, firstPageAt: null } as const;
     expect(settlement('assets', dateless, context({ serverTime: null })).sweep).toEqual({ at: null });
   });
@@ -252,11 +252,11 @@ describe('the end of a round', () => {
     ['feed', false],
     ['marked', false],
     ['window', false],
-  ] as const)('of mode %s forgets what was rejected before its run and not since: %j (R20)', (mode, isWhole) => {
+  ] as const)('mode %s removes rows rejected before its run and not since: %j (R20)', (mode, isWhole) => {
     expect(settlement('assets', { mode, run: 4 })).toMatchObject({ isWhole, run: 4 });
   });
 
-  test('replaces the table, or the edges of the marked columns, by the staged rows (R16, R18)', () => {
+  test('staged rows replace the whole table, or the edges of the marked columns (R16, R18)', () => {
     expect(settlement('latest_test_executions', { mode: 'snapshot' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'scan' }).replace).toBe('all');
     expect(settlement('column_lineage', { mode: 'marked', reads: 1 }).replace).toBe('marked');
@@ -266,7 +266,7 @@ describe('the end of a round', () => {
   });
 });
 
-describe('a history under way', () => {
+describe('an interrupted history', () => {
   const window = (start_time_from: string): Checkpoint =>
     under({
       mode: 'window',
@@ -276,13 +276,13 @@ describe('a history under way', () => {
   const step = (from: string, circumstances = context()) =>
     nextStep(streamOf('test_executions'), window(from), circumstances).do;
 
-  test('goes on while the service still shows its whole period, less the overlap (R3, R22)', () => {
+  test('it resumes while the service still shows its whole period, give or take the overlap (R3, R22)', () => {
     expect(step(addDays(T, -90))).toBe('fetch');
     expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
     expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
   });
 
-  test('goes on if no Date shows that its period is out of reach (R1)', () => {
+  test('it resumes if no Date shows that its period is out of reach (R1)', () => {
     expect(step('2020-01-01T00:00:00.000000Z', context({ serverTime: null }))).toBe('fetch');
   });
 });

@@ -58,24 +58,21 @@ const edge = { upstream_asset_id: 'u', downstream_asset_id: 'd' };
 const feed: Partial<Read> = { as: 'upserts' };
 const fates = ({ commit }: PageOutcome) => (commit.changes ?? []).map(({ row, kind }) => `${row['id']} ${kind}`);
 
-describe('a page is one commit (R5)', () => {
+describe('the commit of a page (R5)', () => {
   const items = [column('c', T), column('d', T), { id: 'e' }, column('f', null, { ...gone, deleted_at: T })];
   const page = () => arrive({ items, held: [live('d'), live('f')], marking: ['column_lineage'], next: 'c2' });
 
   test.each<[string, Partial<Read>, object, Row]>([
     ['an upsert', feed, column('f', YESTERDAY), live('f', { ...gone, synced_at: null })],
     ['a tombstone', { as: 'tombstones' }, column('f', null, gone), live('f')],
-  ])(
-    'of %s of a feed that ties with the mirror’s row: neither wins, and it is looked up (R10)',
-    (_, as, item, held) => {
-      const { commit } = arrive({ items: [item], held: [held], read: as });
-      expect(commit.ties).toEqual([['f']]);
-      expect(commit.changes?.every(({ row }) => row['deleted_at'] === held['deleted_at'])).toBe(true);
-      expect(commit.checkpoint.round.steps.at(-1)).toMatchObject({ do: 'look-up', about: 'ties' });
-    },
-  );
+  ])('%s in a feed that ties with the mirror’s row doesn’t win: the row is looked up (R10)', (_, as, item, held) => {
+    const { commit } = arrive({ items: [item], held: [held], read: as });
+    expect(commit.ties).toEqual([['f']]);
+    expect(commit.changes?.every(({ row }) => row['deleted_at'] === held['deleted_at'])).toBe(true);
+    expect(commit.checkpoint.round.steps.at(-1)).toMatchObject({ do: 'look-up', about: 'ties' });
+  });
 
-  test('of a tie that was looked up: it lives if the answer shows it, else it is absent (R10)', () => {
+  test('a tied row that was looked up is live if it is returned, else absent (R10)', () => {
     const asked = { read: { as: 'ties', number: 3 }, round: { steps: [ask('ties', { ids: ['f'] })] } } as const;
     const held = [live('f', { ...gone, deleted_at: T, synced_at: YESTERDAY })];
     const shown = arrive({ ...asked, items: [column('f', T)], held });
@@ -84,29 +81,29 @@ describe('a page is one commit (R5)', () => {
     expect(shown.commit.sweptRows).toEqual({ by: 'id', ids: ['f'], sinceRead: 3, at: T, isConfirmed: true });
   });
 
-  test('of its rows, by their kind of change', () => {
+  test('it has the rows, by their kind of change', () => {
     expect(fates(page())).toEqual(['c inserted', 'd updated', 'f deleted']);
   });
 
-  test('of its marks (R18)', () => {
+  test('it has the marks of the changes, for the streams that can be marked (R18)', () => {
     expect(page().commit.marks?.map((mark) => mark.id)).toEqual(['c', 'd']);
     expect(arrive({ items }).commit.marks).toEqual([]);
   });
 
-  test('of what it rejects and what it shows (R14, R20)', () => {
+  test('it has the rejected rows and the returned keys (R14, R20)', () => {
     expect(page().commit.rejected?.map((row) => row.rowKey)).toEqual(['e']);
     expect(page().commit.returnedKeys).toEqual([['c'], ['d'], ['f']]);
     expect(arrive({ stream: 'asset_lineage', items: [edge] }).commit.returnedKeys).toEqual([['u', 'd']]);
   });
 
-  test('in which a tombstone without effect does not show its row, but an upsert does (R14)', () => {
+  test('an upsert counts as returned even if it changes nothing, but a tombstone without effect does not (R14)', () => {
     const overruled = { ...gone, deleted_at: LAST_WEEK };
     const shownBy = (item: object) => arrive({ items: [item], held: [live('c')], read: feed }).commit.returnedKeys;
     expect(shownBy(column('c', null, overruled))).toEqual([]);
     expect(shownBy(column('c', YESTERDAY))).toEqual([['c']]);
   });
 
-  test('and of the progress: the cursor with its query, as it was', () => {
+  test('it has the progress: the next cursor, with the query unchanged', () => {
     expect(page().commit.checkpoint.round).toMatchObject({
       pages: 1,
       firstPageAt: T,
@@ -114,23 +111,23 @@ describe('a page is one commit (R5)', () => {
     });
   });
 
-  test('that keeps the time of the round’s first page (R2)', () => {
+  test('it keeps the time of the round’s first page (R2)', () => {
     const later = arrive({ round: { pages: 1, firstPageAt: YESTERDAY }, next: 'c2' });
     expect(later.commit.checkpoint.round).toMatchObject({ pages: 2, firstPageAt: YESTERDAY });
     expect(arrive({ round: { pages: 1 } }).commit.checkpoint.round?.firstPageAt).toBeNull();
   });
 });
 
-describe('a slice of a heavy page is a commit that does not move the read on (R5, R27)', () => {
+describe('the commit of a slice of a heavy page (R5, R27)', () => {
   const items = [column('c', T)];
 
-  test.each([{ next: 'c2' }, {}])('whether the page is the last or not: %j', (more) => {
+  test.each([{ next: 'c2' }, {}])('it does not advance the read, whether or not more pages follow: %j', (more) => {
     const { commit } = arrive({ items, isPart: true, ...more });
     expect(commit.changes).toHaveLength(1);
     expect(commit.checkpoint.round).toMatchObject({ pages: 0, firstPageAt: T, read: { ...read(), cursor: null } });
   });
 
-  test('which ends no read before the last slice (R13)', () => {
+  test('no read ends before the last slice of its page (R13)', () => {
     const readStep = ask('owned', { ids: ['a'], variant: 0 });
     const owned = { items, read: { as: 'owned' }, round: { steps: [readStep] } } as const;
     expect(arrive({ ...owned, isPart: true }).commit).not.toHaveProperty('clearedMarks');
@@ -138,17 +135,17 @@ describe('a slice of a heavy page is a commit that does not move the read on (R5
     expect(arrive(owned).commit.clearedMarks).toEqual({ ids: ['a'], lastMark: 0 });
   });
 
-  test('and a wrong cursor is refused before the first slice (R8)', () => {
+  test('a missing cursor is refused before the first slice (R8)', () => {
     expect(() => arrive({ items, isPart: true, hasMore: true })).toThrow('has_more without a cursor');
   });
 });
 
-describe('only has_more ends a read (R8)', () => {
-  test('an empty page does not end it', () => {
+describe('the end of a read (R8)', () => {
+  test('an empty page with has_more doesn’t end the read', () => {
     expect(arrive({ next: 'c2' }).commit.checkpoint.round?.read?.cursor).toBe('c2');
   });
 
-  test('a last page ends it, whatever its cursor', () => {
+  test('a page without has_more ends the read, whatever its cursor', () => {
     const { checkpoint: next } = arrive({
       next: 'c2',
       hasMore: false,
@@ -162,9 +159,9 @@ describe('only has_more ends a read (R8)', () => {
 
   test.each<[string, Given, string]>([
     ['without a cursor', { hasMore: true }, none],
-    ['without a cursor further on', { hasMore: true, read: { cursor: 'c2' } }, none],
+    ['without a cursor on a later page', { hasMore: true, read: { cursor: 'c2' } }, none],
     ['with the cursor just used', { next: 'c2', read: { cursor: 'c2' } }, again],
-    ['with one met before in the same read', { next: 'c1', read: { cursor: 'c2' }, met: ['c1', 'c2'] }, again],
+    ['with an earlier cursor of the same read', { next: 'c1', read: { cursor: 'c2' }, met: ['c1', 'c2'] }, again],
   ])('has_more %s is an error', (_, given, fault) => {
     const message = expect.stringContaining(fault);
     expect(() => arrive({ stream: 'table_assets', ...given })).toThrow(
@@ -173,23 +170,26 @@ describe('only has_more ends a read (R8)', () => {
   });
 });
 
-describe('the newest wins on a page (R10)', () => {
+describe('which version wins on a page (R10)', () => {
   const within = '2026-11-20T03:30:00.000000Z';
   const LATER = '2026-11-20T04:20:00.000000Z';
 
-  test('a feed goes by the times of the rows', () => {
+  test('a feed compares the times of the rows', () => {
     const items = [column('c', LAST_WEEK, { name: 'old' })];
     expect(fates(arrive({ items, held: [live('c')], read: feed }))).toEqual([]);
   });
 
-  test.each(['scan', 'candidates', 'owned'] as const)('a read of %s is believed up to its T less the overlap', (as) => {
-    const items = [column('c', LAST_WEEK), column('d', LAST_WEEK)];
-    const held = [live('c'), live('d', { synced_at: within })];
-    const steps = as === 'scan' ? [walk(as)] : [ask(as)];
-    expect(fates(arrive({ items, held, read: { as }, round: { steps } }))).toEqual(['c updated']);
-  });
+  test.each(['scan', 'candidates', 'owned'] as const)(
+    'a read of %s wins over any row not changed since its T minus the overlap',
+    (as) => {
+      const items = [column('c', LAST_WEEK), column('d', LAST_WEEK)];
+      const held = [live('c'), live('d', { synced_at: within })];
+      const steps = as === 'scan' ? [walk(as)] : [ask(as)];
+      expect(fates(arrive({ items, held, read: { as }, round: { steps } }))).toEqual(['c updated']);
+    },
+  );
 
-  test('that T is the T of the run in which the read began', () => {
+  test('the T of a read is that of the run in which it began', () => {
     const given = { items: [column('c', LAST_WEEK)], held: [live('c')] };
     expect(fates(arrive({ ...given, read: { at: YESTERDAY } }))).toEqual([]);
     expect(fates(arrive({ ...given, read: { at: null } }))).toEqual(['c updated']);
@@ -207,34 +207,34 @@ describe('the newest wins on a page (R10)', () => {
       'c tombstoned c',
     ],
     [[column('c', null, { deleted_at: T }), column('c', LATER)], [live('c', gone)], 'c restored c'],
-  ])('a row that is shown twice makes one change (%#)', (items, held, expected) => {
+  ])('a row that is returned twice makes one change (%#)', (items, held, expected) => {
     const { changes } = arrive({ items, held }).commit;
     expect(changes?.map(({ row, kind }) => `${row['id']} ${kind} ${row['name']}`)).toEqual([expected]);
   });
 });
 
-describe('rows that have become visible (R13)', () => {
+describe('rows that became visible (R13)', () => {
   const asset = { id: 'a', name: 'a', kind: 'semantic', source_type: 'dbt', synced_at: LAST_WEEK };
   const marks = (given: Given) =>
     arrive({ stream: 'assets', items: [asset], marking: ['columns', 'tests'], ...given }).commit.marks?.length;
 
-  test('are rows older than the last round that a later scan finds for the first time', () => {
+  test('a row older than the last round became visible if a later scan finds it for the first time', () => {
     expect(marks({})).toBe(2);
     expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:00.999999Z' }] })).toBe(2);
     expect(marks({ items: [{ ...asset, synced_at: '2026-11-19T04:10:01Z' }] })).toBe(0);
   });
 
   test.each<[string, Given]>([
-    ['a feed shows', { read: feed }],
-    ['a first scan finds', { from: { scannedAt: null, watermark: null } }],
-    ['are newer than the last round', { items: [{ ...asset, synced_at: T }] }],
-    ['were held before', { held: [live('a', { ...asset, name: 'before' })] }],
-    ['a scan finds that has no watermark to go by', { from: { watermark: null } }],
-  ])('are not those that %s', (_, given) => {
+    ['that a feed returns', { read: feed }],
+    ['that a first scan finds', { from: { scannedAt: null, watermark: null } }],
+    ['newer than the last round', { items: [{ ...asset, synced_at: T }] }],
+    ['that the mirror has', { held: [live('a', { ...asset, name: 'before' })] }],
+    ['found by a scan that knows no watermark', { from: { watermark: null } }],
+  ])('a row %s did not become visible', (_, given) => {
     expect(marks(given)).toBe(0);
   });
 
-  test('a row of which only a tombstone came makes marks like any deleted row', () => {
+  test('a row known only from its tombstone makes the marks of a deleted row', () => {
     const buried = { ...asset, deleted_at: YESTERDAY };
     expect(marks({ items: [buried], read: feed })).toBe(2);
     expect(marks({ items: [{ ...buried, deleted_at: T }], held: [live('a', { ...asset, ...gone })], read: feed })).toBe(
@@ -243,7 +243,7 @@ describe('rows that have become visible (R13)', () => {
   });
 });
 
-describe('rows that came late (R2)', () => {
+describe('late rows (R2)', () => {
   const late = (syncedAt: string, given: Given = {}) =>
     arrive({
       items: [column('c', syncedAt)],
@@ -252,22 +252,22 @@ describe('rows that came late (R2)', () => {
       ...given,
     }).late;
 
-  test('are changed live rows between the last scan and the reach of the feeds that a scan finds', () => {
+  test('a changed live row is late if a scan finds it dated between the last scan and the reach of the feeds', () => {
     expect(late('2026-11-15T00:00:00Z')).toBe(1);
   });
 
   test.each<[string, string, Given]>([
     ['within the reach of the feeds', YESTERDAY, {}],
-    ['just where it begins', '2026-11-19T03:10:00Z', {}],
-    ['by the time of the last scan', LAST_WEEK, { held: [live('c', { name: 'x', synced_at: null })] }],
-    ['and new to the mirror', '2026-11-15T00:00:00Z', { held: [] }],
-    ['and shown by a feed', '2026-11-15T00:00:00Z', { read: feed }],
-    ['without a watermark', '2026-11-15T00:00:00Z', { from: { scannedAt: LAST_WEEK, watermark: null } }],
-  ])('are none %s', (_, syncedAt, given) => {
+    ['exactly where the reach of the feeds begins', '2026-11-19T03:10:00Z', {}],
+    ['dated at the last scan', LAST_WEEK, { held: [live('c', { name: 'x', synced_at: null })] }],
+    ['new to the mirror', '2026-11-15T00:00:00Z', { held: [] }],
+    ['returned by a feed', '2026-11-15T00:00:00Z', { read: feed }],
+    ['of a stream without a watermark', '2026-11-15T00:00:00Z', { from: { scannedAt: LAST_WEEK, watermark: null } }],
+  ])('a row %s is not late', (_, syncedAt, given) => {
     expect(late(syncedAt, given)).toBe(0);
   });
 
-  test('are not reported for a stream that fills rows of another stream', () => {
+  test('a stream that fills in rows of another stream reports none', () => {
     const table = { id: 'c', name: 'c', kind: 'table', source_type: 'dbt', materialization: 'view' };
     const item = { ...table, data_platform: 'snowflake', db_name: 'p', schema_name: 's', table_name: 't' };
     const held = live('c', { kind: 'table', synced_at: '2026-11-15T00:00:00.000000Z' });

@@ -4,7 +4,7 @@ import type { Page } from '../../../src/core/ports/source.ts';
 
 const FIRST = { restarts: 0, isHalved: false, limit: 2000 };
 
-test('a read starts again at most three times after an invalid cursor, at the same limit (R7)', () => {
+test('invalid cursors restart a read at most three times, at the same limit (R7)', () => {
   expect(nextAttempt('restart-read', FIRST)).toEqual({ ...FIRST, restarts: 1 });
   expect(nextAttempt('restart-read', { ...FIRST, restarts: 2 })).toEqual({ ...FIRST, restarts: 3 });
   expect(nextAttempt('restart-read', { ...FIRST, restarts: 3 })).toBeNull();
@@ -15,13 +15,13 @@ test.each([
   [101, 51],
   [60, 50],
   [51, 50],
-])('a read whose page of %i rows fails starts again with %i, once (R24)', (limit, half) => {
+])('a read whose page of %i rows fails starts over with %i, once (R24)', (limit, half) => {
   const attempts = { restarts: 1, isHalved: false, limit };
   expect(nextAttempt('halve-page', attempts)).toEqual({ restarts: 1, isHalved: true, limit: half });
   expect(nextAttempt('halve-page', { ...attempts, isHalved: true })).toBeNull();
 });
 
-test('no page is asked for with fewer than 50 rows because a larger one failed (R24)', () => {
+test('a limit of 50 rows is not halved further (R24)', () => {
   expect(nextAttempt('halve-page', { ...FIRST, limit: 50 })).toBeNull();
 });
 
@@ -33,10 +33,10 @@ test.each(['not-live', 'forbidden', 'stream', 'restart-round', 'budget'] as cons
 );
 
 test.each([
-  ['more, and a new cursor', { hasMore: true, nextCursor: 'b' }, null],
-  ['no more, whatever its cursor', { hasMore: false, nextCursor: 'a' }, null],
-  ['more, and no cursor', { hasMore: true, nextCursor: null }, 'answers has_more without a cursor'],
-  ['more, and a cursor met before', { hasMore: true, nextCursor: 'a' }, 'repeats a cursor'],
+  ['has_more and a new cursor', { hasMore: true, nextCursor: 'b' }, null],
+  ['no has_more and a known cursor', { hasMore: false, nextCursor: 'a' }, null],
+  ['has_more and no cursor', { hasMore: true, nextCursor: null }, 'answers has_more without a cursor'],
+  ['has_more and a known cursor', { hasMore: true, nextCursor: 'a' }, 'repeats a cursor'],
 ])('a page with %s is judged by has_more and its cursor alone (R8)', (_, end, fault) => {
   const page: Page = { items: [], ...end };
   const said = cursorFault(page, (cursor) => cursor === 'a');

@@ -28,39 +28,39 @@ const shown = (row: Row, parts: Row[] = []): DecodedRow => ({ key: ['k'], row, d
 const cause = (of: Stream, sides: Partial<RowPair>, times: Partial<RefreshTimes> = {}): PendingCause | null =>
   causeOf(of, { existing: undefined, shown: undefined, ...sides }, { ...TIMES, ...times });
 
-describe('a row that the mirror lacks was changed at the source', () => {
+describe('causeOf a row that the mirror lacks', () => {
   test.each([
-    ['at the watermark or later', '12:00:00', 'changed'],
-    ['not before it: the last round has shown it (R2)', '11:59:59', null],
-  ])('%s', (_how, time, is) => {
+    ['changed a row dated at the watermark or later', '12:00:00', 'changed'],
+    ['did not change a row dated earlier, which the last round returned (R2)', '11:59:59', null],
+  ])('the source %s', (_how, time, is) => {
     expect(cause(COLUMNS, { shown: shown({ synced_at: at(time) }) })).toBe(is);
   });
 
-  test('if it is newer than its tombstone in the mirror (R10)', () => {
+  test('the source changed a row that is newer than its tombstone in the mirror (R10)', () => {
     const grave = (time: string) => held({ deleted_at: at(time), deletion: 'tombstone' });
     const row = shown({ synced_at: at('13:00:00') });
     expect(cause(COLUMNS, { shown: row, existing: grave('12:30:00') })).toBe('changed');
     expect(cause(COLUMNS, { shown: row, existing: grave('13:00:00') })).toBeNull();
   });
 
-  test('never without a time, nor in a mirror without a watermark', () => {
+  test('a row without a time, or a mirror without a watermark, proves no change at the source', () => {
     expect(cause(COLUMNS, { shown: shown({ synced_at: null }) })).toBeNull();
     expect(cause(COLUMNS, { shown: shown({ synced_at: at('13:00:00') }) }, { watermark: null })).toBeNull();
   });
 });
 
-describe('a row that differs was changed at the source', () => {
+describe('causeOf a row that differs', () => {
   test.each([
     ['10:00:00', '12:00:00', 'changed'],
     ['10:00:00', '11:00:00', null],
     ['13:00:00', '13:00:00', null],
     ['14:00:00', '13:00:00', null],
-  ])('by its times: in the mirror %s, in the source %s', (ours, theirs, is) => {
+  ])('only a later time at the source counts as a change: %s in the mirror, %s at the source', (ours, theirs, is) => {
     const sides = { existing: held({ synced_at: at(ours) }), shown: shown({ synced_at: at(theirs) }) };
     expect(cause(COLUMNS, sides)).toBe(is);
   });
 
-  test('by the end of an execution, if it has no `synced_at`', () => {
+  test('an execution without `synced_at` is dated by its end', () => {
     const run = (time: string, duration_seconds: number): Row => ({
       synced_at: null,
       start_time: at(time),
@@ -73,11 +73,11 @@ describe('a row that differs was changed at the source', () => {
   });
 });
 
-describe('the cause of a difference in a score', () => {
+describe('causeOf a score that differs', () => {
   const score = (time: string): Row => ({ bucket_at: at(time) });
   const both = (ours: string, theirs: string) => ({ existing: held(score(ours)), shown: shown(score(theirs)) });
 
-  test('is a change if a bucket is later, its own or of a dimension, and was not over at the watermark', () => {
+  test('a later bucket, of the total or of a dimension, is a change if it was not over at the watermark', () => {
     expect(cause(SCORES, both('11:00:00', '12:00:00'))).toBe('changed');
     expect(cause(SCORES, both('10:00:00', '11:00:00'))).toBeNull();
     const dimension = {
@@ -87,12 +87,12 @@ describe('the cause of a difference in a score', () => {
     expect(cause(SCORES, dimension)).toBe('changed');
   });
 
-  test('is ambiguous while its hour lasts', () => {
+  test('a difference is ambiguous while its hour lasts', () => {
     expect(cause(SCORES, both('12:00:00', '12:00:00'))).toBe('ambiguous');
     expect(cause(SCORES, both('11:00:00', '11:00:00'))).toBeNull();
   });
 
-  test('is ambiguous in a later hour, because the next sync reads all scores (R22)', () => {
+  test('a difference is ambiguous in a later hour, because the next sync reads all scores (R22)', () => {
     const sides = [both('11:00:00', '11:00:00'), { existing: held(score('11:00:00')) }];
     for (const each of sides) {
       expect(cause(SCORES, each)).toBeNull();
@@ -100,7 +100,7 @@ describe('the cause of a difference in a score', () => {
     }
   });
 
-  test('is a change if the score is older than seven days', () => {
+  test('a score that the source lacks is a change once it was older than seven days at the watermark', () => {
     const old = (day: string) => ({ existing: held({ bucket_at: `2026-11-${day}:00:00.000000Z` }) });
     expect(cause(SCORES, old('13T12'))).toBe('changed');
     expect(cause(SCORES, old('13T13'))).toBeNull();
@@ -108,14 +108,14 @@ describe('the cause of a difference in a score', () => {
   });
 });
 
-test('the cause of a difference in edges between assets is ambiguous after the service has refreshed the environment', () => {
+test('a difference in edges between assets is ambiguous once the service has refreshed the environment', () => {
   const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   expect(cause(EDGES, edge, { refreshedAt: at('11:59:59') })).toBeNull();
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01') })).toBe('ambiguous');
   expect(cause(EDGES, edge, { refreshedAt: at('12:00:01'), metRefreshAt: at('12:00:01') })).toBe('ambiguous');
 });
 
-test('a refresh in the second of T makes edges ambiguous, unless the run saw it when it began', () => {
+test('a refresh within the second of T makes edges ambiguous, unless the run saw it when it began', () => {
   const edge = { existing: held({ upstream_asset_id: 'a', downstream_asset_id: 'b' }) };
   const refreshedAt = '2026-11-20T12:00:00.300000Z';
   expect(cause(EDGES, edge, { refreshedAt })).toBe('ambiguous');
@@ -123,7 +123,7 @@ test('a refresh in the second of T makes edges ambiguous, unless the run saw it 
   expect(cause(EDGES, edge, { refreshedAt, metRefreshAt: refreshedAt })).toBeNull();
 });
 
-describe('what a page of a feed will change', () => {
+describe('changesAhead of a page of a feed', () => {
   const row = (time: string, name = 'n'): Row => ({ id: 'k', kind: 'table', name, synced_at: at(time) });
   const live = { deleted_at: null, deletion: null };
   const buried = (time: string): DecodedRow => ({ ...shown({ id: 'k' }), deletedAt: at(time) });
@@ -131,7 +131,7 @@ describe('what a page of a feed will change', () => {
     changesAhead(ASSETS, [page], new Map(ours ? [['k', held(ours)]] : []));
   const marked = (page: DecodedRow, ours?: Row) => ahead(page, ours).marks.map((mark) => mark.stream);
 
-  test('follows from the newest wins and from the marks of a change (R10, R13, R22)', () => {
+  test('the changes are those of newest-wins, with their marks (R10, R13, R22)', () => {
     expect(marked(shown(row('12:10:00')))).toEqual(['table_assets']);
     expect(marked(shown(row('12:10:00')), { ...row('11:00:00'), ...live })).toEqual(['table_assets']);
     expect(marked(buried('12:10:00'), { ...row('11:00:00'), ...live })).toEqual(['columns', 'tests']);
@@ -139,18 +139,18 @@ describe('what a page of a feed will change', () => {
     expect(ahead(buried('12:10:00'), { ...row('12:20:00'), ...live }).changed).toEqual([]);
   });
 
-  test('includes rows that belong to a row which the mirror never had (R13)', () => {
+  test('a tombstone of a row that the mirror never had marks its children (R13)', () => {
     expect(marked(buried('12:10:00'))).toEqual(['columns', 'tests']);
     expect(ahead(buried('12:10:00'))).toMatchObject({ changed: ['k'], deleted: ['k'] });
   });
 
-  test('is nothing for a row of the same time, because the source has not changed it', () => {
+  test('a row of the same time is no change, because the source hasn’t changed it', () => {
     expect(ahead(shown(row('12:10:00')), { ...row('12:10:00', 'wrong'), ...live }).changed).toEqual([]);
   });
 });
 
-describe('a stream is unsynced', () => {
-  test('until its first scan, or its first snapshot, has ended', () => {
+describe('isUnsynced', () => {
+  test('a stream is unsynced until its first scan or first snapshot has ended', () => {
     expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, watermark: WATERMARK })).toBe(true);
     expect(isUnsynced(COLUMNS, { ...NO_PROGRESS, scanEndedCycle: 1 })).toBe(false);
     expect(isUnsynced(RUNS, NO_PROGRESS)).toBe(true);

@@ -27,14 +27,14 @@ const met = (
   recover(streamOf(name), withReadUnderWay(from), new SyncError(recoveryKind, 'it failed'), circumstances);
 const readOf = ({ checkpoint: left }: RecoveryDecision): Read => withReadUnderWay(left).round.read;
 
-describe('invalid_cursor (R7)', () => {
-  test('starts the read again at its first page, as of now, and discards what it alone saw', () => {
+describe('recovery from invalid_cursor (R7)', () => {
+  test('the read starts over at its first page, as of now, and discards what it alone saw', () => {
     const recovered = met('restart-read');
     expect(recovered).toMatchObject({ outcome: 'retry', forget: 3 });
     expect(readOf(recovered)).toEqual({ ...cut, cursor: null, at: T, restarts: 1, restartRun: 5 });
   });
 
-  test('does so three times in one run; then the stream fails, and the next run starts the read again', () => {
+  test('the read starts over three times per run; then the stream fails until the next run', () => {
     const outcomes: unknown[] = [];
     let from = under({});
     for (let i = 0; i < 4; i += 1) {
@@ -48,8 +48,8 @@ describe('invalid_cursor (R7)', () => {
   });
 });
 
-describe('a page that fails every try (R24)', () => {
-  test('has the remaining tries in the next run if a run ends between them, and all tries after they are used up', () => {
+describe('recovery from a page whose every attempt fails (R24)', () => {
+  test('if a run ends between attempts, the next run makes only the remaining ones', () => {
     const error = new SyncError('budget', 'it is spent', { failedTries: 4 });
     const kept = cutOff(under({}), error) ?? under({});
     expect(kept).toEqual(under({ read: { ...cut, failedTries: 4 } }));
@@ -60,7 +60,7 @@ describe('a page that fails every try (R24)', () => {
     expect(cutOff(inRound(), error)).toBeNull();
   });
 
-  test('starts its read again at half the limit, once a run', () => {
+  test('the read starts over at half the limit, once per run', () => {
     const once = met('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', forget: 3 });
     expect(readOf(once)).toMatchObject({ cursor: null, at: T, halvedRun: 5, query: { limit: 1000 } });
@@ -76,91 +76,91 @@ describe('a page that fails every try (R24)', () => {
     [2001, 1001],
     [99, 50],
     [51, 50],
-  ])('of %i rows, %i', (limit, half) => {
+  ])('half of %i rows is %i', (limit, half) => {
     expect(readOf(met('halve-page', under({ read: { ...cut, query: { limit } } }))).query['limit']).toBe(half);
   });
 
-  test.each([50, 1])('cannot be halved at %i rows', (limit) => {
+  test.each([50, 1])('a limit of %i rows is not halved', (limit) => {
     const recovered = met('halve-page', under({ read: { ...cut, query: { limit } } }));
     expect(recovered).toMatchObject({ outcome: 'fail', advice: expect.stringContaining('report it') });
     expect(recovered.checkpoint.pageLimit).toBeNull();
   });
 });
 
-test('a permanent failure of a read fails the stream; the next run begins a new round (R8)', () => {
+test('a permanent failure fails the stream, and the next run begins a new round (R8)', () => {
   expect(met('restart-round')).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint() });
 });
 
-test.each(['restart-round', 'forbidden'] as const)(
-  'a scan given up by %s is due again for what it was to make good (R13)',
-  (recovery) => {
-    const { checkpoint: left } = met(recovery, under({ mode: 'scan', due: 'returned' }));
-    expect(left.scanDue).toBe(recovery === 'forbidden' ? 'permission' : 'returned');
-  },
-);
+test.each(['restart-round', 'forbidden'] as const)('a scan that ends with %s falls due again (R13)', (recovery) => {
+  const { checkpoint: left } = met(recovery, under({ mode: 'scan', due: 'returned' }));
+  expect(left.scanDue).toBe(recovery === 'forbidden' ? 'permission' : 'returned');
+});
 
-describe('a stream that answers 403 (R13)', () => {
-  test('gives up its round, and is scanned after the permission is back', () => {
+describe('recovery from a 403 (R13)', () => {
+  test('the round is dropped, and a scan is due once the permission is back', () => {
     const recovered = met('forbidden');
     expect(recovered).toEqual({ outcome: 'fail', forget: 'all', checkpoint: checkpoint({ scanDue: 'permission' }) });
   });
 
-  test('has no scan due if it was never scanned, or is always read whole', () => {
+  test('no scan is due for a stream that was never scanned or is always read whole', () => {
     expect(met('forbidden', under({}, { scanEndedCycle: null })).checkpoint.scanDue).toBeNull();
     expect(met('forbidden', under({}), 'asset_lineage').checkpoint.scanDue).toBeNull();
   });
 });
 
-describe('a 404 with the error envelope (R15)', () => {
-  test.each(['tests', 'latest_test_executions', 'asset_health_scores'] as const)('of %s means not live', (name) => {
-    const unavailable = checkpoint({ unavailable: true, finishedCycle: 5, round: null });
-    expect(met('not-live', under({}), name)).toEqual({
-      outcome: 'unavailable',
-      checkpoint: unavailable,
-      forget: 'all',
-    });
-  });
+describe('recovery from a 404 with the error envelope (R15)', () => {
+  test.each(['tests', 'latest_test_executions', 'asset_health_scores'] as const)(
+    '%s is unavailable for this cycle',
+    (name) => {
+      const unavailable = checkpoint({ unavailable: true, finishedCycle: 5, round: null });
+      expect(met('not-live', under({}), name)).toEqual({
+        outcome: 'unavailable',
+        checkpoint: unavailable,
+        forget: 'all',
+      });
+    },
+  );
 
   test.each(['assets', 'table_assets', 'columns', 'asset_lineage', 'column_lineage'] as const)(
-    'of %s is a failure',
+    '%s has failed',
     (name) => {
       expect(met('not-live', under({}), name)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
     },
   );
 
-  test('keeps a scan due that was due', () => {
+  test('a due scan of an unavailable stream stays due', () => {
     expect(met('not-live', under({}, { scanDue: 'returned' }), 'tests').checkpoint.scanDue).toBe('returned');
   });
 });
 
-describe('a due scan that cannot end (R9)', () => {
+describe('recovery of a due scan that cannot end (R9)', () => {
   const scan = (given: Partial<Round> = {}, more: Partial<Checkpoint> = {}) =>
     under({ mode: 'scan', reason: 'full-every', steps: [walk('scan')], ...given }, more);
 
-  test('waits where it stopped, while the feeds go on', () => {
+  test('the scan waits where it stopped while the feeds continue', () => {
     const { round: left, ...rest } = scan();
     const recovered = met('stream', scan());
     expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
     expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
   });
 
-  test('begins again after a permanent failure, and stays due', () => {
+  test('a permanent failure discards the scan, which stays due', () => {
     const { checkpoint: left, forget } = met('restart-round', scan({ due: 'returned' }));
     expect([forget, left.scanDue, left.scanTriedInRun, left.waitingScan]).toEqual(['all', 'returned', 5, null]);
   });
 
-  test('stays due if its reason was what no feed reaches (R3)', () => {
+  test('a scan made for a clamped bound stays due for that reason (R3)', () => {
     expect(met('stream', scan({ reason: 'clamp' })).checkpoint.waitingScan?.due).toBe('clamp');
     expect(met('restart-round', scan({ reason: 'clamp' })).checkpoint.scanDue).toBe('clamp');
   });
 
-  test('is due for what no feed reaches, whatever its reason was (R3)', () => {
+  test('any scan is due for the clamp once the feeds cannot reach back to the watermark (R3)', () => {
     const full = scan({ reason: 'full' }, { watermark: addDays(T, -100) });
     expect(met('stream', full).checkpoint.waitingScan?.due).toBe('clamp');
     expect(met('restart-round', full).checkpoint.scanDue).toBe('clamp');
   });
 
-  test('begins again if the feeds no longer reach back to its first page (R3)', () => {
+  test('the scan starts over if the feeds no longer reach back to its first page (R3)', () => {
     const from = (firstPageAt: string) =>
       met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));
     expect(from(addDays(T, -89))).toMatchObject({ forget: 'all', checkpoint: { waitingScan: null, scanDue: 'clamp' } });
@@ -168,11 +168,11 @@ describe('a due scan that cannot end (R9)', () => {
   });
 
   test.each<[string, Checkpoint, RecoveryKind]>([
-    ['the first', scan({}, { scanEndedCycle: null }), 'stream'],
-    ['one for a clock that is not believed', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
-    ['one that is denied', scan(), 'forbidden'],
-    ['one that a budget stops', scan(), 'budget'],
-  ])('does not wait %s', (_, from, recovery) => {
+    ['a first scan', scan({}, { scanEndedCycle: null }), 'stream'],
+    ['a scan made for an untrusted watermark', scan({}, { watermark: '2026-11-20T06:00:00.000000Z' }), 'stream'],
+    ['a scan that is forbidden', scan(), 'forbidden'],
+    ['a scan stopped by the budget', scan(), 'budget'],
+  ])('%s does not wait', (_, from, recovery) => {
     expect(met(recovery, from)).toMatchObject({
       outcome: 'fail',
       checkpoint: { scanTriedInRun: null, waitingScan: null },
@@ -180,14 +180,14 @@ describe('a due scan that cannot end (R9)', () => {
   });
 });
 
-describe('a history that cannot be read (R22)', () => {
+describe('recovery of a history that cannot be read (R22)', () => {
   const history = read({ history: { testId: 't', mirroredAt: T, gap: null } });
   const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
     under({ mode: 'window', steps: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
   const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
     met(recoveryKind, from(given, watermark), 'test_executions');
 
-  test('is skipped after a 404, which is no failure of the stream (R15)', () => {
+  test('a 404 skips it without failing the stream (R15)', () => {
     const recovered = histories('not-live');
     expect(recovered).toMatchObject({
       outcome: 'retry',
@@ -199,7 +199,7 @@ describe('a history that cannot be read (R22)', () => {
   });
 
   test.each(['stream', 'restart-round', 'forbidden'] as const)(
-    'is passed over when it fails for good (%s): the run goes on with the test after it, and is not complete',
+    'a permanent failure (%s) skips it: the run reads the next history and is incomplete',
     (recovery) => {
       const recovered = histories(recovery);
       expect(recovered).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: null } });
@@ -213,13 +213,13 @@ describe('a history that cannot be read (R22)', () => {
     },
   );
 
-  test('is skipped after too many invalid cursors (R7)', () => {
+  test('too many invalid cursors skip it (R7)', () => {
     expect(histories('restart-read').outcome).toBe('retry');
     const often = histories('restart-read', { read: { ...history, restarts: 3 } });
     expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
   });
 
-  test('is read in smaller pages, and the pages of its stream stay as they are (R24)', () => {
+  test('its pages are halved, and the page limit of the stream stays (R24)', () => {
     const once = histories('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
     const twice = met('halve-page', once.checkpoint, 'test_executions');
@@ -230,20 +230,20 @@ describe('a history that cannot be read (R22)', () => {
   test.each([
     ['not-live', 'retry', 'unavailable'],
     ['forbidden', 'pass-over', 'fail'],
-  ] as const)('counts for all histories (%s) after twenty in a row, if none was ever read', (kind, one, all) => {
+  ] as const)('twenty failures in a row (%s) count for all histories if none was ever read', (kind, one, all) => {
     expect(histories(kind, { consecutiveNotFound: 18 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });
     expect(histories(kind, { consecutiveNotFound: 19, pages: 1 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 }, YESTERDAY).outcome).toBe(one);
   });
 
-  test('ends with the run if the run ends', () => {
+  test('it is not skipped when the run ends', () => {
     expect(histories('budget')).toEqual({ outcome: 'fail', checkpoint: from(), forget: null });
   });
 });
 
 test.each(['stream', 'run', 'quota', 'token', 'usage', 'locked', 'budget', 'signal'] as const)(
-  'a failure that asks for %s leaves the progress as it is (R6)',
+  'a failure with recovery %s leaves the progress unchanged (R6)',
   (recovery) => {
     expect(met(recovery)).toEqual({ outcome: 'fail', checkpoint: under({}), forget: null });
   },

@@ -25,8 +25,8 @@ function mended(of: Stream, items: readonly object[], held: readonly Row[]) {
   return repairPage({ stream: of, checkpoint, page, decoded, existing: byKey, markableStreams }, context);
 }
 
-describe('an answer to the ids of rows that differ', () => {
-  test('brings a row that the mirror lacks, and leaves the checkpoint as it is', () => {
+describe('repairPage', () => {
+  test('a row that the mirror lacks is inserted, and the checkpoint stays as it is', () => {
     const commit = mended(COLUMNS, [ITEM], []);
     expect(commit.checkpoint).toBe(checkpoint);
     expect(commit.changes).toEqual([{ row: { ...row(ITEM), ...LIVE }, kind: 'inserted' }]);
@@ -38,18 +38,18 @@ describe('an answer to the ids of rows that differ', () => {
     ['a time in the future (R10)', { data_type: 'x', synced_at: '2036-01-01T00:00:00.000000Z' }, 'updated'],
     ['a tombstone of just now (R10)', { deleted_at: T, deletion: 'tombstone' }, 'restored'],
     ['a tombstone in the future', { deleted_at: '2036-01-01T00:00:00.000000Z', deletion: 'tombstone' }, 'restored'],
-    ['a row that is absent', { deleted_at: T, deletion: 'absent' }, 'restored'],
-  ])('is believed in spite of %s', (_what, wrong, kind) => {
+    ['an absent row', { deleted_at: T, deletion: 'absent' }, 'restored'],
+  ])('the response wins over %s', (_what, wrong, kind) => {
     const commit = mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE, ...wrong }]);
     expect(commit.changes).toEqual([{ row: { ...row(ITEM), ...LIVE }, kind }]);
   });
 
-  test('writes nothing if the row is right (R21)', () => {
+  test('a correct row is not written (R21)', () => {
     expect(mended(COLUMNS, [ITEM], [{ ...row(ITEM), ...LIVE }]).changes).toEqual([]);
   });
 
   test.each([['2026-11-20T09:00:00Z'], [null]])(
-    'blanks what is filled of another kind and nothing else, and marks the row for its own: synced at %s (R22)',
+    'only fields of another kind are blanked, and the row is marked for its own stream: synced at %s (R22)',
     (synced_at) => {
       const item = { id: 'a', name: 'n', kind: 'table', source_type: 'dbt', ...(synced_at ? { synced_at } : {}) };
       const typed = { db_name: 'd', schema_name: 's', url: 'wrong', bi_type: null, bi_platform: null, extra: null };
@@ -61,8 +61,8 @@ describe('an answer to the ids of rows that differ', () => {
   );
 });
 
-describe('rows that the source does not show', () => {
-  test('are absent as of the run, and mark the rows that belong to them (R11, R13)', () => {
+describe('markAbsent', () => {
+  test('rows that the source lacks are absent as of the run, and their children are marked (R11, R13)', () => {
     const held = { id: 'a', kind: 'table', ...LIVE };
     const commit = markAbsent({ stream: ASSETS, checkpoint, markableStreams: new Set(['columns']) }, [held], T);
     expect(commit).toEqual({

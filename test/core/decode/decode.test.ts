@@ -39,7 +39,7 @@ const refused = (name: StreamName, item: unknown): RejectedRow => {
 
 const extraOf = ({ row }: DecodedRow): unknown => JSON.parse(String(row['extra']));
 
-describe('a row keeps everything that the service sent (R19)', () => {
+describe('a decoded row (R19)', () => {
   test('instants become UTC text, booleans 0 or 1, arrays and objects JSON text', () => {
     const sent = {
       ...test1,
@@ -72,7 +72,7 @@ describe('a row keeps everything that the service sent (R19)', () => {
     });
   });
 
-  test('unknown fields are kept in extra, whatever their names are', () => {
+  test('unknown fields are kept in extra, whatever their names', () => {
     const unknown = '"cost":1.25,"nested":{"a":[null]},"none":null,"constructor":1,"__proto__":2';
     const { row } = taken('columns', JSON.parse(`{"id":"c","asset_id":"a","name":"n",${unknown}}`));
     expect(row['extra']).toBe(`{${unknown}}`);
@@ -86,14 +86,14 @@ describe('a row keeps everything that the service sent (R19)', () => {
     ['left out', {}],
     ['null', { owners: null, tags: null }],
     ['empty', { owners: [], tags: [] }],
-  ])('a list that is %s has no elements (R19)', (_, sent) => {
+  ])('a list that is %s becomes the empty list (R19)', (_, sent) => {
     const none = { owners: '[]', tags: '[]', extra: null };
     expect(taken('tests', { ...test1, ...sent }).row).toMatchObject(none);
     const asset = { id: 'a', name: 'a', kind: 'etl', source_type: 'fivetran', ...sent };
     expect(taken('assets', asset).row).toMatchObject(none);
   });
 
-  test('a list of the wrong type becomes the empty list, and its value is in extra (R20)', () => {
+  test('a list of the wrong type becomes NULL, and extra keeps its value (R20)', () => {
     const decoded = taken('tests', { ...test1, tags: 'pii' });
     expect(decoded.row).toMatchObject({ owners: '[]', tags: null });
     expect(extraOf(decoded)).toEqual({ tags: 'pii' });
@@ -106,8 +106,8 @@ describe('a row keeps everything that the service sent (R19)', () => {
   });
 });
 
-describe('a bad row affects no other row (R20)', () => {
-  test('the rest of its page is stored', () => {
+describe('a rejected item (R20)', () => {
+  test('it affects no other row of its page', () => {
     const { rows, rejected } = decodePage(streamOf('tests'), [
       test1,
       { ...test1, id: 'u', name: 1 },
@@ -124,12 +124,12 @@ describe('a bad row affects no other row (R20)', () => {
     ]);
   });
 
-  test.each([null, 'text', 3, ['t'], true, undefined])('the item %j is rejected under its own text as key', (item) => {
+  test.each([null, 'text', 3, ['t'], true, undefined])('the item %j is rejected, with its own text as key', (item) => {
     const payload = JSON.stringify(item ?? null);
     expect(refused('tests', item)).toEqual({ key: null, rowKey: payload, reason: 'not an object', payload });
   });
 
-  test.each([undefined, null, '', 7, {}])('a key of %j is unusable', (id) => {
+  test.each([undefined, null, '', 7, {}])('an id of %j is no usable key', (id) => {
     const payload = JSON.stringify({ ...test1, id });
     expect(refused('tests', { ...test1, id })).toEqual({ key: null, rowKey: payload, reason: 'no usable id', payload });
   });
@@ -150,7 +150,7 @@ describe('a bad row affects no other row (R20)', () => {
     ['latest_test_executions', { ...execution, start_time: 1795147800 }, 'start_time is not an instant'],
     ['latest_test_executions', { ...execution, start_time: [execution.start_time] }, 'start_time is not an instant'],
     ['latest_test_executions', { ...execution, duration_seconds: '1' }, 'duration_seconds is not a number'],
-  ] as const)('of %s, a required field missing or wrong rejects the row (%#)', (name, item, reason) => {
+  ] as const)('a %s item is rejected if a required field is missing or wrong (%#)', (name, item, reason) => {
     expect(refused(name, item)).toMatchObject({ reason, payload: JSON.stringify(item) });
   });
 
@@ -160,14 +160,17 @@ describe('a bad row affects no other row (R20)', () => {
     ['tests', { ...test1, synced_at: '2026-02-30T00:00:00Z' }, 'synced_at'],
     ['latest_test_executions', { ...execution, failure_count: 1.5 }, 'failure_count'],
     ['latest_test_executions', { ...execution, failure_count: '3' }, 'failure_count'],
-  ] as const)('of %s, an optional field of the wrong type is NULL and its value in extra (%#)', (name, item, field) => {
-    const result = taken(name, item);
-    expect(result.row[field]).toBeNull();
-    expect(extraOf(result)).toEqual({ [field]: (item as Record<string, unknown>)[field] });
-  });
+  ] as const)(
+    'in a %s item, an optional field of the wrong type becomes NULL, and extra keeps its value (%#)',
+    (name, item, field) => {
+      const result = taken(name, item);
+      expect(result.row[field]).toBeNull();
+      expect(extraOf(result)).toEqual({ [field]: (item as Record<string, unknown>)[field] });
+    },
+  );
 });
 
-describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
+describe('a number beyond 2^53 (R19)', () => {
   const HUGE = '12345678901234567890';
   const sent = (item: object, json: string): unknown => parseExactly(JSON.stringify(item).replaceAll('"huge"', json));
 
@@ -185,7 +188,7 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
     expect(taken(name, sent(item, HUGE)).row['extra']).toBe(extra);
   });
 
-  test('within a JSON value it is kept in place', () => {
+  test('within a JSON value it stays in place', () => {
     expect(taken('tests', sent({ ...test1, config: { n: 'huge' } }, HUGE)).row).toMatchObject({
       config: `{"n":${HUGE}}`,
       extra: null,
@@ -193,7 +196,7 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
   });
 
   test.each(['9007199254740993', HUGE, '9'.repeat(30)])(
-    'in a required count the nearest number to %s is stored, and the exact one in extra',
+    'a required count of %s is rounded, and extra has the exact number',
     (count) => {
       const total = { score: 0.5, test_count: 'huge', bucket_at: '2026-11-20T04:00:00Z' };
       const dimensions = [{ dimension: 'freshness', ...total }];
@@ -203,12 +206,12 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
     },
   );
 
-  test('in a field of numbers the nearest number is stored', () => {
+  test('in a field of numbers it is rounded', () => {
     const { row } = taken('latest_test_executions', sent({ ...execution, duration_seconds: 'huge' }, HUGE));
     expect(row).toMatchObject({ duration_seconds: Number(HUGE), extra: null });
   });
 
-  test('a key that is such a number is unusable, and the payload keeps it', () => {
+  test('as a key it is unusable, and the payload keeps it', () => {
     expect(refused('tests', sent({ ...test1, id: 'huge' }, HUGE))).toMatchObject({
       reason: 'no usable id',
       payload: expect.stringContaining(`"id":${HUGE}`),
@@ -216,13 +219,13 @@ describe('a number beyond 2^53 is kept as it was sent (R19)', () => {
   });
 });
 
-describe('what SQLite cannot keep (R20)', () => {
+describe('an item that SQLite cannot store (R20)', () => {
   const column = { id: 'c', asset_id: 'a', name: 'n' };
   const nested = (levels: number, [open, close]: readonly [string, string]): unknown =>
     JSON.parse(`${open.repeat(levels)}null${close.repeat(levels)}`);
   const array = ['[', ']'] as const;
 
-  test.each([array, ['{"a":', '}'] as const])('an item of more than 900 levels of %s is rejected', (...pair) => {
+  test.each([array, ['{"a":', '}'] as const])('more than 900 levels of %s are rejected', (...pair) => {
     expect(extraOf(taken('columns', { ...column, more: nested(899, pair) }))).toEqual({ more: nested(899, pair) });
     expect(refused('columns', { ...column, more: nested(900, pair) })).toEqual({
       key: ['c'],
@@ -232,17 +235,17 @@ describe('what SQLite cannot keep (R20)', () => {
     });
   });
 
-  test('an array that is an item itself and nested as deeply is rejected', () => {
+  test('an array nested as deeply is rejected even if it is the item itself', () => {
     expect(refused('columns', nested(901, array)).payload).toBe('"(nested too deeply)"');
     expect(refused('columns', nested(900, array)).payload).toBe(JSON.stringify(nested(900, array)));
   });
 
-  test('half a surrogate pair is rejected in a key and in a text', () => {
+  test('an unpaired surrogate makes a key unusable and moves a text into extra', () => {
     expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('no usable id');
     expect(extraOf(taken('columns', { ...column, data_type: 'int\uD800' }))).toEqual({ data_type: 'int\uD800' });
   });
 
-  test('a number beyond the largest number is not stored', () => {
+  test('a number beyond the largest double is rejected', () => {
     const reason = 'duration_seconds is not a number';
     expect(refused('latest_test_executions', { ...execution, duration_seconds: JSON.parse('1e999') })).toMatchObject({
       reason,
@@ -250,10 +253,10 @@ describe('what SQLite cannot keep (R20)', () => {
   });
 });
 
-describe('a tombstone', () => {
+describe('a decoded tombstone', () => {
   const deleted_at = '2026-11-20T04:10:00Z';
 
-  test('needs only its key and deleted_at (R20)', () => {
+  test('it needs only its key and deleted_at (R20)', () => {
     expect(taken('tests', { id: 't', deleted_at })).toMatchObject({
       key: ['t'],
       deletedAt: '2026-11-20T04:10:00.000000Z',
@@ -262,28 +265,25 @@ describe('a tombstone', () => {
     expect(refused('tests', { name: 'n', deleted_at }).reason).toBe('no usable id');
   });
 
-  test('keeps its fields, and deleted_at is not an unknown field', () => {
+  test('it keeps its fields, and deleted_at is a known field', () => {
     expect(taken('tests', { ...test1, deleted_at }).row).toMatchObject({ name: 'not null', extra: null });
   });
 
-  test('is the only item that a tombstones feed may show', () => {
+  test('a tombstones feed accepts nothing else', () => {
     const { rows, rejected } = decodePage(streamOf('tests'), [{ id: 'gone', deleted_at }, test1], { tombstones: true });
     expect(rows.map((row) => row.key)).toEqual([['gone']]);
     expect(rejected).toMatchObject([{ rowKey: 't', reason: 'deleted_at is missing' }]);
   });
 
-  test.each([deleted_at, 'long ago'])(
-    'does not exist in a stream that is read whole, even with deleted_at %j',
-    (sent) => {
-      expect(taken('latest_test_executions', { ...execution, deleted_at: sent }).deletedAt).toBeNull();
-    },
-  );
+  test.each([deleted_at, 'long ago'])('a stream that is read whole has none, even with deleted_at %j', (sent) => {
+    expect(taken('latest_test_executions', { ...execution, deleted_at: sent }).deletedAt).toBeNull();
+  });
 
-  test('needs a deleted_at that is not null', () => {
+  test('a deleted_at of null makes no tombstone', () => {
     expect(taken('tests', { ...test1, deleted_at: null })).toMatchObject({ deletedAt: null, row: { extra: null } });
   });
 
-  test.each(['', 'long ago', 0, true, {}])('with deleted_at %j is rejected', (sent) => {
+  test.each(['', 'long ago', 0, true, {}])('deleted_at %j is rejected', (sent) => {
     expect(refused('tests', { ...test1, deleted_at: sent })).toMatchObject({
       key: ['t'],
       reason: 'deleted_at is not an instant',
@@ -291,22 +291,22 @@ describe('a tombstone', () => {
   });
 });
 
-describe('a health score', () => {
+describe('a decoded health score', () => {
   const dimension = { dimension: 'freshness', score: 0.5, test_count: 2, bucket_at: '2026-11-20T03:00:00' };
   const total = { score: 0.75, test_count: 4, bucket_at: '2026-11-20T04:00:00' };
   const item = { asset_id: 'a', total, dimensions: [dimension] };
 
-  test('becomes the row of its total, and a child row for each dimension', () => {
+  test('its total becomes a row, and each dimension a child row', () => {
     const { row, parts } = taken('asset_health_scores', item);
     expect(row).toEqual({ asset_id: 'a', ...total, bucket_at: '2026-11-20T04:00:00.000000Z', extra: null });
     expect(parts).toEqual([[{ asset_id: 'a', ...dimension, bucket_at: '2026-11-20T03:00:00.000000Z', extra: null }]]);
   });
 
-  test.each([undefined, null, []])('has no child rows with dimensions %j', (dimensions) => {
+  test.each([undefined, null, []])('dimensions of %j become no child rows', (dimensions) => {
     expect(taken('asset_health_scores', { ...item, dimensions }).parts).toEqual([[]]);
   });
 
-  test('keeps unknown fields on every level (R19)', () => {
+  test('unknown fields are kept on every level (R19)', () => {
     const sent = { asset_id: 'a', trend: 1, total: { ...total, weight: 2 }, dimensions: [{ ...dimension, weight: 3 }] };
     const result = taken('asset_health_scores', sent);
     expect(extraOf(result)).toEqual({ trend: 1, total: { weight: 2 } });
@@ -321,18 +321,18 @@ describe('a health score', () => {
     [{ ...item, dimensions: {} }, 'dimensions is not an array'],
     [{ ...item, dimensions: ['freshness'] }, 'an element of dimensions is not an object'],
     [{ ...item, dimensions: [{ ...dimension, test_count: 1.5 }] }, 'dimensions: test_count is not an integer'],
-  ])('is rejected with a fault in its total or a dimension: %# (R20)', (sent, reason) => {
+  ])('a fault in its total or in a dimension rejects it: %# (R20)', (sent, reason) => {
     expect(refused('asset_health_scores', sent)).toMatchObject({ key: ['a'], reason });
   });
 });
 
-test('an item that is nested too deeply keeps its nulls in the payload (R20)', () => {
+test('the payload of an item nested too deeply keeps its nulls (R20)', () => {
   const more = JSON.parse(`${'['.repeat(900)}${']'.repeat(900)}`);
   const { payload } = refused('columns', { id: 'c', asset_id: 'a', name: 'n', data_type: null, more });
   expect(JSON.parse(payload)).toMatchObject({ data_type: null, more: '(nested too deeply)' });
 });
 
-test('keys of two parts are never mistaken for each other', () => {
+test('joinKey never gives two different keys the same text', () => {
   expect(joinKey(['a'])).toBe('a');
   expect(joinKey(['a', 'b'])).not.toBe(joinKey(['a', 'c']));
   expect(new Set([joinKey(['a', 'b,c']), joinKey(['a,b', 'c']), joinKey(['a","b', 'c'])]).size).toBe(3);

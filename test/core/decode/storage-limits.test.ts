@@ -22,10 +22,10 @@ const of1000Bytes = 'é'.repeat(500);
 const tooLong = `${of1000Bytes}x`;
 const TOO_LONG = 'the key is longer than 1000 bytes';
 
-describe('a key longer than 1,000 bytes, in any mirror', () => {
+describe('a key longer than 1,000 bytes', () => {
   const rejected = (name: StreamName, item: object) => decodePage(streamOf(name), [item]).rejected[0];
 
-  test('is no usable key: the payload stands for it (R20)', () => {
+  test('it is unusable, so the payload stands in for it (R20)', () => {
     expect(decodePage(assets, [asset(of1000Bytes)]).rows).toHaveLength(1);
     const item = asset(tooLong);
     const payload = JSON.stringify(item);
@@ -33,20 +33,20 @@ describe('a key longer than 1,000 bytes, in any mirror', () => {
     expect(rejected('assets', { ...item, kind: 7 })).toMatchObject({ key: null, reason: TOO_LONG });
   });
 
-  test('is passed over in a tombstone, because no mirror has its row (R20)', () => {
+  test('a tombstone with such a key is skipped, because no mirror has its row (R20)', () => {
     const passed = { rows: [], rejected: [] };
     expect(decodePage(assets, [{ id: tooLong, deleted_at: START }], { tombstones: true })).toEqual(passed);
     expect(decodePage(assets, [{ id: 'a\0', deleted_at: START }], { limits })).toEqual(passed);
     expect(rejected('assets', { id: tooLong, deleted_at: 'soon' })).toMatchObject({ key: null, reason: TOO_LONG });
   });
 
-  test('may have two parts of 1,000 bytes each (R20)', () => {
+  test('the limit holds for each part of a key (R20)', () => {
     expect(rejected('asset_lineage', link(of1000Bytes, of1000Bytes))).toBeUndefined();
     expect(rejected('asset_lineage', link('a', tooLong))?.reason).toBe(TOO_LONG);
     expect(rejected('column_lineage', edge(tooLong, 'a'))?.reason).toBe(TOO_LONG);
   });
 
-  test('in a table of its parts or of its history rejects the row under its own key (R20)', () => {
+  test('in a child table or the history table it rejects the row, under the row’s own key (R20)', () => {
     expect(rejected('asset_health_scores', score('a', 1, { [tooLong]: 1 }))).toMatchObject({
       key: ['a'],
       reason: `dimensions: ${TOO_LONG}`,
@@ -57,7 +57,7 @@ describe('a key longer than 1,000 bytes, in any mirror', () => {
     });
   });
 
-  test('is none of an environment (R20)', () => {
+  test('an environment with such an id is rejected (R20)', () => {
     const { listed, rejected: refused } = reconcile(
       [of1000Bytes, tooLong].map((id) => ({ id, name: 'x' })),
       [],
@@ -68,8 +68,8 @@ describe('a key longer than 1,000 bytes, in any mirror', () => {
   });
 });
 
-describe('what the storage of a mirror cannot hold', () => {
-  test('a key that no entry of an index holds is no usable key (R20)', () => {
+describe('the storage limits of a mirror', () => {
+  test('a key too long for an index entry is unusable (R20)', () => {
     expect(decoded(links, link('ééé', '1234')).rows).toHaveLength(1);
     const item = link('ééé', '12345');
     expect(rejectionOf(links, item)).toMatchObject({
@@ -79,22 +79,22 @@ describe('what the storage of a mirror cannot hold', () => {
     });
   });
 
-  test('the id of the environment is part of every entry (R20)', () => {
+  test('each index entry includes the id of the environment (R20)', () => {
     expect(limitsIn(limits, 'éé')?.maxEntryBytes).toBe(6);
     expect(limitsIn(null, 'éé')).toBeNull();
   });
 
-  test('a key with U+0000 is no usable key (R20)', () => {
+  test('a key with U+0000 is unusable (R20)', () => {
     expect(rejectionOf(assets, asset('a\0'))).toMatchObject({ key: null, reason: 'the key holds U+0000' });
   });
 
-  test('a row that is rejected for something else has no key either if its key cannot be held (R20)', () => {
+  test('a row rejected for another reason also loses a key that cannot be stored (R20)', () => {
     const item = { ...asset('12345678901'), kind: 7 };
     expect(rejectionOf(assets, item)).toMatchObject({ key: null, rowKey: JSON.stringify(item) });
     expect(rejectionOf(assets, { ...asset('1'), kind: 7 })).toMatchObject({ key: ['1'], rowKey: '1' });
   });
 
-  test('texts of an index that are too long together are a reason to reject the row, under its key (R20)', () => {
+  test('a row whose texts are too long for an index entry is rejected under its key (R20)', () => {
     expect(rejectionOf(columns, column('a', { asset_id: '12345678901' }))).toMatchObject({
       key: ['a'],
       reason: 'an index entry of asset_id is longer than 10 bytes',
@@ -107,7 +107,7 @@ describe('what the storage of a mirror cannot hold', () => {
     );
   });
 
-  test('U+0000 in another text becomes U+FFFD, and extra keeps the text as sent (R19, R20)', () => {
+  test('U+0000 in other texts becomes U+FFFD, and extra keeps the text as sent (R19, R20)', () => {
     const { rows } = decoded(
       columns,
       column('a', { name: 'x\0y\0', data_type: '\0', more: 12345678901234567890n.toString() }),
@@ -121,7 +121,7 @@ describe('what the storage of a mirror cannot hold', () => {
     expect(rows[0]?.row['extra']).not.toContain('\0');
   });
 
-  test('the parts of a row are held to the same (R20)', () => {
+  test('the limits also hold for child rows (R20)', () => {
     const scores = streamOf('asset_health_scores');
     expect(rejectionOf(scores, score('a', 1, { '12345678901': 1 }))?.reason).toBe(
       'dimensions: the key is longer than 10 bytes',
@@ -130,14 +130,14 @@ describe('what the storage of a mirror cannot hold', () => {
     expect(decoded(scores, score('a', 1, { a: 1 })).rows[0]?.parts[0]).toHaveLength(1);
   });
 
-  test('an environment whose id cannot be held is rejected, and its name may have U+FFFD (R20)', () => {
+  test('an environment whose id cannot be stored is rejected, and U+0000 in its name becomes U+FFFD (R20)', () => {
     const env = (id: string, name = id) => ({ id, name });
     const { listed, rejected } = reconcile([env('a', 'x\0'), env('12345678901')], [], START, limits);
     expect(listed).toEqual([expect.objectContaining({ id: 'a', name: 'x\uFFFD' })]);
     expect(rejected).toEqual([expect.objectContaining({ key: null, reason: 'the key is longer than 10 bytes' })]);
   });
 
-  test('without limits a key is held as it is', () => {
+  test('without limits a key is stored as it is', () => {
     const item = asset('a\0'.repeat(400));
     expect(decodePage(assets, [item]).rows[0]?.key).toEqual(['a\0'.repeat(400)]);
   });

@@ -11,24 +11,32 @@ const look: AccountTimeReading = {
 };
 
 test.each<[string, Partial<AccountTimeReading>, { atMs: number; offsetMs: number }]>([
-  ['a clock that nobody set is believed', {}, { atMs: 1_060_000, offsetMs: 0 }],
-  ['a clock that is set forward is not', { clockMs: 1_060_000 + HOUR }, { atMs: 1_060_000, offsetMs: HOUR }],
+  ['a clock that was not set is trusted', {}, { atMs: 1_060_000, offsetMs: 0 }],
   [
-    'what another process found set is taken over',
+    'a clock that was set forward is corrected by the difference',
+    { clockMs: 1_060_000 + HOUR },
+    { atMs: 1_060_000, offsetMs: HOUR },
+  ],
+  [
+    'a correction made by another process is adopted',
     { clockMs: 1_060_000 + HOUR, offsetMs: HOUR },
     { atMs: 1_060_000, offsetMs: HOUR },
   ],
   [
-    'a clock that is set back stands still for a moment',
+    'a clock that was set back makes the account’s time stand still for a moment',
     { clockMs: 1_060_000 - HOUR },
     { atMs: 1_000_000, offsetMs: 60_000 - HOUR },
   ],
   [
-    'a process that begins believes the clock',
+    'a process that starts trusts the clock',
     { clockMs: 1_060_000 + HOUR, seen: null },
     { atMs: 1_060_000 + HOUR, offsetMs: 0 },
   ],
-  ['what others have written is the least', { writtenMs: 1_070_000 }, { atMs: 1_070_000, offsetMs: -10_000 }],
+  [
+    'the account’s time is never earlier than what other processes have written',
+    { writtenMs: 1_070_000 },
+    { atMs: 1_070_000, offsetMs: -10_000 },
+  ],
 ])('%s (R1, R23)', (_, changed, expected) => {
   expect(accountTime({ ...look, ...changed })).toEqual(expected);
 });

@@ -10,7 +10,7 @@ const elsewhere = (environments: string[], ...avoid: string[][]) => ({
 });
 const pathAt = (turn: number, where: ReturnType<typeof elsewhere>) => probeRequest(turn, where, ['e1', 'own']).path;
 
-test('a probe is one row of one list (R24)', () => {
+test('a probe asks for one row of one list (R24)', () => {
   expect(probeRequest(0, elsewhere(['e1']), ['e1', 'own'])).toEqual({
     path: ['e1', 'assets'],
     query: { limit: 1 },
@@ -18,7 +18,7 @@ test('a probe is one row of one list (R24)', () => {
   });
 });
 
-test('each turn asks for another list of another environment, until all were asked for (R9, R24)', () => {
+test('each probe asks another list of another environment, until all were asked (R9, R24)', () => {
   const where = elsewhere(['e1', 'e2', 'e3']);
   expect([0, 1, 2, 3].map((turn) => pathAt(turn, where))).toEqual([
     ['e1', 'assets'],
@@ -29,11 +29,11 @@ test('each turn asks for another list of another environment, until all were ask
   expect(new Set(Array.from({ length: 9 }, (_, turn) => listAt(pathAt(turn, where)))).size).toBe(9);
 });
 
-test('lists that failed are skipped (R9)', () => {
+test('a probe skips lists that failed (R9)', () => {
   expect(pathAt(0, elsewhere(['e1'], ['e1', 'assets'], ['e1', 'assets', 'tables']))).toEqual(['e1', 'columns']);
 });
 
-test('if there is no other list, the probe asks for one row of its own list', () => {
+test('if no other list is left, the probe asks its own list for one row', () => {
   expect(pathAt(4, elsewhere(['e1'], ...LISTS.map((list) => ['e1', ...list])))).toEqual(['e1', 'own']);
   expect(pathAt(0, elsewhere([]))).toEqual(['e1', 'own']);
 });

@@ -40,14 +40,14 @@ function known(remaining: number): QuotaState {
   return settleNoted(state, request, answerHead({ remaining, reset: 60 }), 0);
 }
 
-describe('the requests of several processes (R23)', () => {
-  test('before the first answer one request of all is in flight', () => {
+describe('a quota shared by several processes (R23)', () => {
+  test('before the first response, all processes together have one request in flight', () => {
     const { state } = taken(UNKNOWN_QUOTA, A, 0);
     expect(asked(state, B, 10)).toEqual({ kind: 'full', others: 1, untilMs: 60_000 });
     expect(asked(state, A, 10)).toMatchObject({ kind: 'full', others: 0 });
   });
 
-  test('all together have no more in flight than the window has left', () => {
+  test('all processes together have no more in flight than the window has left', () => {
     const first = taken(known(2), A, 10);
     const second = taken(first.state, B, 10);
     expect(asked(second.state, A, 10)).toMatchObject({ kind: 'full', others: 1 });
@@ -55,7 +55,7 @@ describe('the requests of several processes (R23)', () => {
     expect(asked(settled, A, 20).kind).toBe('full');
   });
 
-  test('a change that is made twice is made once', () => {
+  test('taking a permit or settling a request twice has no further effect', () => {
     const first = takePermit(known(3), { id: 'r', user: A }, 10);
     expect(takePermit(first.state, { id: 'r', user: A }, 20)).toEqual(first);
     const { request } = taken(known(3), A, 10);
@@ -63,39 +63,39 @@ describe('the requests of several processes (R23)', () => {
     expect(settleNoted(settled, request, answerHead({ remaining: 2, reset: 60 }), 20)).toEqual(settled);
   });
 
-  test('a permit that is given back costs nothing', () => {
+  test('a released permit costs nothing', () => {
     const { state, request } = taken(known(1), A, 10);
     expect(releasePermit(state, request)).toEqual(known(1));
   });
 
-  test('what one is told, all wait for', () => {
+  test('when one process has spent the window, all wait', () => {
     expect(asked(known(0), B, 10_000)).toEqual({ kind: 'wait', delayMs: 50_000, reason: 'quota' });
   });
 });
 
 describe('a process that died (R23)', () => {
-  test('its request counts as sent, once it is known to be gone', () => {
+  test('its request counts as sent once the process is known to be gone', () => {
     const { state } = taken(known(2), A, 10);
     const after = takePermit(state, { id: 'x', user: user('b', ['a']) }, 20).state;
     expect(after.window).toMatchObject({ remaining: 1, uncounted: 1 });
     expect(after.inFlight.map(({ owner }) => owner)).toEqual(['b']);
   });
 
-  test('its request counts as sent after the deadline, if nobody can tell that it is gone', () => {
+  test('its request counts as sent after the deadline if nothing tells whether the process is gone', () => {
     const { state } = taken(UNKNOWN_QUOTA, A, 0);
     expect(asked(state, B, 59_999).kind).toBe('full');
     expect(asked(state, B, 60_000).kind).toBe('go');
     expect(asked(state, A, 60_000).kind).toBe('full');
   });
 
-  test('an answer that comes after the deadline is heard, and counts once', () => {
+  test('a response that arrives after all counts once', () => {
     const { state, request } = taken(known(5), A, 10);
     const { state: without } = takePermit(state, { id: 'x', user: user('b', ['a']) }, 20);
     expect(settleNoted(without, request, null, 30)).toEqual(without);
     expect(settleNoted(without, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(3);
   });
 
-  test('an answer that comes after the state was lost promises no more than it states', () => {
+  test('a response that arrives after the state was lost leaves no more than it states', () => {
     const { request } = taken({ ...known(5), window: { ...known(5).window, uncounted: 3 } }, A, 10);
     expect(settleNoted(UNKNOWN_QUOTA, request, answerHead({ remaining: 4, reset: 60 }), 30).window.remaining).toBe(4);
   });
@@ -104,12 +104,12 @@ describe('a process that died (R23)', () => {
 describe('a process that could not share the state for a while (R23)', () => {
   const request = (state: QuotaState) => state.inFlight[0] as NotedRequest;
 
-  test('it goes on with no more than was left, and what was in flight counts as sent', () => {
+  test('alone, it continues with what was left, and requests in flight count as sent', () => {
     const alone = detach(taken(known(5), B, 10).state, 20);
     expect(alone).toMatchObject({ window: { remaining: 4, uncounted: 1 }, inFlight: [] });
   });
 
-  test('when it is back, all have no more than the one of the two that has less', () => {
+  test('once it is back, the smaller remainder of the two holds for all', () => {
     const shared = known(5);
     const alone = settleNoted(
       detach(known(9), 10),
@@ -122,7 +122,7 @@ describe('a process that could not share the state for a while (R23)', () => {
     expect(mergeQuotaStates(UNKNOWN_QUOTA, alone).window.remaining).toBe(2);
   });
 
-  test('when it is back, all wait for the longer of two pauses', () => {
+  test('once it is back, the longer of the two pauses holds for all', () => {
     const spent = known(0);
     expect(asked(mergeQuotaStates(known(5), spent), B, 10_000)).toEqual({
       kind: 'wait',
@@ -136,7 +136,7 @@ describe('a process that could not share the state for a while (R23)', () => {
     });
   });
 
-  test('a request that it sent meanwhile is in flight for all, and is told as any other', () => {
+  test('a request it sent meanwhile is in flight for all and settled like any other', () => {
     const others = taken(known(5), B, 10).state;
     const alone = taken(detach(known(5), 10), A, 10).state;
     const state = mergeQuotaStates({ ...others, window: { ...others.window, uncounted: 7 } }, alone);
@@ -146,7 +146,7 @@ describe('a process that could not share the state for a while (R23)', () => {
     expect(settled.window.remaining).toBe(3);
   });
 
-  test('a request of its own that ended meanwhile counts as sent, and is in nobody’s way', () => {
+  test('a request of its own that ended meanwhile counts as sent and blocks nothing', () => {
     const { state } = taken(known(2), A, 10);
     const back = { ...A, awaits: (id: string) => id === 'x' };
     const after = takePermit(state, { id: 'x', user: back }, 20);
@@ -155,31 +155,31 @@ describe('a process that could not share the state for a while (R23)', () => {
   });
 });
 
-describe('what a process begins with (R23)', () => {
+describe('the quota a process starts with (R23)', () => {
   const beginning = { user: B, resumed: UNKNOWN_WINDOW, maxWaitMs: 900_000 };
 
-  test('it goes on with a window that has not ended', () => {
+  test('a window that has not ended continues', () => {
     expect(beginWithQuota(known(5), beginning, 59_000)).toEqual(known(5));
     expect(beginWithQuota(known(0), beginning, 59_000)).toEqual(known(0));
   });
 
-  test('after the end of the window it begins with what the mirror has noted, or with nothing', () => {
+  test('once the window has ended, it starts with what the mirror recorded, or with nothing', () => {
     const resumed = resumedWindow(3, 90_000);
     expect(beginWithQuota(known(5), beginning, 60_000)).toEqual(UNKNOWN_QUOTA);
     expect(beginWithQuota(known(5), { ...beginning, resumed }, 60_000)).toEqual({ window: resumed, inFlight: [] });
   });
 
-  test('while others have requests in flight, it knows what they know', () => {
+  test('it starts with the shared state while others have requests in flight', () => {
     const { state } = taken(known(5), A, 10);
     expect(beginWithQuota(state, beginning, 59_999)).toEqual(state);
   });
 
-  test('a wait that is too long does not end a run that has asked nothing yet (R1)', () => {
+  test('a wait that is too long doesn’t end a run that has sent nothing yet (R1)', () => {
     expect(beginWithQuota(known(0), { ...beginning, maxWaitMs: 1000 }, 10)).toEqual(UNKNOWN_QUOTA);
   });
 });
 
-describe('the state at rest (R23)', () => {
+describe('the stored quota state (R23)', () => {
   const busy = taken(known(2), A, 10).state;
   const refused = settleNoted(busy, busy.inFlight[0] as NotedRequest, answerHead({ status: 429, after: '7' }), 20);
 
@@ -188,11 +188,11 @@ describe('the state at rest (R23)', () => {
     ['with a request in flight', busy],
     ['with a spent window', known(0)],
     ['after a refusal', refused],
-  ])('a state %s is read as it was written', (_, state) => {
+  ])('a state %s is read back as it was written', (_, state) => {
     expect(quotaOfText(textOfQuota(state))).toEqual(state);
   });
 
-  test('a state that an earlier version wrote is read, without what it did not know', () => {
+  test('a state written by an earlier version is read, without the fields it lacked', () => {
     const text = textOfQuota(busy).replace(/"sure":\{[^}]*\},/, '');
     expect(text).not.toContain('sure');
     expect(quotaOfText(text)).toEqual({ ...busy, window: { ...busy.window, sure: null } });
@@ -206,11 +206,11 @@ describe('the state at rest (R23)', () => {
     textOfQuota(busy).replace('"version":1', '"version":2'),
     textOfQuota(busy).replace('"id"', '"di"'),
     textOfQuota(busy).replace('"remaining":2', '"remaining":-2'),
-  ])('a text that is no state tells nothing: %s', (text) => {
+  ])('a text that is not a state is read as an unknown quota: %s', (text) => {
     expect(quotaOfText(text)).toEqual(UNKNOWN_QUOTA);
   });
 
-  test('after the clock has jumped, everything ends as much later', () => {
+  test('shiftTimes moves every deadline and pause by the jump of the clock', () => {
     const later = shiftTimes(refused, 1000);
     expect(asked(refused, B, 20)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });
     expect(asked(later, B, 1020)).toEqual({ kind: 'wait', delayMs: 7000, reason: 'rate-limited' });

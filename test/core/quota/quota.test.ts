@@ -3,7 +3,7 @@ import { type AccountQuota, mergeQuota, remainingWindow, secondsOfWaiting } from
 
 const QUOTA: AccountQuota = { limit: 100, remaining: 40, resetSeconds: 12, windowSeconds: 60 };
 
-describe('waiting for quota (R23)', () => {
+describe('secondsOfWaiting and mergeQuota (R23)', () => {
   test.each([
     [0, 0],
     [40, 0],
@@ -15,14 +15,14 @@ describe('waiting for quota (R23)', () => {
     expect(secondsOfWaiting(requests, QUOTA)).toBe(seconds);
   });
 
-  test('is unknown without a quota, or beyond the remaining requests if the limit is unknown', () => {
+  test('the wait is unknown without a quota, or beyond the remaining requests if the limit is unknown', () => {
     expect(secondsOfWaiting(1, null)).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: null })).toBeNull();
     expect(secondsOfWaiting(41, { ...QUOTA, limit: 0 })).toBeNull();
     expect(secondsOfWaiting(40, { ...QUOTA, limit: null })).toBe(0);
   });
 
-  test('takes the longest known wait under the same limit as the length of a window', () => {
+  test('the longest wait seen under the same limit is taken as the length of a window', () => {
     const told = { ...QUOTA, windowSeconds: 12 };
     expect(mergeQuota({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
     expect(mergeQuota({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
@@ -31,23 +31,23 @@ describe('waiting for quota (R23)', () => {
   });
 });
 
-describe('what one run leaves of the quota holds for the next (R23)', () => {
+describe('remainingWindow (R23)', () => {
   const kept = { remaining: 0, resetSeconds: 40, notedAt: '2026-11-20T04:10:00.000000Z' };
 
   test.each([
     ['2026-11-20T04:10:00.000000Z', 40],
     ['2026-11-20T04:10:15.500000Z', 24.5],
-  ])('until its window ends: at %s for %d seconds more', (now, resetSeconds) => {
+  ])('what a run left of a window holds until the window ends: at %s for %d seconds more', (now, resetSeconds) => {
     expect(remainingWindow([kept], now)).toEqual({ remaining: 0, resetSeconds });
   });
 
-  test('for no longer than its window, whatever the clock of the machine says', () => {
+  test('a remainder holds for no longer than its window, whatever the local clock says', () => {
     expect(remainingWindow([kept], '2026-11-20T04:10:40.000000Z')).toBeNull();
     expect(remainingWindow([kept], '2027-11-20T04:10:00.000000Z')).toBeNull();
     expect(remainingWindow([kept], '2026-11-20T04:09:59.000000Z')).toBeNull();
   });
 
-  test('as it was noted last', () => {
+  test('the remainder that was recorded last holds', () => {
     const later = { remaining: 3, resetSeconds: 30, notedAt: '2026-11-20T04:10:10.000000Z' };
     expect(remainingWindow([later, kept, null], '2026-11-20T04:10:20.000000Z')).toEqual({
       remaining: 3,

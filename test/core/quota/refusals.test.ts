@@ -4,44 +4,44 @@ import { addRefusal, isFailedTry, NO_REFUSALS, needsProbe } from '../../../src/c
 const once = addRefusal(NO_REFUSALS, 1000, 500);
 const twice = addRefusal(once, 3000, 500);
 
-describe('a refusal is a failed try (R9, R23)', () => {
-  test('never if it is the first, whatever passed before it', () => {
+describe('isFailedTry (R9, R23)', () => {
+  test('the first refusal is never a failed attempt, whatever succeeded before it', () => {
     expect(isFailedTry(NO_REFUSALS, null)).toBe(false);
     expect(isFailedTry(NO_REFUSALS, 500)).toBe(false);
   });
 
-  test('not if no other request passed since the previous refusal', () => {
+  test('a refusal is no failed attempt if no other request has succeeded since the previous one', () => {
     expect(isFailedTry(once, null)).toBe(false);
     expect(isFailedTry(once, 999)).toBe(false);
   });
 
-  test('not if the passed request was already in flight when the previous refusal came', () => {
+  test('a request that was already in flight at the previous refusal doesn’t count', () => {
     expect(isFailedTry(once, 1000)).toBe(false);
   });
 
-  test('if another request was sent and passed since the previous refusal', () => {
+  test('a refusal is a failed attempt if another request was sent and succeeded since the previous one', () => {
     expect(isFailedTry(once, 1001)).toBe(true);
   });
 
-  test('and each further refusal needs another request that passes', () => {
+  test('each further failed attempt needs another request that succeeds', () => {
     const singledOut = addRefusal(once, 3000, 2000);
     expect(isFailedTry(singledOut, 2000)).toBe(false);
     expect(isFailedTry(singledOut, 4000)).toBe(true);
   });
 });
 
-describe('another request is sent in its place (R9)', () => {
-  test('not after the first refusal, because most often the account is refused', () => {
+describe('needsProbe (R9)', () => {
+  test('no probe follows the first refusal, because usually the whole account is refused', () => {
     expect(needsProbe(NO_REFUSALS, null)).toBe(false);
     expect(needsProbe(once, 500)).toBe(false);
   });
 
-  test('after the second in a row, until one has passed', () => {
+  test('after the second refusal in a row, probes are sent until one succeeds', () => {
     expect(needsProbe(twice, 500)).toBe(true);
     expect(needsProbe(twice, 4000)).toBe(false);
   });
 
-  test('after every further refusal, if others passed before', () => {
+  test('each further refusal is probed again, even if requests succeeded before', () => {
     const singledOut = addRefusal(once, 3000, 2000);
     expect(needsProbe(singledOut, 2000)).toBe(true);
     expect(needsProbe(singledOut, 4000)).toBe(false);

@@ -17,8 +17,8 @@ const row = (id: string, more: Row = {}): Row => ({
 const item = (id: string, more: object = {}): object => ({ id, name: `Env ${id}`, ...more });
 const seen = (id: string) => ({ id, name: `Env ${id}`, cron: null });
 
-describe('listed environments and those of the mirror', () => {
-  test('a new one is listed and written', () => {
+describe('the listed environments against those of the mirror', () => {
+  test('a new environment is listed and written', () => {
     const told = { cron: '0 * * * *', last_sync_status: 'SUCCESS', warehouse_type: 'snowflake' };
     const more = { ...told, last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
     const { listed, changed } = reconcile([item('a', more)], [], T);
@@ -27,22 +27,22 @@ describe('listed environments and those of the mirror', () => {
     expect(changed).toEqual([row('a', kept)]);
   });
 
-  test('one that has not changed is not written again (R21)', () => {
+  test('an unchanged environment is not written again (R21)', () => {
     expect(reconcile([item('a')], [row('a')], T)).toMatchObject({ listed: [seen('a')], changed: [], returned: [] });
     expect(reconcile([item('a', { name: 'B' })], [row('a')], T).changed).toEqual([row('a', { name: 'B' })]);
   });
 
-  test('one that is no longer listed keeps its row and is missing from now on', () => {
+  test('an environment that is no longer listed keeps its row and is missing from now on', () => {
     const { listed, changed, missing } = reconcile([], [row('a')], T);
     expect([listed, changed, missing]).toEqual([[], [row('a', { missing_since: T })], [seen('a')]]);
   });
 
-  test('one that is still missing keeps the time since when, and is reported again', () => {
+  test('an environment that is still missing keeps its missing_since and is reported again', () => {
     const { changed, missing } = reconcile([], [row('a', { missing_since: YESTERDAY })], T);
     expect([changed, missing]).toEqual([[], [seen('a')]]);
   });
 
-  test('one that is back is reported as returned (R13)', () => {
+  test('an environment that is listed again is reported as returned (R13)', () => {
     const { changed, returned, missing } = reconcile(
       [item('a')],
       [row('a', { missing_since: YESTERDAY }), row('b')],
@@ -53,7 +53,7 @@ describe('listed environments and those of the mirror', () => {
     expect(missing).toEqual([seen('b')]);
   });
 
-  test('one that is rejected counts as listed, not as missing (R20)', () => {
+  test('a rejected environment counts as listed, not as missing (R20)', () => {
     const { listed, changed, missing, rejected } = reconcile([{ id: 'a' }, item('b'), 7], [row('a')], T);
     expect([listed, changed, missing]).toEqual([[seen('b')], [row('b')], []]);
     expect(rejected.map(({ rowKey, reason }) => [rowKey, reason])).toEqual([
@@ -62,7 +62,7 @@ describe('listed environments and those of the mirror', () => {
     ]);
   });
 
-  test('one that is listed twice is read once, as it was listed last', () => {
+  test('an environment listed twice is read once, as it was listed last', () => {
     const { listed, changed } = reconcile([item('a'), item('b'), item('a', { name: 'B' })], [], T);
     expect(listed.map((environment) => environment.name)).toEqual(['B', 'Env b']);
     expect(changed).toHaveLength(2);

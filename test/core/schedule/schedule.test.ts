@@ -32,20 +32,20 @@ const scheduled = (id: string, dueAt: string | null, cron: string | null = '0 6 
   due: dueAt,
 });
 
-describe('an environment is due', () => {
-  test('at the first tick of its own cron after its last run began, and the delay later', () => {
+describe('timetable', () => {
+  test('an environment is due some delay after the first tick of its own cron since its last run began', () => {
     expect(due([env('a', '0 6 * * *')], { a: T })).toEqual([scheduled('a', at('06:10:00'))]);
     expect(due([env('a', '0 4 * * *')], { a: at('04:05:00') })[0]?.due).toBe(at('04:10:00'));
   });
 
-  test('by --cron at the tick itself', () => {
+  test('with --cron an environment is due at the tick itself', () => {
     expect(due([env('a', '0 6 * * *'), env('b')], { a: T, b: T }, { cron: '30 5 * * *' })).toMatchObject([
       { cron: '30 5 * * *', due: at('05:30:00') },
       { cron: '30 5 * * *', due: at('05:30:00') },
     ]);
   });
 
-  test('at once, and before all others, if it never ran', () => {
+  test('an environment that never ran is due at once, before all others', () => {
     const timetable = due([env('late', '0 * * * *'), env('new', '0 6 * * *')], { late: YESTERDAY });
     expect(order(timetable)).toEqual(['new', 'late']);
     expect(nextScheduleStep(timetable, T, '0001-01-01T00:00:00.000000Z')).toEqual({
@@ -54,28 +54,31 @@ describe('an environment is due', () => {
     });
   });
 
-  test.each([null, 'at dawn', '0 0 30 2 *'])('never by %j, even if it never ran', (cron) => {
-    const timetable = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
-    expect(timetable.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
-      ['a', at('06:10:00')],
-      ['never', null],
-    ]);
-  });
+  test.each([null, 'at dawn', '0 0 30 2 *'])(
+    'with the cron %j an environment is never due, even if it never ran',
+    (cron) => {
+      const timetable = due([env('never', cron), env('a', '0 6 * * *')], { a: T });
+      expect(timetable.map(({ environment, due: dueAt }) => [environment.id, dueAt])).toEqual([
+        ['a', at('06:10:00')],
+        ['never', null],
+      ]);
+    },
+  );
 
-  test('before those that are due later, and after those due at the same time that were listed before it', () => {
+  test('environments are sorted by due time, and in listed order within the same time', () => {
     const crons = { c: '0 7 * * *', b: '0 5 * * *', a: '0 5 * * *', d: '0 6 * * *' };
     const environments = Object.entries(crons).map(([id, cron]) => env(id, cron));
     expect(order(due(environments, { a: T, b: T, c: T, d: T }))).toEqual(['b', 'a', 'd', 'c']);
   });
 
-  test('when it is one of those asked for, by id or by name', () => {
+  test('only the requested environments are scheduled, by id or by name', () => {
     const environments = [env('a'), env('b'), env('c')];
     expect(order(due(environments, {}))).toEqual(['a', 'b', 'c']);
     expect(order(due(environments, {}, { environments: ['c', 'Env a', 'x'] }))).toEqual(['a', 'c']);
   });
 });
 
-test('a last run in the future counts as begun now, so that a clock that was set back delays nothing', () => {
+test('a last run in the future counts as begun now, so a clock that was set back delays nothing', () => {
   const starts = new Map([
     ['ahead', '2031-01-01T00:00:00.000000Z'],
     ['past', YESTERDAY],
@@ -86,23 +89,23 @@ test('a last run in the future counts as begun now, so that a clock that was set
   ]);
 });
 
-describe('what comes next', () => {
+describe('nextScheduleStep', () => {
   const a = scheduled('a', at('05:00:00'));
   const soon = at('04:40:00');
 
-  test('is a run of all environments that have been due longest, even if a listing is due', () => {
+  test('the environments due longest run together, even if a listing is due', () => {
     const timetable = [a, scheduled('b', at('05:00:00')), scheduled('c', at('05:00:01'))];
     expect(nextScheduleStep(timetable, T, at('05:00:01'))).toEqual({ do: 'run', due: timetable.slice(0, 2) });
     expect(nextScheduleStep([a], soon, at('04:59:59')).do).toBe('list');
   });
 
-  test('is the listing if its time has come, or is too far off because a clock was set back', () => {
+  test('a listing follows if its time has come, or lies too far off because a clock was set back', () => {
     expect(nextScheduleStep([a], soon, soon)).toEqual({ do: 'list' });
     expect(nextScheduleStep([a], at('05:10:00'), T)).toEqual({ do: 'wait', until: at('05:00:00') });
     expect(nextScheduleStep([a], at('05:10:01'), T)).toEqual({ do: 'list' });
   });
 
-  test('is otherwise to wait for the earlier of the two', () => {
+  test('otherwise it waits for the earlier of the run and the listing', () => {
     expect(nextScheduleStep([a], soon, T)).toEqual({ do: 'wait', until: soon });
     expect(nextScheduleStep([scheduled('a', at('04:30:00'))], soon, T)).toEqual({ do: 'wait', until: at('04:30:00') });
     expect(nextScheduleStep([scheduled('a', null)], soon, T)).toEqual({ do: 'wait', until: soon });
@@ -110,22 +113,22 @@ describe('what comes next', () => {
   });
 });
 
-describe('what a new timetable changes', () => {
+describe('timetableChanges', () => {
   const told = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
     timetableChanges(before, after).map(({ what, scheduledRun: { environment } }) => `${environment.id} ${what}`);
 
-  test('is the environments that came and went', () => {
+  test('environments that come and go are reported', () => {
     const after = [scheduled('a', T), scheduled('b', null, null), scheduled('c', null)];
     expect(told([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
     expect(told([scheduled('x', T), ...after], after)).toEqual(['x gone']);
   });
 
-  test('is another cron expression, or one that has no tick any more', () => {
+  test('another cron expression, and one that has no next tick, are reported', () => {
     expect(told([scheduled('a', T)], [scheduled('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
     expect(told([scheduled('a', T)], [scheduled('a', null)])).toEqual(['a bad cron']);
   });
 
-  test('is not that it is due at another time', () => {
+  test('another due time is not reported', () => {
     expect(
       told([scheduled('a', T), scheduled('b', null)], [scheduled('a', at('06:10:00')), scheduled('b', null)]),
     ).toEqual([]);

@@ -15,14 +15,14 @@ test.each<[string[], string[], string[]]>([
   [['Acme, Inc.'], ['acme'], []],
   [['prod,nope', 'x'], ['prod'], ['nope', 'x']],
 ])(
-  '%j asks for %j and misses %j: by id or name, separated by commas unless a name contains them',
+  '%j selects %j and misses %j: by id or name, separated by commas unless a name contains them',
   (asked, ids, unknown) => {
     const wanted = wantedOf(listed, asked);
     expect({ ...wanted, chosen: wanted.chosen.map(({ id }) => id) }).toEqual({ chosen: ids, unknown });
   },
 );
 
-test('the error for an environment that is not listed names up to twenty ids and names that are', () => {
+test('the error for an unknown environment names up to twenty listed ids and names', () => {
   expect(noSuchEnvironment(['x', 'y'], listed)).toMatchObject({
     recovery: 'usage',
     message: 'no environment x, y: the token sees prod (Production), acme (Acme, Inc.), same',
@@ -32,7 +32,7 @@ test('the error for an environment that is not listed names up to twenty ids and
   expect(noSuchEnvironment(['x'], many).message).toMatch(/e18, e19 and 5 more$/);
 });
 
-test('all listed environments are read if none is asked for, and there must be one', () => {
+test('without a selection all listed environments are read, and there must be at least one', () => {
   expect(chooseEnvironments(listed, [])).toEqual(listed);
   expect(() => chooseEnvironments(listed, ['x'])).toThrow(expect.objectContaining({ recovery: 'usage' }));
   expect(() => chooseEnvironments([], [])).toThrow(expect.objectContaining({ recovery: 'run' }));

@@ -10,7 +10,7 @@ import {
   secondsBetween,
 } from '../../../src/core/time/instant.ts';
 
-describe('a timestamp becomes UTC text of fixed width (R4)', () => {
+describe('parseInstant (R4)', () => {
   test.each([
     ['2026-11-20T04:10:00Z', '2026-11-20T04:10:00.000000Z'],
     ['2026-11-20T04:10:00.123456Z', '2026-11-20T04:10:00.123456Z'],
@@ -19,11 +19,11 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     ['2026-11-20T04:10:00,5Z', '2026-11-20T04:10:00.500000Z'],
     ['2024-02-29T00:00:00Z', '2024-02-29T00:00:00.000000Z'],
     ['2026-12-31T23:59:59.999999999Z', '2026-12-31T23:59:59.999999Z'],
-  ])('%s is %s', (sent, kept) => {
+  ])('%s becomes %s', (sent, kept) => {
     expect(parseInstant(sent)).toBe(kept);
   });
 
-  test.each(['1970-01-01T00:00:00', '2026-11-20T04:10:00.25'])('without a zone %s is UTC', (sent) => {
+  test.each(['1970-01-01T00:00:00', '2026-11-20T04:10:00.25'])('%s without a zone is UTC', (sent) => {
     expect(parseInstant(sent)).toBe(parseInstant(`${sent}Z`));
   });
 
@@ -33,11 +33,11 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     ['+0530', '2026-11-19T22:40:00.000001Z'],
     ['-08', '2026-11-20T12:10:00.000001Z'],
     [' -23:59', '2026-11-21T04:09:00.000001Z'],
-  ])('the zone %s is converted to UTC and the microseconds stay', (zone, kept) => {
+  ])('the zone %s is converted to UTC, and the microseconds are preserved', (zone, kept) => {
     expect(parseInstant(`2026-11-20T04:10:00.000001${zone}`)).toBe(kept);
   });
 
-  test.each(Array.from({ length: 21 }, (_, digits) => digits))('a fraction of %i digits is cut at six', (digits) => {
+  test.each(Array.from({ length: 21 }, (_, digits) => digits))('a fraction of %i digits is cut to six', (digits) => {
     const fraction = '98765432109876543210'.slice(0, digits);
     const kept = `2026-11-20T04:10:00.${fraction.slice(0, 6).padEnd(6, '0')}Z`;
     const sent = `2026-11-20T04:10:00${digits === 0 ? '' : `.${fraction}`}`;
@@ -85,18 +85,18 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
     expect(parseInstant(sent)).toBe(kept);
   });
 
-  test('a letter in place of any digit makes it invalid', () => {
+  test('a letter in place of any digit makes a timestamp invalid', () => {
     const sent = '2026-11-18T14:10:05Z';
     const spoilt = [...sent.matchAll(/\d/g)].map(({ index }) => `${sent.slice(0, index)}x${sent.slice(index + 1)}`);
     expect(spoilt.map(parseInstant)).toEqual(Array(14).fill(null));
   });
 
-  test('a zone may lead to the first and the last moment of the years of four digits', () => {
+  test('a zone may lead up to the first and the last moment of the four-digit years', () => {
     expect(parseInstant('0000-01-01T01:00:00+01:00')).toBe('0000-01-01T00:00:00.000000Z');
     expect(parseInstant('9999-12-31T22:59:59.9-01:00')).toBe('9999-12-31T23:59:59.900000Z');
   });
 
-  test('exactly the dates of the calendar are read, as Date reads them', () => {
+  test('exactly the dates of the calendar are accepted, as Date reads them', () => {
     fc.assert(
       fc.property(fc.nat(9999), fc.nat(13), fc.nat(32), fc.nat(24), (year, month, day, hour) => {
         const two = (part: number) => String(part).padStart(2, '0');
@@ -132,36 +132,36 @@ describe('a timestamp becomes UTC text of fixed width (R4)', () => {
 });
 
 describe('arithmetic on instants', () => {
-  test('adding time keeps the microseconds', () => {
+  test('adding time preserves the microseconds', () => {
     expect(addSeconds('2026-11-20T04:10:00.123456Z', -3600)).toBe('2026-11-20T03:10:00.123456Z');
     expect(addSeconds('2026-12-31T23:59:59.999999Z', 1)).toBe('2027-01-01T00:00:00.999999Z');
     expect(addDays('2026-11-20T04:10:00.000001Z', -89)).toBe('2026-08-23T04:10:00.000001Z');
     expect(addDays('2026-11-20T04:10:00.000001Z', 0.5)).toBe('2026-11-20T16:10:00.000001Z');
   });
 
-  test('the result stays within years of four digits, so that text order stays time order', () => {
+  test('a result stays within the four-digit years, so text order stays time order', () => {
     expect(addDays('2026-11-20T04:10:00.123456Z', 1e12)).toBe('9999-12-31T23:59:59.123456Z');
     expect(addDays('2026-11-20T04:10:00.123456Z', -1e12)).toBe('0000-01-01T00:00:00.123456Z');
   });
 
-  test('after is the next microsecond, across the second', () => {
+  test('justAfter is the next microsecond, even across a second', () => {
     expect(justAfter('2026-11-20T04:10:00.123456Z')).toBe('2026-11-20T04:10:00.123457Z');
     expect(justAfter('2026-11-20T04:10:00.000009Z')).toBe('2026-11-20T04:10:00.000010Z');
     expect(justAfter('2026-12-31T23:59:59.999999Z')).toBe('2027-01-01T00:00:00.000000Z');
   });
 
-  test('the seconds between two instants are negative when the second comes first', () => {
+  test('secondsBetween is negative if the second instant is earlier', () => {
     expect(secondsBetween('2026-11-20T04:10:00.000000Z', '2026-11-20T04:10:01.500000Z')).toBe(1.5);
     expect(secondsBetween('2026-11-20T04:10:01.500000Z', '2026-11-20T04:10:00.000000Z')).toBe(-1.5);
   });
 
-  test('an hour ends with its last microsecond', () => {
+  test('sameHour ends with the last microsecond of the hour', () => {
     expect(sameHour('2026-11-20T04:00:00.000000Z', '2026-11-20T04:59:59.999999Z')).toBe(true);
     expect(sameHour('2026-11-20T04:59:59.999999Z', '2026-11-20T05:00:00.000000Z')).toBe(false);
     expect(sameHour('2026-11-20T04:00:00.000000Z', '2026-11-19T04:00:00.000000Z')).toBe(false);
   });
 
-  test('milliseconds since 1970 become an instant', () => {
+  test('instantOfMs converts milliseconds since 1970', () => {
     expect(instantOfMs(Date.parse('2026-11-20T04:10:00.123Z') + 0.9)).toBe('2026-11-20T04:10:00.123000Z');
   });
 });

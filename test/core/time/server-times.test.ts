@@ -11,7 +11,7 @@ function timesAfter(...readings: readonly [seconds: number, elapsedSeconds: numb
   );
 }
 
-describe('server times', () => {
+describe('ServerTimes', () => {
   test('readings of one clock agree on T, however long the run lasts (R1)', () => {
     const times = timesAfter([0, 0], [60, 60.4], [172_801, 172_800.2]);
     expect(times.serverTime).toBe(T);
@@ -19,13 +19,13 @@ describe('server times', () => {
     expect(times.newestReading).toBe(addSeconds(T, 172_801));
   });
 
-  test('a clock that is ahead moves only what is due, and one that is behind moves T (R1)', () => {
+  test('a clock that runs ahead moves only what is due, and one that is behind moves T (R1)', () => {
     expect(timesAfter([0, 0], [7200, 5])).toMatchObject({ serverTime: T, latestServerTime: addSeconds(T, 7195) });
     expect(timesAfter([7200, 0], [5, 5])).toMatchObject({ serverTime: T, latestServerTime: addSeconds(T, 7200) });
     expect(spreadSeconds(timesAfter([7200, 0], [5, 5]))).toBe(7200);
   });
 
-  test('without a reading there is no time, and no spread (R1)', () => {
+  test('without a reading there is no time and no spread (R1)', () => {
     expect([NO_TIMES.serverTime, spreadSeconds(NO_TIMES)]).toEqual([null, 0]);
   });
 });
