@@ -104,7 +104,7 @@ async function played(play: Play): Promise<unknown> {
   };
 }
 
-test('a commit does the same when its driver waits after every statement (R5)', async () => {
+test('a commit has the same result when its driver waits after every statement (R5)', async () => {
   const expected = await played(atOnce);
   expect(expected).toMatchObject({
     results: expect.arrayContaining([

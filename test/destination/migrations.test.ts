@@ -18,7 +18,7 @@ async function namesIn(file: string): Promise<string[]> {
   });
 }
 
-test('the migrations make every table and view that a file of the schema exports, and no others', async () => {
+test('the migrations create every table and view that the schema exports, and no others', async () => {
   const files = readdirSync(SCHEMA).filter((name) => name.endsWith('.ts'));
   const exported = await Promise.all(files.map(namesIn));
   const { connection } = openForWriting(':memory:');
@@ -31,7 +31,7 @@ test('the migrations make every table and view that a file of the schema exports
   expect(made.sort()).toEqual(exported.flat().sort());
 });
 
-test('each migration has a later time than the one before, because a mirror applies those later than its last', () => {
+test('each migration is dated later than the one before, because a mirror applies only later ones', () => {
   const journal = JSON.parse(readFileSync(new URL('migrations/meta/_journal.json', SCHEMA), 'utf8')) as {
     entries: { idx: number; when: number; tag: string }[];
   };

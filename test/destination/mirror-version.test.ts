@@ -4,15 +4,15 @@ import { refuseNewer, refuseOlder, refuseUnreleased } from '../../src/destinatio
 const TIMES = { first: 10, last: 20 };
 
 test.each([
-  ['a mirror of this version is accepted', 20, [], ''],
-  ['a mirror of an older release is migrated, and not read before', 10, ['older'], 'run `obsync sync` once'],
+  ['a mirror of this release is accepted', 20, [], ''],
+  ['a mirror of an older release is not read before it is migrated', 10, ['older'], 'run `obsync sync` once'],
   [
     'a mirror of an unreleased build is neither migrated nor read',
     9,
     ['unreleased', 'older'],
     'name a new mirror with --db',
   ],
-  ['a mirror of a newer release is refused', 21, ['newer'], 'update obsync'],
+  ['a mirror of a newer release is neither migrated nor read', 21, ['newer'], 'update obsync'],
 ])('%s', (_, found, refused, advice) => {
   const checks = { newer: refuseNewer, unreleased: refuseUnreleased, older: refuseOlder };
   const refusing = Object.entries(checks).filter(([, check]) => {
@@ -30,6 +30,6 @@ test.each([
   expect(refusing.map(([name]) => name)).toEqual(refused);
 });
 
-test('an empty place is no mirror of an unreleased build', () => {
+test('an empty place does not count as a mirror of an unreleased build', () => {
   expect(() => refuseUnreleased(0, TIMES, 'm.db')).not.toThrow();
 });

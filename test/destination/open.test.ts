@@ -89,16 +89,16 @@ const openings = [
   ['for reading', openForReading],
 ] as const;
 
-describe.each(openings)('opened %s, nothing on disk changes and one line says what to do', (_, open) => {
+describe.each(openings)('a file opened %s', (_, open) => {
   test.each<[string, () => void, string]>([
     [
-      'if the file is not a database',
+      'a file that is not a database',
       () => writeFileSync(path, 'id,name\n1,orders\n'.repeat(200)),
       'is not an SQLite file',
     ],
     ['another program’s database', () => database('create table users (id)'), 'is not a mirror'],
     [
-      'if the database belongs to another program that uses drizzle',
+      'the database of another program that uses drizzle',
       () =>
         database(
           'create table users (id); create table __drizzle_migrations (id, hash, created_at numeric)',
@@ -107,7 +107,7 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
       'is not a mirror',
     ],
     [
-      'if the mirror is of a later version',
+      'a mirror of a newer version',
       () => {
         makeMirror();
         database("insert into __drizzle_migrations (hash, created_at) values ('h', 9999999999999)");
@@ -115,14 +115,14 @@ describe.each(openings)('opened %s, nothing on disk changes and one line says wh
       'was made by a newer obsync',
     ],
     ['a folder', () => mkdirSync(path), 'is a folder'],
-  ])('%s', (__, make, says) => {
+  ])('%s is refused in one line that says what to do, and nothing on disk changes', (__, make, says) => {
     make();
     const before = onDisk();
     expect(() => open(path)).toThrow(clear(says));
     expect(onDisk()).toEqual(before);
   });
 
-  test('if the folder does not exist', () => {
+  test('a missing folder is refused in one line that says what to do, and is not created', () => {
     const before = onDisk();
     expect(() => open(join(folder, 'none', 'obsync.db'))).toThrow(clear('does not exist'));
     expect(onDisk()).toEqual(before);
@@ -143,7 +143,7 @@ function openAsAnyone(installed: Installation): string {
   return `${stdout}${stderr}`.trim();
 }
 
-describe('opened by a user who is not root', () => {
+describe('a mirror opened by an unprivileged user', () => {
   let installed: Installation;
   beforeAll(() => {
     installed = installForAnyone('src', 'state');
@@ -151,10 +151,10 @@ describe('opened by a user who is not root', () => {
   });
 
   test.each([
-    ['up to date, in a folder that', makeMirror, 0o555],
-    ['of an unreleased build, in a folder that', makeUnreleasedMirror, 0o555],
-    ['up to date, that alone', makeMirror, 0o777],
-  ])('a mirror, %s can only be read, is not opened for writing', (_, make, mode) => {
+    ['that is up to date, in a read-only folder,', makeMirror, 0o555],
+    ['of an unreleased build, in a read-only folder,', makeUnreleasedMirror, 0o555],
+    ['that is up to date, in a writable folder,', makeMirror, 0o777],
+  ])('a mirror %s is refused for writing if its permissions forbid it', (_, make, mode) => {
     make();
     chmodSync(path, 0o444);
     chmodSync(folder, mode);
@@ -167,7 +167,7 @@ describe('opened by a user who is not root', () => {
 });
 
 describe('openForWriting', () => {
-  test('a mirror is created if there is no file, or an empty one', () => {
+  test('a missing or empty file becomes a mirror', () => {
     makeMirror();
     expect(mirrorExists(path)).toBe(true);
     rmSync(path);
@@ -183,7 +183,7 @@ describe('openForWriting', () => {
     expect(openForReading(path).connection.prepare('select count(*) from assets').pluck().get()).toBe(0);
   });
 
-  test('a mirror of an unreleased build is refused, says what to do, and stays as it is', () => {
+  test('a mirror of an unreleased build is refused with advice and left unchanged', () => {
     makeUnreleasedMirror();
     const before = onDisk();
     for (const open of [openForWriting, openForReading])
@@ -191,7 +191,7 @@ describe('openForWriting', () => {
     expect(onDisk()).toEqual(before);
   });
 
-  test('a mirror of an older version is migrated, and keeps its rows', () => {
+  test('a mirror of an older version is migrated and keeps its rows', () => {
     makeMirror();
     database("insert into environments (id, name, mirrored_at) values ('e', 'Production', 'now')");
     migrateLater('create table later (id text)');
@@ -202,7 +202,7 @@ describe('openForWriting', () => {
     connection.close();
   });
 
-  test('a mirror of an older version with a view of the user’s own that prevents its migration is refused, by the name of that view, and stays as it is', () => {
+  test('a user’s view that blocks a migration is named in the refusal, and the mirror still opens for reading', () => {
     makeMirror();
     database('create view my_keys as select cursor_key from mirror');
     const migrate = () => migrateLater('alter table mirror drop column cursor_key');
@@ -212,7 +212,7 @@ describe('openForWriting', () => {
     migrate();
   });
 
-  test('a mirror whose migration fails stays as it was', () => {
+  test('a failed migration leaves the mirror as it was', () => {
     makeMirror();
     expect(() => migrateLater('create table later (id text)', 'create view live_assets as select 1')).toThrow(
       'live_assets already exists',
@@ -222,7 +222,7 @@ describe('openForWriting', () => {
     connection.close();
   });
 
-  test('a migration drops an index that a killed first sync has not built', () => {
+  test('a migration may drop an index that a killed first sync never built', () => {
     makeMirror();
     dropIndexes();
     migrateLater('DROP INDEX `assets_live`;');
@@ -231,7 +231,7 @@ describe('openForWriting', () => {
     connection.close();
   });
 
-  test('a mirror’s log gives back its disk space although there is always a reader', () => {
+  test('the write-ahead log shrinks to its limit once a long reader has ended', () => {
     const writing = openForWriting(path);
     const reading = openForReading(path);
     const insert = writing.connection.prepare(
@@ -249,7 +249,7 @@ describe('openForWriting', () => {
     for (const { connection } of [reading, writing]) connection.close();
   });
 
-  test('a mirror can be read while it is written: it is in WAL mode, and synced at checkpoints only', () => {
+  test('a mirror is in WAL mode and synced at checkpoints, so it can be read while it is written', () => {
     const { connection } = openForWriting(path);
     expect(connection.pragma('journal_mode', { simple: true })).toBe('wal');
     expect(connection.pragma('synchronous', { simple: true })).toBe(1);
@@ -258,7 +258,7 @@ describe('openForWriting', () => {
     connection.close();
   });
 
-  test('a mirror keeps few of its noted keys in memory, whether it is written or compared (R27)', () => {
+  test('little of the recorded keys is cached in memory, whether the mirror is written or compared (R27)', () => {
     const cacheOf = ({ connection }: MirrorFile) => connection.pragma('temp.cache_size', { simple: true });
     const writing = openForWriting(path);
     const comparing = openForReading(path);
@@ -267,7 +267,7 @@ describe('openForWriting', () => {
     for (const { connection } of [writing, comparing]) connection.close();
   });
 
-  test('a mirror that is opened for reading cannot be written', () => {
+  test('a mirror opened for reading cannot be written', () => {
     makeMirror();
     const { connection } = openForReading(path);
     expect(() => connection.exec('delete from assets')).toThrow(/readonly/);

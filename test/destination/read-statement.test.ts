@@ -15,8 +15,8 @@ const rows = (sql: string) => [...readStatement(mirror, sql).rows];
 /** As the command reads. */
 const EXACT = { bigints: true };
 
-describe('a statement that query takes', () => {
-  test('gives its columns by name, and whole numbers without loss', () => {
+describe('a statement that query accepts', () => {
+  test('its columns are named as in the statement, and whole numbers are exact', () => {
     const reading = readStatement(
       mirror,
       "select 9223372036854775807 as n, 0.5 as part, x'00ff' as blob, 'x' as n; -- done",
@@ -32,9 +32,9 @@ describe('a statement that query takes', () => {
     'values (1)',
     'pragma user_version',
     'explain select 1',
-  ])('is any that reads: %s', (sql) => expect(rows(sql)).not.toHaveLength(0));
+  ])('any statement that reads is accepted: %s', (sql) => expect(rows(sql)).not.toHaveLength(0));
 
-  test('closes the file when its rows are not read to the end', () => {
+  test('the file can be closed before the rows are read to the end', () => {
     const other = openForReading(mirror.path);
     const reading = readStatement(other, 'select 1 as a union all select 2', EXACT);
     const [first] = reading.rows;
@@ -54,15 +54,15 @@ describe('a statement that query refuses', () => {
     'pragma journal_mode = delete',
     'pragma wal_checkpoint',
     'vacuum',
-  ])('writes: %s', (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/only reads/)));
+  ])('it writes: %s', (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/only reads/)));
 
   test.each(["attach 'other.db' as other", 'detach main', 'begin', 'pragma query_only = 0', 'pragma cache_size = 1'])(
-    'returns no rows: %s',
+    'it returns no rows: %s',
     (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/returns no rows/)),
   );
 
   test.each(['', ' ', '-- nothing', 'select 1; select 2', 'select 1; delete from environments'])(
-    'is not one statement: %o',
+    'it is not one statement: %o',
     (sql) => expect(() => readStatement(mirror, sql)).toThrow(refused(/one SQL statement/)),
   );
 
@@ -71,18 +71,16 @@ describe('a statement that query refuses', () => {
     ['select * from nowhere', /no such table: nowhere/],
     ['select nope from assets', /no such column: nope/],
     ["select load_extension('x')", /not authorized|no such function/],
-  ])('is not valid in SQLite, whose message is shown: %s', (sql, words) =>
-    expect(() => rows(sql)).toThrow(refused(words)),
-  );
+  ])('it is invalid, with SQLite’s message shown: %s', (sql, words) => expect(() => rows(sql)).toThrow(refused(words)));
 
-  test.each(['select ?', 'select :id'])('has parameters without values: %s', (sql) =>
+  test.each(['select ?', 'select :id'])('it has parameters without values: %s', (sql) =>
     expect(() => rows(sql)).toThrow(refused(/parameters/)),
   );
 
-  test('fails at its first row, before anything is printed', () =>
+  test('it fails on its first row, before anything is printed', () =>
     expect(() => readStatement(mirror, "select json('{')")).toThrow(refused(/malformed JSON/)));
 
-  test('fails on the way to its last row', () => {
+  test('it fails on a later row', () => {
     const sql = `select json(value) from json_each('["1", "{"]')`;
     expect(() => rows(sql)).toThrow(refused(/malformed JSON/));
   });

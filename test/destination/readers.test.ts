@@ -49,7 +49,7 @@ function makeAlone(): void {
   expect(filesBeside()).toEqual(['obsync.db']);
 }
 
-describe('a reader who may not write', () => {
+describe('a reader without write permission', () => {
   let installed: Installation;
   beforeAll(() => {
     installed = installForAnyone('src', 'state');
@@ -79,7 +79,7 @@ describe('a reader who may not write', () => {
       try { openForReading(${JSON.stringify(path)}).connection.close(); console.log('opened'); }
       catch (error) { console.log(error.recovery + ' ' + error.message); }`);
 
-  test('reads the mirror at every moment of its writing and after it', () => {
+  test('it reads what was last committed at every moment of a sync, and afterwards', () => {
     const mirror = openForWriting(path);
     const { connection } = mirror;
     const seen: [string, string][] = [];
@@ -114,7 +114,7 @@ describe('a reader who may not write', () => {
     ]);
   });
 
-  test('reads what a writer had committed that was killed in the middle of a transaction', () => {
+  test('it reads what a writer had committed before being killed in a transaction', () => {
     const program = `const { openForWriting } = await import(${JSON.stringify(OPEN)});
       const { connection } = openForWriting(${JSON.stringify(path)});
       connection.exec("insert into environments (id, name, mirrored_at) values ('a', 'A', 'now')");
@@ -124,7 +124,7 @@ describe('a reader who may not write', () => {
     expect([signal, namesSeen()]).toEqual(['SIGKILL', 'A']);
   });
 
-  test('is told what to do when -wal and -shm are not there, and that immutable=1 opens a copy that never changes', async () => {
+  test('without -wal and -shm it is told to run a sync, or to use immutable=1 for a fixed copy', async () => {
     makeAlone();
     expect(openedByObsync()).toMatch(
       /^usage [^\n]*obsync\.db needs -wal and -shm beside it[^\n]*: run `obsync sync`[^\n]*file:[^\n]*\?immutable=1$/,
@@ -133,7 +133,7 @@ describe('a reader who may not write', () => {
     expect(openedByObsync()).toBe('opened');
   });
 
-  test('is told of permissions when the file itself cannot be read', () => {
+  test('it is told of permissions if the file itself cannot be read', () => {
     makeAlone();
     forbidWriting();
     const program = `const { openForReading } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});
@@ -148,7 +148,7 @@ describe('a reader who may not write', () => {
   });
 });
 
-describe('-wal and -shm stand beside a mirror', () => {
+describe('the files -wal and -shm beside a mirror', () => {
   const expectLeft = (): void => {
     expect(filesBeside()).toEqual(ALL);
     expect(statSync(`${path}-wal`).size).toBe(0);
@@ -158,7 +158,7 @@ describe('-wal and -shm stand beside a mirror', () => {
   test.each([
     ['a run that ended', neverStop],
     ['a run that was stopped', stop.signal],
-  ])('from its opening on and after %s, which leaves an empty log', async (_, signal) => {
+  ])('they exist from its opening on and stay, with an empty log, after %s', async (_, signal) => {
     makeAlone();
     const mirror = openLocked(path, { stop: signal, quietMs: 0, clock });
     expect(filesBeside()).toEqual(ALL);
@@ -168,7 +168,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     expect((await readMirrored(path, 'https://a.example')).environments).toEqual([]);
   });
 
-  test('after a transaction that was open at the end, which is taken back', async () => {
+  test('they stay after an open transaction, which is rolled back on closing', async () => {
     const mirror = openForWriting(path);
     mirror.connection.exec("begin; insert into environments (id, name, mirrored_at) values ('e', 'n', 'now')");
     closeWritten(mirror);
@@ -176,7 +176,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     expect((await readMirrored(path, '')).environments).toEqual([]);
   });
 
-  test('after a schedule has looked at the mirror, or a reader', async () => {
+  test('they stay after a read for a schedule, and after any other reader', async () => {
     makeAlone();
     await readMirrored(path, 'https://a.example');
     expectLeft();
@@ -184,7 +184,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     expectLeft();
   });
 
-  test('after an opening that failed', async () => {
+  test('they stay after an opening that failed', async () => {
     await openLocked(path, { stop: neverStop, quietMs: 0, clock }).close();
     const writer = new Database(path);
     writer.exec('drop index assets_by_kind; create table assets_by_kind (x)');
@@ -193,7 +193,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     expectLeft();
   });
 
-  test('beside a reader in a transaction the log waits for nobody and stays', async () => {
+  test('the log is not emptied on closing while a reader is in a transaction', async () => {
     const mirror = openForWriting(path);
     const reader = new Database(path, { readonly: true });
     reader.exec('begin');
@@ -206,7 +206,7 @@ describe('-wal and -shm stand beside a mirror', () => {
     expectLeft();
   });
 
-  test('a copy of the file alone gets them by the next run', async () => {
+  test('the next run creates them for a copy of the file alone', async () => {
     await openLocked(path, { stop: neverStop, quietMs: 0, clock }).close();
     const copy = join(folder, 'copy.db');
     copyFileSync(path, copy);

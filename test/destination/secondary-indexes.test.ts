@@ -30,7 +30,7 @@ const indexes = (): string[] =>
     .sort();
 const drop = () => dropSecondaryIndexes(mirror.connection, TABLES);
 
-test('a first sync has no secondary indexes until its end, and then all of them, each of the same columns and rows', () => {
+test('a first sync drops the secondary indexes and rebuilds them all, identically, at its end', () => {
   const before = indexes();
   expect(before).toHaveLength(8);
   expect(before.filter((sql) => sql.includes(' where '))).toHaveLength(6);
@@ -40,14 +40,14 @@ test('a first sync has no secondary indexes until its end, and then all of them,
   expect(indexes()).toEqual(before);
 });
 
-test('a first sync that is resumed keeps the indexes of the tables that have rows', () => {
+test('a resumed first sync keeps the indexes of tables that have rows', () => {
   mirror.connection.exec("insert into assets (env_id, id, mirrored_at) values ('e', 'a', '')");
   saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, finishedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(4);
 });
 
-test('after the end of a scan the indexes stay, also those of tables that stay empty', () => {
+test('once a scan has ended, the indexes stay, even those of empty tables', () => {
   saveCheckpoint(mirror.db, 'e', 'assets', { ...NO_PROGRESS, scanEndedCycle: 1 });
   drop();
   expect(indexes()).toHaveLength(8);

@@ -79,7 +79,7 @@ const candidates = async () => (await on.backlog(stream, QUERY)).ids;
 const settle = (isHeld: (counted: RemovalCount) => boolean = () => false) =>
   commit({ kind: 'round-end', roundEnd: { ...SWEEP, isHeld } });
 
-test('the rows that a scan has not seen are found once, in one pass over the table, until the scan ends (R12)', async () => {
+test('rows that a scan has not seen are found in a single pass over the table per scan (R12)', async () => {
   await bring('a', 'b', 'c');
   await see('a');
   expect(await candidates()).toEqual(['b', 'c']);
@@ -91,7 +91,7 @@ test('the rows that a scan has not seen are found once, in one pass over the tab
   expect(passes).toBe(1);
 });
 
-test('a row that is written after the missing rows were found, and is not seen, is missing as well (R12)', async () => {
+test('a row written after the missing rows were found counts as missing too, unless it is seen (R12)', async () => {
   await bring('a', 'b');
   await see('a');
   expect(await candidates()).toEqual(['b']);
@@ -100,7 +100,7 @@ test('a row that is written after the missing rows were found, and is not seen, 
   expect(await settle()).toMatchObject({ deleted: 2 });
 });
 
-test('the rows that one scan has not seen do not count for the next (R12)', async () => {
+test('rows that one scan has not seen don’t count for the next (R12)', async () => {
   await bring('a', 'b');
   expect(await candidates()).toEqual(['a', 'b']);
   await commit({ kind: 'discard', forget: 'all' });

@@ -59,7 +59,7 @@ async function statementsOf(stream: Stream, act: CommitKind['act']): Promise<str
 const section = (title: string, statements: readonly string[]): string =>
   [`-- ${title}`, ...statements.map((sql) => `${readable(sql)};`)].join('\n\n');
 
-test.each(CATALOGUE)('every part of a commit of $name makes the statements that its file shows', async (stream) => {
+test.each(CATALOGUE)('every part of a commit of $name runs the statements recorded in its SQL file', async (stream) => {
   const always = await statementsOf(
     stream,
     of(() => ({})),

@@ -25,7 +25,7 @@ afterEach(() => {
 
 const on = (): Destination => createSqliteDestination(mirror, { envId: 'e', run: 1, clock: () => T });
 
-test('an unchanged row of a snapshot is noted as seen and not staged, unless another version was staged (R16)', async () => {
+test('an unchanged row of a snapshot is only staged if another version of it was staged (R16)', async () => {
   const stream = streamOf('asset_lineage');
   const edge = (extra: string | null = null) => {
     const row = { upstream_asset_id: 'a', downstream_asset_id: 'b', extra };

@@ -78,10 +78,10 @@ function fill(counted: boolean): void {
 }
 
 describe.each([
-  ['before SQLite has counted the rows', false],
-  ['when SQLite has counted the rows', true],
-])('%s', (_, counted) => {
-  test('the end of a round of marked lineage looks up only the edges of marked columns, in the table and staged (R18)', async () => {
+  ['without statistics', false],
+  ['with statistics', true],
+])('query plans %s', (_, counted) => {
+  test('the end of a round of marked lineage reads only edges of marked columns, live or staged (R18)', async () => {
     fill(counted);
     const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
@@ -97,7 +97,7 @@ describe.each([
   });
 
   test.each(CATALOGUE.filter(({ staged }) => staged !== undefined).map(({ name }) => name))(
-    'the end of a round of %s looks up only what its own environment has staged (R16)',
+    'the end of a round of %s reads only the staged rows of its environment (R16)',
     async (name) => {
       fill(counted);
       const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
@@ -110,7 +110,7 @@ describe.each([
     },
   );
 
-  test('rows of marked parents are looked up by their parent (R13)', async () => {
+  test('the rows of marked parents are found by the index on their parent (R13)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
       commit('columns', { sweptRows: { by: 'asset_id', ids: ['a1'], sinceRead: 1, at: START, isConfirmed: true } }),
@@ -120,7 +120,7 @@ describe.each([
     ]);
   });
 
-  test('due tests are found in the order of the key, with one lookup in each table for each test (R22)', async () => {
+  test('due tests are found in key order, with one lookup per test in each table (R22)', async () => {
     fill(counted);
     const plans = await plansOf(() => on().dueTests(stream('test_executions'), 9));
     expect(plans.filter((step) => / [trfl] /.test(step)).sort()).toEqual([
@@ -132,7 +132,7 @@ describe.each([
     expect(plans.filter((step) => /^SCAN (?!d$|mirror$)/.test(step))).toEqual([]);
   });
 
-  test('marked rows are looked up by their id, whatever their kind (R22)', async () => {
+  test('marked rows are found by id, whatever their kind (R22)', async () => {
     fill(counted);
     const plans = await plansOf(() =>
       on().backlog(stream('table_assets'), { ...OWED, about: 'marked', before: START }),
@@ -151,7 +151,7 @@ describe.each([
     ['tests', 'deleted_at is null', 'tests_live'],
     ['tests', 'deleted_at is not null', 'tests_gone'],
   ])(
-    'a reader of changes to %s where %s reads nothing else, in their order, without sorting (R21)',
+    'a reader of changes to %s where %s reads nothing else, in order, without sorting (R21)',
     (table, which, index) => {
       fill(counted);
       const plan = planOf(`select * from ${table} where env_id = @env and ${which} and mirrored_at >= @since
@@ -171,13 +171,13 @@ describe.each([
       'synced_at, sub_test_unique_id',
       'latest_test_executions_by_synced_at',
     ],
-  ])('a page of %s where %s in the order %s needs no sorting', (table, which, order, index) => {
+  ])('a page of %s where %s, ordered by %s, needs no sorting', (table, which, order, index) => {
     fill(counted);
     const plan = planOf(`select * from ${table} where env_id = @env and ${which} order by ${order} limit 2000`);
     expect(plan).toEqual([expect.stringMatching(new RegExp(`^SEARCH ${table} USING INDEX ${index} \\(env_id=\\?`))]);
   });
 
-  test('no rows are counted for the facts of a stream without marks', async () => {
+  test('reading the facts of a stream counts no rows', async () => {
     fill(counted);
     await plansOf(async () => {
       for (const { name } of CATALOGUE) await on().facts(stream(name), { since: null, settledBefore: LAST_INSTANT });
@@ -186,10 +186,10 @@ describe.each([
   });
 });
 
-describe('statements are prepared once', () => {
+describe('prepared statements', () => {
   const own = () => prepared.filter((sql) => !/"(mirror_environments|sync_checkpoints)"/.test(sql));
 
-  test('statements are prepared once for all environments', async () => {
+  test('they are shared by all environments', async () => {
     const sync = async (envId: string): Promise<void> => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       await on(envId).facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT });
@@ -205,7 +205,7 @@ describe('statements are prepared once', () => {
     expect(own()).toEqual([]);
   });
 
-  test('a table needs seven statements for pages of any length', async () => {
+  test('seven statements write pages of any length to a table', async () => {
     for (let count = 1; count <= 130; count += 1) {
       const items = Array.from({ length: count }, (_, i) => column(`c${i}`));
       const changes = decodePage(stream('columns'), items).rows.map(({ row }) => ({ row, kind: 'updated' as const }));

@@ -4,7 +4,7 @@ import { type Fields, type FieldType, parentsOf, type StreamName } from '../../s
 import { tableNamed, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
-test.each(CATALOGUE)('the schema has every table that $name names, with the columns that it writes', (stream) => {
+test.each(CATALOGUE)('the schema has every table that $name uses, with the columns that it writes', (stream) => {
   const { table, staged, childTables = [], historyTables = [], parentTable, cascade, cascadeMarks } = stream;
   const others = [...historyTables, ...parentsOf(stream), parentTable, cascade, cascadeMarks].flatMap(
     (each) => each?.table ?? [],
@@ -54,7 +54,7 @@ function keyFields(fields: Fields, key: readonly string[]): Fields {
 }
 
 test.each(WRITTEN)(
-  'the columns of $table are the fields that streams write there, of their types',
+  'the columns of $table are the fields that streams write to it, with their types',
   ({ table, fields }) => {
     const columns = Object.values(getTableColumns(tableNamed(table))).filter(({ name }) => !ADDED.includes(name));
     const ofFields = Object.entries(fields).map(([name, { type }]) => [name, SQL_TYPES[type]]);
@@ -63,7 +63,7 @@ test.each(WRITTEN)(
 );
 
 test.each(WRITTEN.filter(({ key }) => key !== undefined))(
-  'the key of $table is the environment and the key of its stream',
+  'the primary key of $table is the environment plus the key of its stream',
   ({ table, key = [] }) => {
     expect(tableSqlOf(table).key).toEqual(['env_id', ...key]);
   },
@@ -75,7 +75,7 @@ function dependenciesOf(name: StreamName): StreamName[] {
   return [...direct, ...direct.flatMap(dependenciesOf)];
 }
 
-test('no two streams write the same row at the same time: one waits for the other, or they write different kinds (R26)', () => {
+test('two streams that write the same table wait for each other or write different kinds (R26)', () => {
   const writes = CATALOGUE.flatMap((entry) =>
     [entry, ...(entry.childTables ?? []), ...(entry.historyTables ?? [])].map(({ table }) => ({ table, entry })),
   );
@@ -94,6 +94,6 @@ test('no two streams write the same row at the same time: one waits for the othe
   expect(unsafe.map(([one, other]) => `${one.name}, ${other.name}`)).toEqual([]);
 });
 
-test('a table that is not in the schema is refused', () => {
+test('tableSqlOf refuses a table that is not in the schema', () => {
   expect(() => tableSqlOf('nowhere')).toThrow('no table nowhere');
 });

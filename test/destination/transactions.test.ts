@@ -66,7 +66,7 @@ async function hold(): Promise<void> {
   await endRound();
 }
 
-test('a page that changes nothing is written with the next commit that does, both as a whole (R5)', async () => {
+test('a page that changes nothing is written along with the next commit, both in one transaction (R5)', async () => {
   await hold();
   await show('a');
   expect(kept('keys', 'seen_pages')).toEqual([]);
@@ -77,7 +77,7 @@ test('a page that changes nothing is written with the next commit that does, bot
   expect(kept('watermark', 'sync_checkpoints')).toEqual([T]);
 });
 
-test('a page that changes nothing is written when its time is up, and at the end of a run (R5)', async () => {
+test('a page that changes nothing is written after the quiet time, or at the end of the run (R5)', async () => {
   await hold();
   await show('a');
   vi.advanceTimersByTime(QUIET_MS - 1);
@@ -90,7 +90,7 @@ test('a page that changes nothing is written when its time is up, and at the end
   expect(vi.getTimerCount()).toBe(0);
 });
 
-test('a round that ends before its pages are written never writes their keys, and still uses them (R12)', async () => {
+test('keys of pages still waiting when their round ends are used, but never written (R12)', async () => {
   await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'written'); end");
   await show('a');
@@ -99,7 +99,7 @@ test('a round that ends before its pages are written never writes their keys, an
   expect(kept('upstream_asset_id', 'asset_lineage')).toEqual(['a']);
 });
 
-test('a commit that fails rolls back the pages that waited, and every later commit fails (R5)', async () => {
+test('a commit that fails rolls back the waiting pages, and every later commit fails (R5)', async () => {
   await hold();
   await show('a');
   mirror.connection.exec(
@@ -113,7 +113,7 @@ test('a commit that fails rolls back the pages that waited, and every later comm
   expect(mirror.connection.inTransaction).toBe(false);
 });
 
-test('if pages that waited cannot be written in time, the next commit fails with the reason (R5)', async () => {
+test('if waiting pages cannot be written in time, the next commit fails with the reason (R5)', async () => {
   await hold();
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'full'); end");
   await show('a');
@@ -122,7 +122,7 @@ test('if pages that waited cannot be written in time, the next commit fails with
   await expect(show('b')).rejects.toThrow('full');
 });
 
-test('a commit writes the clock and the counter of its own environment only (R18, R21)', async () => {
+test('a commit moves the clock and the mark counter of its own environment only (R18, R21)', async () => {
   const marks = [{ stream: 'column_lineage', id: 'c' }] as const;
   const markIn = (envId: string) =>
     createSqliteDestination(mirror, { envId, run: 1, clock: () => T }).commit(
@@ -145,7 +145,7 @@ test('a commit writes the clock and the counter of its own environment only (R18
   expect((await on().facts(stream, { since: null, settledBefore: LAST_INSTANT })).lastMark).toBe(1);
 });
 
-test('if SQLite itself rolls back a transaction while pages wait, nothing is written after it, and every later commit fails (R5)', async () => {
+test('if SQLite rolls back while pages wait, nothing more is written, and every later commit fails (R5)', async () => {
   await hold();
   const before = kept('watermark', 'sync_checkpoints');
   await show('a');

@@ -34,8 +34,8 @@ beforeEach(() => {
 const runsOf = (test_id: string, statuses: string[], table?: string): void =>
   addRuns(statuses, { test_id, sub_test_unique_id: `sub-${test_id}` }, table);
 
-describe('owners and tags of tests', () => {
-  test('test_owners and test_tags have one row per test and owner or tag, each once', () => {
+describe('test_owners and test_tags', () => {
+  test('there is one row per test and distinct owner or tag', () => {
     expect(select('SELECT test_name, asset_name, owner FROM test_owners ORDER BY owner')).toEqual([
       { test_name: 'unique', asset_name: 'orders', owner: 'bob' },
       { test_name: 'unique', asset_name: 'orders', owner: 'cat' },
@@ -43,14 +43,14 @@ describe('owners and tags of tests', () => {
     expect(pluck("SELECT test_id || ' ' || tag FROM test_tags ORDER BY 1")).toEqual(['t x', 'u x', 'u y']);
   });
 
-  test('deleted tests have none', () => {
+  test('deleted tests have no rows', () => {
     add('tests', { id: 'gone', owners: '["zoe"]', tags: '["z"]', ...gone });
     expect(pluck("SELECT owner FROM test_owners WHERE owner = 'zoe'")).toEqual([]);
     expect(pluck("SELECT tag FROM test_tags WHERE tag = 'z'")).toEqual([]);
   });
 });
 
-describe('runs of a day', () => {
+describe('the views of daily runs', () => {
   beforeEach(() => {
     runsOf('t', ['PASS', 'FAIL']);
     runsOf('u', ['PASS', 'SKIPPED', 'WARN', 'PASS']);
@@ -62,7 +62,7 @@ describe('runs of a day', () => {
       Object.values(row).join(' '),
     );
 
-  test('by owner: a run counts once for each owner of its test, or of its asset if the test has none', () => {
+  test('a run counts once for each owner of its test, or of its asset if the test has none', () => {
     expect(rates('test_runs_daily_by_owner', "COALESCE(owner, '-')")).toEqual([
       '- 2026-11-20 2 1 0.5',
       'ann 2026-11-20 4 2 0.6666666666666666',
@@ -71,7 +71,7 @@ describe('runs of a day', () => {
     ]);
   });
 
-  test('by tag, by type of test and by schema, where NULL stands for none', () => {
+  test('runs are grouped by tag, test type and schema, with NULL for none', () => {
     expect(rates('test_runs_daily_by_tag', "COALESCE(tag, '-')")).toEqual([
       '- 2026-11-20 2 1 0.5',
       'x 2026-11-20 6 3 0.6',
@@ -90,8 +90,8 @@ describe('runs of a day', () => {
   });
 });
 
-describe('incidents', () => {
-  test('an incident names the owners of its test and asset, and how long it took to resolve, if it is resolved', () => {
+describe('the views of incidents', () => {
+  test('an incident has the owners of its test and asset, and the hours to resolve it once resolved', () => {
     runsOf('t', ['FAIL', 'FAIL', 'PASS', 'WARN', 'FAIL']);
     expect(
       select(`SELECT test_owners, asset_owners, duration_hours, hours_to_resolve FROM test_incidents
@@ -102,7 +102,7 @@ describe('incidents', () => {
     ]);
   });
 
-  test('test_incidents_by_owner has the mean time to resolve over the resolved ones', () => {
+  test('the mean time to resolve of an owner counts resolved incidents only', () => {
     runsOf('t', ['FAIL', 'PASS', 'FAIL', 'FAIL', 'FAIL', 'PASS', 'FAIL']);
     runsOf('w', ['FAIL']);
     const counts = { incident_count: 3, open_count: 1, resolved_count: 2, mean_hours_to_resolve: 2 };
@@ -121,7 +121,7 @@ describe('incidents', () => {
     ]);
   });
 
-  test('a filter on an asset reads the runs of its tests only', () => {
+  test('a filter on an asset reads only the runs of its tests', () => {
     const plan = select(
       'EXPLAIN QUERY PLAN SELECT * FROM test_incidents WHERE env_id = ? AND asset_id = ?',
       'e',
@@ -133,8 +133,8 @@ describe('incidents', () => {
   });
 });
 
-describe('impact', () => {
-  test('failing_test_impact shows all that is downstream of a failing test, its owners and where to find it', () => {
+describe('the views of impact', () => {
+  test('failing_test_impact lists everything downstream of a failing test, with owners and address', () => {
     runsOf('t', ['FAIL'], 'latest_test_executions');
     runsOf('w', ['PASS'], 'latest_test_executions');
     const test = { test_id: 't', asset_name: 'orders', test_owners: 'bob, cat, bob', status: 'FAIL' };
@@ -156,7 +156,7 @@ describe('impact', () => {
     ]);
   });
 
-  test('coverage_by_impact shows the tests of each table and what hangs on it, directly and in all', () => {
+  test('coverage_by_impact has each table’s tests and its direct and total dependents', () => {
     expect(
       select(`SELECT asset_id, owners, test_count tests, direct_downstream_count direct, downstream_count all_of_it,
         downstream_bi_count bi FROM coverage_by_impact ORDER BY downstream_count DESC`),
@@ -166,7 +166,7 @@ describe('impact', () => {
     ]);
   });
 
-  test('coverage_by_impact counts an asset that two ways lead to once, and a table never as its own consumer', () => {
+  test('coverage_by_impact counts an asset reached two ways once, and never a table as its own consumer', () => {
     for (const [upstream_asset_id, downstream_asset_id] of [
       ['orders', 'board'],
       ['board', 'orders'],
@@ -183,7 +183,7 @@ describe('impact', () => {
 });
 
 describe('stale_assets', () => {
-  test('shows what its platform updated last more than 30 days before the last sync, and its last test result', () => {
+  test('an asset is stale if it was updated more than 30 days before the last sync; its last test run is shown', () => {
     const updated = (id: string, updated_at: string | null) =>
       add('assets', { id, name: id, kind: 'table', updated_at });
     updated('stale', '2026-10-20T23:00:00.000000Z');

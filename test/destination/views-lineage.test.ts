@@ -3,7 +3,7 @@ import { add, gone, pluck, run, select, useMirror } from './views-setup.ts';
 
 useMirror();
 
-describe('lineage', () => {
+describe('the lineage views', () => {
   /** Edges written `up>down`. */
   const addEdges = (...edges: string[]) =>
     add(
@@ -26,7 +26,7 @@ describe('lineage', () => {
       id,
     );
 
-  test('lineage shows every ancestor and descendant once, at the least depth', () => {
+  test('every ancestor and descendant appears once, at its least depth', () => {
     addEdges('a>b', 'b>c', 'c>d', 'a>c', 'x>d');
     expect(upstream('d')).toEqual(['c 1', 'x 1', 'a 2', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 1', 'd 2']);
@@ -34,13 +34,13 @@ describe('lineage', () => {
     expect(select('SELECT * FROM lineage_downstream')).toHaveLength(7);
   });
 
-  test('lineage has the least depth, whichever path is followed first', () => {
+  test('the depth is the least one, whichever path is followed first', () => {
     addEdges('p>end', 'q>end', 'near_p>p', 'near_q>q', 'far_p>near_p', 'far_q>near_q', 'far_p>q', 'far_q>p');
     expect(upstream('end')).toEqual(['p 1', 'q 1', 'far_p 2', 'far_q 2', 'near_p 2', 'near_q 2']);
     expect(downstream('far_p')).toEqual(['near_p 1', 'q 1', 'end 2', 'p 2']);
   });
 
-  test('lineage ends in a cycle, and no asset is its own ancestor', () => {
+  test('cycles terminate, and no asset is its own ancestor', () => {
     addEdges('a>b', 'b>c', 'c>a', 'a>a', 'z>a');
     expect(upstream('a')).toEqual(['c 1', 'z 1', 'b 2']);
     expect(downstream('a')).toEqual(['b 1', 'c 2']);
@@ -69,14 +69,14 @@ describe('lineage', () => {
     expect(pluck('SELECT downstream_kind FROM lineage_downstream')).toEqual(['other', 'other']);
   });
 
-  test('lineage accepts ids of any characters', () => {
+  test('ids may contain any characters', () => {
     const odd = ['a"b', "it's", 'trail ', 'trail', '✓/,"', '\\', '7', 'a\u0000b', 'a', 'a\u0000', '[1]'];
     addEdges(...odd.map((id) => `${id}>end`));
     expect(upstream('end').sort()).toEqual(odd.map((id) => `${id} 1`).sort());
     expect(downstream('trail ')).toEqual(['end 1']);
   });
 
-  test('lineage of a graph with many diamonds and cycles costs no more than its edges', () => {
+  test('a graph with many diamonds and cycles is walked once per edge', () => {
     const steps = Array.from({ length: 360 }, (_, i) => i);
     addEdges(...steps.flatMap((i) => [`${i}>${i + 1}`, `${i}>${i + 2}`]), '361>0');
     expect(upstream('360')).toHaveLength(361);
@@ -86,7 +86,7 @@ describe('lineage', () => {
   });
 
   test.each(['none', 'those of a single edge'])(
-    'lineage of one asset follows its edges once, with statistics: %s',
+    'the lineage of one asset looks its edges up by index, with statistics: %s',
     (has) => {
       addEdges('a>b');
       if (has !== 'none') run('ANALYZE');

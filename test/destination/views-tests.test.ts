@@ -3,11 +3,11 @@ import { add, addRuns, gone, pluck, type Row, select, useMirror } from './views-
 
 useMirror();
 
-describe('tests', () => {
+describe('the views of tests', () => {
   const latest = (test_id: string, sub: string, status: string, row: Row = {}) =>
     addRuns([status], { test_id, sub_test_unique_id: sub, ...row }, 'latest_test_executions');
 
-  test('test_status shows every sub-test of an enabled test, and a test without a result with NULL', () => {
+  test('test_status has every sub-test of an enabled test, and NULL for a test without a result', () => {
     add('tests', { id: 't1', disabled: 0, column_name: 'id' }, { id: 't2', disabled: 0 });
     latest('t1', 's1', 'PASS');
     latest('t1', 's2', 'FAIL', { column_name: 'amount' });
@@ -21,7 +21,7 @@ describe('tests', () => {
     ]);
   });
 
-  test('disabled tests are not in test_status, but in live_tests', () => {
+  test('test_status leaves out disabled tests, and live_tests doesn’t', () => {
     add('tests', { id: 'on', disabled: 0 }, { id: 'off', disabled: 1 }, { id: 'unsaid', disabled: null });
     latest('off', 's', 'FAIL');
     expect(pluck('SELECT test_id FROM test_status ORDER BY 1')).toEqual(['on', 'unsaid']);
@@ -29,13 +29,13 @@ describe('tests', () => {
     expect(pluck('SELECT test_id FROM failing_tests')).toEqual([]);
   });
 
-  test('failing_tests shows WARN, FAIL and ERROR', () => {
+  test('failing_tests has WARN, FAIL and ERROR only', () => {
     add('tests', { id: 't', disabled: 0 });
     for (const status of ['PASS', 'WARN', 'FAIL', 'ERROR', 'SKIPPED', 'NO_DATA', 'NEW']) latest('t', status, status);
     expect(pluck('SELECT status FROM failing_tests ORDER BY 1')).toEqual(['ERROR', 'FAIL', 'WARN']);
   });
 
-  test('test_coverage counts the enabled tests of a table and the columns they name, and shows a table with no test', () => {
+  test('test_coverage counts each table’s enabled tests and tested columns, even if there are none', () => {
     add('assets', { id: 'a', kind: 'table' }, { id: 'b', kind: 'table' }, { id: 'c', kind: 'bi' });
     add('columns', ...['id', 'amount', 'day'].map((id) => ({ id, asset_id: 'a' })), {
       id: 'x',
@@ -54,13 +54,13 @@ describe('tests', () => {
   });
 });
 
-describe('runs', () => {
+describe('the views of runs', () => {
   const incidents = () =>
     select(`SELECT substr(first_start_time, 12, 2) + 0 first, substr(last_start_time, 12, 2) + 0 last, run_count,
       worst_status worst, last_status, substr(resolved_at, 12, 2) + 0 resolved, duration_hours hours
       FROM test_incidents ORDER BY sub_test_unique_id, first_start_time`);
 
-  test('consecutive failing runs of a sub-test are one incident, from the first run to the next PASS', () => {
+  test('consecutive failing runs of a sub-test are one incident, up to the next PASS', () => {
     addRuns(['PASS', 'WARN', 'ERROR', 'FAIL', 'PASS', 'PASS', 'WARN', 'PASS']);
     expect(incidents()).toEqual([
       { first: 1, last: 3, run_count: 3, worst: 'ERROR', last_status: 'FAIL', resolved: 4, hours: 3 },
@@ -68,7 +68,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('an incident that no PASS has followed is not resolved, and lasts to its last run', () => {
+  test('an incident without a later PASS is unresolved and lasts until its last run', () => {
     addRuns(['FAIL', 'PASS', 'FAIL', 'WARN']);
     expect(incidents()[1]).toEqual({
       first: 2,
@@ -106,7 +106,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('an incident names its test, and says whether the test is disabled', () => {
+  test('an incident names its test and says whether the test is disabled', () => {
     add('assets', { id: 'a', name: 'orders' });
     add('tests', { id: 't', name: 'not_null', disabled: 1, asset_id: 'a' });
     addRuns(['FAIL']);
@@ -115,7 +115,7 @@ describe('runs', () => {
     ]);
   });
 
-  test('the pass rate of a day counts the runs with a verdict, and is NULL if there are none', () => {
+  test('the pass rate of a day counts only runs with a verdict, and is NULL without any', () => {
     addRuns(['PASS', 'PASS', 'PASS', 'WARN', 'FAIL', 'ERROR', 'SKIPPED', 'NO_DATA', 'NEW']);
     addRuns(['SKIPPED'], { id: 'next', start_time: '2026-11-21T23:59:59.999999Z' });
     const none = { pass_count: 0, warn_count: 0, fail_count: 0, error_count: 0, pass_rate: null };

@@ -12,7 +12,7 @@ const DAILY = names.filter((name) => name.startsWith('test_runs_daily')).sort();
 useMirror();
 
 describe('every view', () => {
-  test('every view is in the migrations, with the columns of its declaration, in that order', () => {
+  test('it is in the migrations, with its declared columns in order', () => {
     const made = Object.fromEntries(
       pluck(`SELECT name FROM sqlite_schema WHERE type = 'view' ORDER BY name`).map((name) => [
         name,
@@ -27,7 +27,7 @@ describe('every view', () => {
     expect(Object.keys(made)).toHaveLength(26);
   });
 
-  test('every view begins with the id and the name of the environment, the name NULL if the environment is unknown', () => {
+  test('it begins with the id and name of the environment; the name is NULL if the environment is unknown', () => {
     addEverything('e', {});
     addEverything('unlisted', {});
     for (const view of names) {
@@ -40,7 +40,7 @@ describe('every view', () => {
     }
   });
 
-  test('no view shows a deleted row, or anything of a deleted asset or test except the runs of a day', () => {
+  test('it shows nothing of deleted assets and tests, except the daily runs', () => {
     addEverything('e', gone);
     const full = MIRROR_VIEWS.map((it) => getViewConfig(it).name).filter(
       (view) => select(`SELECT * FROM ${view}`).length > 0,
@@ -48,7 +48,7 @@ describe('every view', () => {
     expect(full.sort()).toEqual(DAILY);
   });
 
-  test('every view shows rows that name an asset or a test that the mirror does not have', () => {
+  test('it shows rows of an unknown asset or test if it needs none of its fields', () => {
     addEverything('e', {});
     for (const table of ['assets', 'columns', 'tests']) run(`DELETE FROM ${table}`);
     const full = MIRROR_VIEWS.map((it) => getViewConfig(it).name).filter(
@@ -66,7 +66,7 @@ describe('every view', () => {
   });
 
   test.each(MIRROR_VIEWS.map((view) => [getViewConfig(view).name, getViewConfig(view).selectedFields] as const))(
-    'the columns of %s have the type of their declaration in the catalogue of SQLite, and values of that type',
+    'the columns of %s have their declared types in SQLite’s catalogue, and values of those types',
     (view, fields) => {
       addEverything('e', {});
       const found = select('SELECT name, type FROM pragma_table_xinfo(?)', view);
@@ -83,7 +83,7 @@ describe('every view', () => {
     },
   );
 
-  test('a driver is told no other type of a result than the catalogue has', () => {
+  test('the types of a query result agree with the catalogue', () => {
     for (const view of names) {
       const catalogue = select('SELECT name, type FROM pragma_table_xinfo(?)', view);
       const told = columnsOf(`SELECT * FROM ${view}`).filter(({ type }) => type !== null);
@@ -108,21 +108,21 @@ describe('every view', () => {
   }
 });
 
-describe('assets', () => {
-  test('an unknown kind counts as other in live_assets', () => {
+describe('the views of assets', () => {
+  test('live_assets shows an unknown kind as other', () => {
     const kinds = ['table', 'bi', 'semantic', 'etl', 'other', 'notebook', 'TABLE', null];
     add('assets', ...kinds.map((kind, i) => ({ id: String(i), kind })));
     const shown = ['table', 'bi', 'semantic', 'etl', 'other', 'other', 'other', 'other'];
     expect(pluck('SELECT kind FROM live_assets ORDER BY id')).toEqual(shown);
   });
 
-  test('live_tables and live_bi_assets show their kind only', () => {
+  test('live_tables and live_bi_assets have their kind only', () => {
     for (const kind of ['table', 'bi', 'etl', 'other']) add('assets', { id: kind, kind });
     expect(pluck('SELECT id FROM live_tables')).toEqual(['table']);
     expect(pluck('SELECT id FROM live_bi_assets')).toEqual(['bi']);
   });
 
-  test('a live column or test of a deleted asset is shown without the asset’s name', () => {
+  test('a live column or test of a deleted asset has no asset name', () => {
     add('assets', { id: 'a', name: 'orders' }, { id: 'b', name: 'old_orders', ...gone });
     add('columns', { id: 'c1', asset_id: 'a' }, { id: 'c2', asset_id: 'b' }, { id: 'c3', asset_id: 'unseen' });
     add('tests', { id: 't1', disabled: 1, asset_id: 'a' }, { id: 't2', disabled: 0, asset_id: 'b' });
@@ -135,16 +135,16 @@ describe('assets', () => {
     ['strings as they are', '["b, c", "a"]', ['b, c', 'a']],
     ['numbers and booleans as text', '[1, 2.5, true, false]', ['1', '2.5', 'true', 'false']],
     ['an object by its name, else email, else id', objects('name', 'email', 'id'), ['my name', 'my email', 'my id']],
-    ['an object without a usable one of them as JSON', '[{"name":"","x":1}]', ['{"name":"","x":1}']],
+    ['an object without any of these as JSON', '[{"name":"","x":1}]', ['{"name":"","x":1}']],
     ['a list as JSON', '[["a"]]', ['["a"]']],
-    ['one given twice once', '["a", "a"]', ['a']],
-    ['no empty ones', '[null, "", "a"]', ['a']],
-    ['none of an empty list', '[]', []],
-    ['none of what is no list', '{"a": 1}', []],
-    ['none of a lone string', '"a"', []],
-    ['none of what is no JSON', '[oops', []],
-    ['none of an empty text', '', []],
-    ['none of NULL', null, []],
+    ['a repeated value once', '["a", "a"]', ['a']],
+    ['no empty values', '[null, "", "a"]', ['a']],
+    ['nothing for an empty list', '[]', []],
+    ['nothing for an object instead of a list', '{"a": 1}', []],
+    ['nothing for a lone string', '"a"', []],
+    ['nothing for invalid JSON', '[oops', []],
+    ['nothing for an empty text', '', []],
+    ['nothing for NULL', null, []],
   ])('asset_tags and asset_owners show %s', (_, list, shown) => {
     add('assets', { id: 'a', tags: list }, { id: 'b', owners: list });
     expect(select('SELECT asset_id, tag FROM asset_tags')).toEqual(shown.map((tag) => ({ asset_id: 'a', tag })));
@@ -153,7 +153,7 @@ describe('assets', () => {
     );
   });
 
-  test('owners and tags in live views are text separated by commas, NULL when there is none', () => {
+  test('the live views join owners and tags with commas, or have NULL for none', () => {
     const lists = { owners: '[{"email":"ann@x.org"},"bob"]', tags: '[]' };
     add('assets', { id: 'a', kind: 'table', ...lists }, { id: 'b', kind: 'table', owners: '{', tags: '["x"]' });
     add('tests', { id: 't', disabled: 0, asset_id: 'a', owners: '["eve"]', tags: '["x", "y"]' });
@@ -177,10 +177,10 @@ describe('assets', () => {
   }
 });
 
-describe('health', () => {
+describe('the views of health', () => {
   const at = (hour: string) => ({ test_count: 2, bucket_at: `2026-11-${hour}:00:00.000000Z` });
 
-  test('asset_health has a column per known dimension, NULL where there is no score, and none for an unknown one', () => {
+  test('asset_health has one column per known dimension, NULL without a score, and none for unknown ones', () => {
     add(
       'asset_health_scores',
       { asset_id: 'a', score: 0.9, ...at('20T05') },
@@ -197,7 +197,7 @@ describe('health', () => {
     expect(shown('b').map(Object.values)).toEqual([[0, null, null, 0, null, null, null]]);
   });
 
-  test('health_daily shows the last score of a day and the mean of its buckets, per asset and dimension', () => {
+  test('health_daily has a day’s last score and the mean of its buckets, per asset and dimension', () => {
     const total = { asset_id: 'a', dimension: 'total' };
     add(
       'asset_health_score_history',

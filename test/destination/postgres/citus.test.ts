@@ -58,14 +58,14 @@ async function empty(): Promise<void> {
 
 const WAITING = { sleep: async () => undefined, random: () => 0 };
 
-describeDestination('PostgreSQL with its tables in four parts, by the hash of env_id,', (clock) =>
+describeDestination('PostgreSQL with tables partitioned by env_id', (clock) =>
   mirrorIn(watch.connection, SCHEMA, { clock, close: empty }),
 );
 
-describe('on tables in four parts', () => {
+describe('a mirror with partitioned tables', () => {
   beforeEach(empty);
 
-  test.each(CATALOGUE)('every kind of commit of $name is done', async (stream) => {
+  test.each(CATALOGUE)('every kind of commit of $name succeeds', async (stream) => {
     const options = { ...WAITING, envId: 'e', run: 2, clock: () => minute(1), lease: null };
     for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream))) {
       for (const { table, row } of furnishedRows(stream)) {
@@ -79,7 +79,7 @@ describe('on tables in four parts', () => {
     }
   });
 
-  test('two runs under leases sync two environments, one of which goes and comes back', async () => {
+  test('runs that hold leases sync two environments while one is delisted and listed again', async () => {
     const envIds = ['e1', 'e2'];
     const world = createWorld(envIds);
     for (const place of world.places.values()) furnish(place);
@@ -145,8 +145,8 @@ const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
   'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
 };
 
-describe('what was asked by all of these', () => {
-  test('of one environment touches one part, and nothing else is asked than what is listed with its reason', () => {
+describe('the statements of all these tests', () => {
+  test('each one of a single environment touches one partition, and all the others are listed with a reason', () => {
     const several = [...watch.statements.values()].filter(({ partitions }) => partitions > 1).map(({ text }) => text);
     for (const [reason, pattern] of Object.entries(OF_ALL_ENVIRONMENTS))
       expect(
@@ -157,19 +157,19 @@ describe('what was asked by all of these', () => {
     expect(watch.statements.size).toBeGreaterThan(400);
   });
 
-  test('has nothing that Citus refuses', () => {
+  test('none uses what Citus refuses', () => {
     expect([...watch.statements.values()].filter(({ refused }) => refused.length > 0)).toEqual([]);
     const oneOnly = [...watch.statements.values()].filter(({ needsOneEnvironment }) => needsOneEnvironment);
     expect(oneOnly.length).toBeGreaterThan(0);
     expect(oneOnly.filter(({ partitions }) => partitions !== 1)).toEqual([]);
   });
 
-  test('has distributed tables and others never in one statement', () => {
+  test('none mixes distributed and local tables', () => {
     expect([...watch.statements.values()].filter(({ isMixed }) => isMixed).map(({ text }) => text)).toEqual([]);
   });
 });
 
-describe('what Citus refuses is seen', () => {
+describe('the check of what Citus refuses', () => {
   const UPSERT = "insert into assets (env_id, id, mirrored_at) values ('e', 'a', $1) on conflict (env_id, id)";
 
   test.each([
@@ -185,7 +185,7 @@ describe('what Citus refuses is seen', () => {
       "merge into assets a using (values ('e')) v (env_id) on a.env_id = v.env_id when matched then do nothing",
       'a MERGE',
     ],
-  ])('%s', async (text, said) => {
+  ])('it finds what is refused in: %s', async (text, said) => {
     const tree = await pgliteDatabase(server, SCHEMA).transaction((inside) => parsed(inside, text));
     const refused = refusedOf(tree, known);
     if (said === null) expect(refused).toEqual([]);
@@ -202,7 +202,7 @@ describe('what Citus refuses is seen', () => {
     ['with recursive n as (select 1 x union select x from n) select x from n', { needsOneEnvironment: true }],
     ["insert into marks (env_id, stream, id, number) values ('e', 's', 'i', 1)", { partitions: 1 }],
     ["select 1 from assets, sync_runs where env_id = 'e'", { partitions: 1, isMixed: true }],
-  ])('%s', async (text, seen) => {
+  ])('it finds the partitions touched by: %s', async (text, seen) => {
     const apart = watched(server, known);
     await pgliteDatabase(apart.connection, SCHEMA).transaction((connection) => connection.query(text));
     expect(apart.statements.get(text)).toMatchObject(seen);
@@ -210,13 +210,13 @@ describe('what Citus refuses is seen', () => {
   });
 });
 
-describe('the tables of a mirror', () => {
+describe('distributeTables', () => {
   const there = async (): Promise<unknown[]> =>
     (await server.query('select logicalrelid::text as name, colocated_with as with from pg_dist_partition')).rows.map(
       (row) => Object.values(row),
     );
 
-  test('are distributed in one group, those without an environment and the log of runs not', async () => {
+  test('tables with an environment are distributed in one group, except the log of runs', async () => {
     const found = new Map((await there()) as [string, string][]);
     expect(found.get(`${SCHEMA}.mirror_environments`)).toBe('none');
     expect(new Set(found.values())).toEqual(new Set(['none', '"obsync"."mirror_environments"']));
@@ -229,7 +229,7 @@ describe('the tables of a mirror', () => {
     expect(rows.map(({ name }) => name)).toEqual(local);
   });
 
-  test('are distributed once, and one that a later version adds, or a function that it makes anew, is next time', async () => {
+  test('each table and function is distributed once, and a new or replaced one at the next call', async () => {
     const before = await there();
     expect(await distributeTables(server, SCHEMA)).toMatchObject({ distributed_now: [] });
     expect(await there()).toEqual(before);
@@ -249,7 +249,7 @@ describe('the tables of a mirror', () => {
     expect((await server.query(functions)).rows).toHaveLength(known.length + 1);
   });
 
-  test('are not distributed while a process writes to one of them', async () => {
+  test('it refuses while a process writes to one of the tables', async () => {
     await migratePostgres(server, 'written');
     const written = pgliteDatabase(server, 'written');
     const owner = { owner: 'other', backend: null };
@@ -260,7 +260,7 @@ describe('the tables of a mirror', () => {
     expect((await there()).flat().filter((name) => String(name).startsWith('written'))).toEqual([]);
   });
 
-  test('are compared by functions that find each other without the path of a session', async () => {
+  test('the comparison functions of a mirror find each other without a search path', async () => {
     await server.query('set search_path to pg_catalog');
     const { rows } = await server.query(`select ${SCHEMA}.same_json('{"a":1,"b":2}', '{"b":2,"a":1.0}') as is_same`);
     await server.query('reset search_path');

@@ -97,7 +97,10 @@ async function inPostgres(stream: Stream, act: (typeof COMMIT_KINDS)[number]['ac
   });
 }
 
-test.each(CATALOGUE)('every kind of commit of $name leaves in PostgreSQL what it leaves in SQLite', async (stream) => {
-  for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream)))
-    expect(await inPostgres(stream, act), title).toEqual(await inFile(stream, act));
-});
+test.each(CATALOGUE)(
+  'every kind of commit of $name leaves the same rows in PostgreSQL as in SQLite',
+  async (stream) => {
+    for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream)))
+      expect(await inPostgres(stream, act), title).toEqual(await inFile(stream, act));
+  },
+);

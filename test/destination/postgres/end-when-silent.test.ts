@@ -59,7 +59,7 @@ async function askerAt(kind: string, url: string, answerTimeoutMs: number): Prom
 }
 
 describe.each(Object.keys(KINDS))('the connection of %s', (kind) => {
-  test('is given up when it falls silent, before a statement or before its answer', async () => {
+  test('it is closed when the server falls silent, before a statement or before its answer', async () => {
     for (const when of ['before', 'after'] as const) {
       let isDue = false;
       const proxy: CuttingProxy = await cuttingProxy(await postgresServer(), () => {
@@ -73,7 +73,7 @@ describe.each(Object.keys(KINDS))('the connection of %s', (kind) => {
     }
   });
 
-  test('is closed without waiting for a server that fell silent', async () => {
+  test('it closes without waiting for a server that fell silent', async () => {
     const clients: Socket[] = [];
     const proxy = await tcpProxy(await postgresServer(), (client, upstream) => {
       clients.push(client);
@@ -91,8 +91,8 @@ describe.each(Object.keys(KINDS))('the connection of %s', (kind) => {
 /** So long that a slow machine opens a connection in half the time. */
 const ENOUGH_MS = 3000;
 
-describe.each(['direct', 'behind a pooler'])('a statement that the server works on, %s', (way) => {
-  test('is waited for however long it takes', async () => {
+describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (way) => {
+  test('it keeps its connection however long the server works on it', async () => {
     const schema = await testSchema();
     const [locking, lock] = [openPool({ ...addressAt(schema.serverUrl, ENOUGH_MS), mostConnections: 1 }), 7_171_717];
     const pooler = way === 'direct' ? null : await transactionPooler(schema.serverUrl, 20);
@@ -128,7 +128,7 @@ describe.each(['direct', 'behind a pooler'])('a statement that the server works 
 /** Without an answer to one of them, the connection is given up by the time of the second one. */
 const QUESTIONS = 3;
 
-test('a reader of a result that takes its time between two rows keeps its connection', async () => {
+test('a slow reader of a result keeps its connection', async () => {
   const schema = await testSchema();
   onTestFinished(() => schema.drop());
   const proxy = await cuttingProxy(schema.serverUrl);
@@ -149,7 +149,7 @@ test('a reader of a result that takes its time between two rows keeps its connec
   expect(rows).toBe(5000);
 });
 
-test('what is lost by silence may be done again', async () => {
+test('a connection lost to silence is a transient failure', async () => {
   const proxy = await cuttingProxy(await postgresServer());
   onTestFinished(() => proxy.close());
   const asker = await askerAt('a pool', proxy.url, 200);

@@ -92,7 +92,7 @@ function endedBefore(number: number): { mirror: PostgresDatabase; statements: ()
 }
 
 describe('a commit whose connection is lost', () => {
-  test('before any of its statements is done again, and ends as if nothing had been (R5)', async () => {
+  test('before any of its statements, it is retried with the same result as if nothing had failed (R5)', async () => {
     const whole = endedBefore(0);
     const result = await show(whole.mirror, 'whole');
     const expected = await held('whole');
@@ -103,7 +103,7 @@ describe('a commit whose connection is lost', () => {
     }
   });
 
-  test.each(['before', 'after'] as const)('just %s it took place takes place once (R5)', async (when) => {
+  test.each(['before', 'after'] as const)('just %s it took place, it takes place exactly once (R5)', async (when) => {
     const result = await show(database, 'whole');
     const proxy = await cuttingProxy(place.serverUrl);
     onTestFinished(() => proxy.close());

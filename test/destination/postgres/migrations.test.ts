@@ -39,7 +39,7 @@ afterAll(() => server.close());
 const column = async (sql: string, values: unknown[] = []) =>
   (await server.query(sql, values)).rows.map((row) => Object.values(row)[0]);
 
-describe('the tables', () => {
+describe('the tables of a mirror in PostgreSQL', () => {
   const TYPES: Readonly<Record<ColumnKind, string>> = {
     text: 'text C',
     integer: 'bigint',
@@ -58,7 +58,7 @@ describe('the tables', () => {
     );
 
   test.each(sqliteTables.map((table) => [getTableName(table), table] as const))(
-    'in PostgreSQL %s has the columns of SQLite first, in their order and of the types of their kinds',
+    '%s begins with the columns of SQLite, in their order and with the types of their kinds',
     async (name, table) => {
       const { columns } = getTableConfig(table);
       const wanted = columns.map((each) => {
@@ -70,7 +70,7 @@ describe('the tables', () => {
     },
   );
 
-  test('only tables that PostgreSQL needs more columns in have more than SQLite', async () => {
+  test('only staged tables and mirror_environments have more columns than in SQLite', async () => {
     const more: Record<string, unknown[]> = {};
     for (const table of sqliteTables) {
       const { name, columns } = getTableConfig(table);
@@ -84,7 +84,7 @@ describe('the tables', () => {
     });
   });
 
-  test('the tables that SQLite keeps as temporary ones are unlogged, and no others', async () => {
+  test('exactly the tables that SQLite keeps as temporary ones are unlogged', async () => {
     const unlogged = await column(
       `select relname from pg_class where relnamespace = 'obsync'::regnamespace and relkind = 'r' and relpersistence = 'u' order by 1`,
     );
@@ -98,7 +98,7 @@ describe('the tables', () => {
     ]);
   });
 
-  test('every table has a key that begins with the environment, as a database needs it that shards by environment', () => {
+  test('every table whose rows have an environment is keyed by it first, as sharding requires', () => {
     const keys = postgresTables.map((table) => [table.name, keyOf(table).join(', ')] as const);
     const others = keys.filter(([, key]) => !key.startsWith('env_id'));
     expect(Object.fromEntries(others)).toEqual({
@@ -115,7 +115,7 @@ describe('the tables', () => {
     });
   });
 
-  test('the keys are those of SQLite, except that of pages seen, which has the environment as well', () => {
+  test('the primary keys are those of SQLite, except in rejected_rows and seen_pages', () => {
     const changed = sqliteTables.flatMap((table) => {
       const { name, columns, primaryKeys } = getTableConfig(table);
       const key = (primaryKeys[0]?.columns ?? columns.filter(({ primary }) => primary)).map((each) => each.name);
@@ -130,8 +130,8 @@ function keyOf({ primaryKeys }: ReturnType<typeof configInPostgres>): string[] {
   return primaryKeys.flatMap((key) => key.columns.map(({ name }) => name));
 }
 
-describe('the indexes', () => {
-  test('PostgreSQL has every index of SQLite, of the same columns and rows', async () => {
+describe('the indexes of a mirror in PostgreSQL', () => {
+  test('every index of SQLite exists, on the same columns and rows', async () => {
     const found = Object.fromEntries(
       (await server.query(`select indexname, indexdef from pg_indexes where schemaname = 'obsync'`)).rows.map((row) => [
         row['indexname'],
@@ -165,7 +165,7 @@ describe('the indexes', () => {
     return Math.max(1, ...counts);
   };
 
-  test('every index holds an entry of texts that have 2,600 bytes together (R20)', async () => {
+  test('every index can hold an entry whose texts have 2,600 bytes together (R20)', async () => {
     await server.query('begin');
     for (const table of postgresTables) {
       const names = table.columns.map(({ name }) => name).filter((name) => name !== 'row_number');
@@ -207,8 +207,8 @@ describe('the indexes', () => {
   });
 });
 
-describe('migrating', () => {
-  test('a mirror that is up to date is left alone, and a reader sees which version it has', async () => {
+describe('migratePostgres', () => {
+  test('a mirror that is up to date is left alone, and its version can be read', async () => {
     const before = await column('select count(*) from __drizzle_migrations');
     await migratePostgres(server, 'obsync');
     expect(await column('select count(*) from __drizzle_migrations')).toEqual(before);
@@ -216,7 +216,7 @@ describe('migrating', () => {
     expect(await postgresVersion(server, 'elsewhere')).toBe(0);
   });
 
-  test('each mirror has a schema of its own, whatever its name is', async () => {
+  test('each schema is a mirror of its own, whatever its name', async () => {
     await migratePostgres(server, 'my "second" mirror');
     expect(await postgresVersion(server, 'my "second" mirror')).toBe(postgresMigrationTimes().last);
     const ids = await column(`insert into "my ""second"" mirror".sync_runs (cycle_id, status, started_at)
@@ -236,7 +236,7 @@ describe('migrating', () => {
     await expect(migratePostgres(server, 'newer')).rejects.toBeInstanceOf(SyncError);
   });
 
-  test('a mirror of an unreleased build is refused, and says what to do', async () => {
+  test('a mirror of an unreleased build is refused with advice', async () => {
     await migratePostgres(server, 'unreleased');
     await server.query('update unreleased.__drizzle_migrations set created_at = 1');
     await expect(migratePostgres(server, 'unreleased')).rejects.toThrow(
@@ -245,7 +245,7 @@ describe('migrating', () => {
     await expect(migratePostgres(server, 'unreleased')).rejects.toMatchObject({ recovery: 'usage' });
   });
 
-  test('a schema that has one of our names for something else is refused, and left as it is', async () => {
+  test('a schema that uses one of our table names for something else is refused and left unchanged', async () => {
     await server.query('create schema taken');
     await server.query('create table taken.assets (id text)');
     await expect(migratePostgres(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
@@ -295,7 +295,7 @@ describe('the views of a mirror of another version', () => {
   /** Makes our views look like those of another version. */
   const age = (schema: string) => server.query(`update "${schema}".__obsync_views set hash = ''`);
 
-  test('are made again, with the rights that others have on them', async () => {
+  test('they are recreated with the grants that other roles have on them', async () => {
     await migratePostgres(server, 'rights');
     await server.query('create role reader');
     await server.query('grant select on rights.live_assets to reader');
@@ -309,7 +309,7 @@ describe('the views of a mirror of another version', () => {
     expect(await column('select count(*) from rights.live_columns')).toEqual([0]);
   });
 
-  test('are replaced below views of others that rest on them', async () => {
+  test('they are replaced beneath users’ views that depend on them', async () => {
     await migratePostgres(server, 'shared');
     await server.query('create view shared.mine as select id from shared.live_assets');
     await age('shared');
@@ -318,7 +318,7 @@ describe('the views of a mirror of another version', () => {
     expect(await column('select count(*) from shared.mine')).toEqual([0]);
   });
 
-  test('which views of others are in the way is said, and nothing is changed', async () => {
+  test('users’ views that block them are named in the refusal, and nothing changes', async () => {
     await migratePostgres(server, 'barred');
     await server.query('create schema team');
     await server.query('drop view barred.live_columns');
@@ -334,7 +334,7 @@ describe('the views of a mirror of another version', () => {
     expect(await column('select count(*) from barred.live_columns')).toEqual([0]);
   });
 
-  test('a view of others on a table bars only a change of the columns that it shows', async () => {
+  test('a user’s view on a table blocks only changes of the columns it selects', async () => {
     await migratePostgres(server, 'tabled');
     await server.query('create view tabled.mine as select key_1 from tabled.seen_keys');
     const change = async (statement: string) => {
@@ -351,7 +351,7 @@ describe('the views of a mirror of another version', () => {
   });
 });
 
-test('a mirror whose tables another program uses is brought up to date later: who holds it is said, and nothing waits for long', async () => {
+test('a migration blocked by another program fails fast, names that program, and succeeds later', async () => {
   const own = await testSchema();
   const address = (application_name: string) =>
     ({
@@ -380,7 +380,7 @@ test('a mirror whose tables another program uses is brought up to date later: wh
   }
 });
 
-test('processes that make one mirror at the same time wait for each other', async () => {
+test('processes that create the same mirror at once wait for each other', async () => {
   const own = await testSchema();
   const address = {
     kind: 'postgres',
@@ -399,7 +399,7 @@ test('processes that make one mirror at the same time wait for each other', asyn
   }
 });
 
-test('a mirror that another process makes in the middle of a transaction is seen, as after a wait for that process', async () => {
+test('a transaction sees a mirror that another process creates while it is open', async () => {
   const own = await testSchema();
   const client = { connectionString: own.serverUrl };
   const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
@@ -414,7 +414,7 @@ test('a mirror that another process makes in the middle of a transaction is seen
   }
 });
 
-test('the schema of PostgreSQL exports tables alone, and one for every table of SQLite', () => {
+test('the PostgreSQL schema exports only tables, and one for each table of SQLite', () => {
   expect(Object.values(postgres).every((each) => is(each, PgTable))).toBe(true);
   expect(postgresTables.map(({ name }) => name)).toEqual(expect.arrayContaining(sqliteTables.map(getTableName)));
 });

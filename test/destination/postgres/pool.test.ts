@@ -39,7 +39,7 @@ function pageOf(name: StreamName, items: readonly object[]): PageCommit {
 const show = (name: StreamName, items: readonly object[], destination = on()) =>
   destination.commit(streamOf(name), pageOf(name, items), new Set());
 
-test('two streams of an environment commit at the same time, and no two commits have the same time (R21)', async () => {
+test('two streams of an environment commit concurrently, and no two commits have the same time (R21)', async () => {
   const pages = Array.from({ length: 10 }, (_, i) => i);
   await Promise.all([
     ...pages.map((i) => show('assets', [asset(`a${i}`), asset(`b${i}`)])),
@@ -50,7 +50,7 @@ test('two streams of an environment commit at the same time, and no two commits 
   expect(times).toHaveLength(20);
 });
 
-test('what arrays could confuse comes back from a server as it was written', async () => {
+test('quotes, backslashes, braces and NULL in texts survive a round trip to the server', async () => {
   const tags = ['x', { y: 'a "quoted" \\ text' }];
   const sent = [asset('a', { description: 'a "quoted" \\ text, {with} NULL', tags }), asset('NULL')];
   await show('assets', sent);
@@ -59,7 +59,7 @@ test('what arrays could confuse comes back from a server as it was written', asy
     expect(held.get(String(key[0]))).toMatchObject(row);
 });
 
-test('a commit of a process that has lost its environment fails, and changes nothing (R26)', async () => {
+test('a commit of a process that has lost its environment fails and changes nothing (R26)', async () => {
   await show('assets', [asset('a')]);
   await place.ask("update mirror_environments set lease_owner = 'me', lease_epoch = 3");
   await show('assets', [asset('b')], on('e', { owner: 'me', epoch: 3 }));

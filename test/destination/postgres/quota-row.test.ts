@@ -30,7 +30,7 @@ async function database() {
   return { db: server, open, asked };
 }
 
-test('what one process has noted, the next one reads; each account has its own row (R23)', async () => {
+test('a process reads the quota that another one recorded; each account has its own row (R23)', async () => {
   const { open } = await database();
   const spent = { window: resumedWindow(0, 50_000), inFlight: [] };
   expect((await seen(open('a'))).state).toEqual(UNKNOWN_QUOTA);
@@ -39,7 +39,7 @@ test('what one process has noted, the next one reads; each account has its own r
   expect((await seen(open('b'))).state).toEqual(UNKNOWN_QUOTA);
 });
 
-test('its time is that of the database, and never goes back (R1, R23)', async () => {
+test('the time of the quota is the database’s and never runs backwards (R1, R23)', async () => {
   const { db, open } = await database();
   const clock = async () =>
     (await db.query('select (extract(epoch from clock_timestamp()) * 1000)::float8 as ms')).rows[0]?.['ms'];
@@ -55,7 +55,7 @@ test('its time is that of the database, and never goes back (R1, R23)', async ()
   expect((await seen(keeper)).atMs).toBeGreaterThanOrEqual(later.atMs);
 });
 
-test('a change that fails changes nothing, and a row that nobody uses is forgotten', async () => {
+test('a failed change leaves the row as it was, and a row unused for eight days is deleted', async () => {
   const { db, open } = await database();
   const spent = { window: resumedWindow(0, 50_000), inFlight: [] };
   const keeper = open('a');
@@ -70,7 +70,7 @@ test('a change that fails changes nothing, and a row that nobody uses is forgott
   expect((await db.query('select account from obsync_accounts.account_quotas')).rows).toEqual([{ account: 'b' }]);
 });
 
-test('a table that is there is not made again, and a change takes four messages', async () => {
+test('an existing table is not created again, and a change takes four messages', async () => {
   const { open, asked } = await database();
   await put(open('a'), UNKNOWN_QUOTA);
   asked.length = 0;
@@ -87,7 +87,7 @@ function start(url: string, requests: number, serverUrl: string): ChildProcess {
   return startQuotaProcess([url, String(requests), 'row'], { OBSYNC_TEST_SERVER: serverUrl });
 }
 
-test('four processes over one row use every window up, and none is refused (R23)', async () => {
+test('four processes that share one row use every window up without a 429 (R23)', async () => {
   const server = await startQuotaServer({ limit: 40, windowMs: 1000 });
   onTestFinished(() => server.close());
   const database = await postgresServer();
@@ -96,7 +96,7 @@ test('four processes over one row use every window up, and none is refused (R23)
   expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40], refused: 0 });
 });
 
-test('what a killed process has sent counts, and the others over the row go on (R23)', async () => {
+test('requests of a killed process count as sent, and the others that share the row continue (R23)', async () => {
   const server = await startQuotaServer({ limit: 30, windowMs: 1000 });
   onTestFinished(() => server.close());
   const database = await postgresServer();
@@ -120,7 +120,7 @@ async function jumping() {
   return { server, proxy, startOne: (requests: number) => start(server.url, requests, proxy.url) };
 }
 
-test('two processes keep to the quota, and wait no longer, while the clock of the server jumps a day ahead and back (R1, R23)', async () => {
+test('two processes keep to the quota while the server’s clock jumps a day ahead and back (R1, R23)', async () => {
   const { server, proxy, startOne } = await jumping();
   const both = [startOne(60), startOne(60)];
   const ends = both.map(ended);
@@ -133,7 +133,7 @@ test('two processes keep to the quota, and wait no longer, while the clock of th
   expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40, 40], refused: 0 });
 });
 
-test('a process that starts after a jump of the clock sends one request to learn what is left, and waits for no day (R1, R23)', async () => {
+test('a process that starts after a clock jump waits no day, and is refused once at most (R1, R23)', async () => {
   const { server, proxy, startOne } = await jumping();
   for (const shift of [0, DAY, 0]) {
     proxy.shift(shift);

@@ -46,7 +46,7 @@ describe('an error of PostgreSQL', () => {
     ['58030', 'run', 'could not read or write its files'],
     ['XX001', 'run', 'reports damage'],
     ['42601', 'run', 'refused a statement: what the server says (SQLSTATE 42601)'],
-  ])('%s ends with one line that says what to do', (code, recovery, line) => {
+  ])('SQLSTATE %s becomes one line that says what to do', (code, recovery, line) => {
     const cause = ofServer(code);
     const error = serverError(AT, cause);
     expect(error).toMatchObject({ recovery, cause, message: expect.stringContaining(`${AT} ${line}`) });
@@ -64,13 +64,13 @@ describe('an error of PostgreSQL', () => {
     ['CERT_HAS_EXPIRED', 'usage', 'a certificate that has expired'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'usage', 'a certificate of another host'],
     ['ERR_SSL_WRONG_VERSION_NUMBER', 'usage', 'with encryption (ERR_SSL_WRONG_VERSION_NUMBER)'],
-  ])('%s of its socket ends with one line that says what to do', (code, recovery, line) => {
+  ])('socket error %s becomes one line that says what to do', (code, recovery, line) => {
     for (const turned of [serverError(AT, ofSocket(code)), connectError(AT, ofSocket(code))])
       expect(turned).toMatchObject({ recovery, message: expect.stringContaining(line) });
     expect(sqlStateOf(ofSocket(code))).toBeNull();
   });
 
-  test('is found inside the error that wraps it', () => {
+  test('the code is found inside the error that wraps it', () => {
     const wrapped = new Error('Failed query', { cause: ofServer('53100') });
     expect(serverError(AT, wrapped)).toMatchObject({
       message: expect.stringContaining('no room left'),
@@ -79,7 +79,7 @@ describe('an error of PostgreSQL', () => {
     expect(sqlStateOf(wrapped)).toBe('53100');
   });
 
-  test('that the driver gives no code is a lost connection, or one that cannot be made', () => {
+  test('an error without a code is a lost connection, or one that cannot be made', () => {
     expect(serverError(AT, new Error('Connection terminated'))).toMatchObject({
       recovery: 'run',
       message: expect.stringContaining('lost the connection'),
@@ -90,7 +90,7 @@ describe('an error of PostgreSQL', () => {
     });
   });
 
-  test('is not made of the errors of a program, nor twice', () => {
+  test('errors of the program are not translated, and no error is translated twice', () => {
     for (const other of [
       new TypeError('x'),
       new SyncError('locked', 'x'),
@@ -103,13 +103,13 @@ describe('an error of PostgreSQL', () => {
     }
   });
 
-  test('of a version that is too old says which one is needed', () => {
+  test('a server that is too old is refused with the version needed', () => {
     expect(() => refuseOldServer(AT, 120_022)).toThrow(`${AT} runs PostgreSQL 12: obsync needs version 13 or later`);
     expect(() => refuseOldServer(AT, 130_000)).not.toThrow();
   });
 });
 
-describe('a real server', () => {
+describe('the message of a real server error', () => {
   /** Connects as the address says, and gives what went wrong as a user sees it. */
   async function connected(url: string, work: (client: Client) => Promise<unknown> = async () => {}): Promise<unknown> {
     const { client: config, display } = postgresAddress(parsePostgresUrl(url), {});
@@ -135,7 +135,7 @@ describe('a real server', () => {
     return other.href;
   }
 
-  test('that refuses the password, the user or the database says so, and shows no password', async () => {
+  test('a refused password, user or database is named, and no password is shown', async () => {
     const url = await postgresServer();
     const secret = 'zX9-wrong';
     const refusals: [string, string][] = [
@@ -150,7 +150,7 @@ describe('a real server', () => {
     }
   });
 
-  test('that has no encryption, or asks for a password that there is not, says so', async () => {
+  test('a server without encryption, or one that asks for a missing password, is named', async () => {
     const url = await postgresServer();
     expect(await connected(changed(url, (to) => to.searchParams.set('sslmode', 'require')))).toMatchObject({
       message: expect.stringMatching(/cannot be connected to: .*SSL/),
@@ -161,7 +161,7 @@ describe('a real server', () => {
     });
   });
 
-  test('that is away, or does not speak PostgreSQL, says so', async () => {
+  test('a server that is down, or that doesn’t speak PostgreSQL, is named', async () => {
     expect(await connected('postgres://u:p@127.0.0.1:1/q')).toMatchObject({
       message: expect.stringContaining('nothing listens there'),
     });
@@ -172,7 +172,7 @@ describe('a real server', () => {
     expect(await connected(`postgres://u:p@127.0.0.1:${port}/q`)).toMatchObject({ recovery: 'run' });
   });
 
-  test('whose user may not, whose statement takes too long, or that is read-only, says so', async () => {
+  test('missing rights, a statement that takes too long, and a read-only server are named', async () => {
     const place = await testSchema();
     onTestFinished(() => place.drop());
     await place.ask(`create schema ${place.schema}`);
@@ -196,7 +196,7 @@ describe('a real server', () => {
     });
   });
 
-  test('that is stopped in the middle says so, and so does a pooler that is set up otherwise', async () => {
+  test('a server that stops during a statement, and a pooler that refuses the connection, are named', async () => {
     const server = await startServer();
     onTestFinished(() => server.remove());
     const error = await connected(server.url, async (client) => {

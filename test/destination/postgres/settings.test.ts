@@ -41,17 +41,17 @@ describe.each<[string, Transaction]>([
     },
   ],
 ])('%s', (_, transaction) => {
-  test('reads what it reads everywhere, whatever is set for its user', async () => {
+  test('it reads values in the same format whatever the user’s settings are', async () => {
     const { rows } = await transaction((inside) => inside.query(READ));
     expect(rows).toEqual([{ sum: 0.1 + 0.2, at: '2026-11-20T04:10:00.000000Z' }]);
   });
 
-  test('sees the tables of the mirror and no temporary table of the same name', async () => {
+  test('it sees the mirror’s tables, not temporary tables of the same name', async () => {
     const { rows } = await transaction((inside) => inside.query('select name from environments'));
     expect(rows).toEqual([]);
   });
 
-  test('sees what others committed after it began', async () => {
+  test('it is read committed, so it sees what others commit after it began', async () => {
     const { rows } = await transaction((inside) => inside.query('show transaction_isolation'));
     expect(rows).toEqual([{ transaction_isolation: 'read committed' }]);
   });

@@ -66,7 +66,7 @@ async function believedRows(): Promise<number> {
   return Number(found?.['reltuples']);
 }
 
-test('before a round ends, the server looks at the tables that have grown to twice what it knows', async () => {
+test('before a round ends, tables that have doubled since they were last analyzed are analyzed', async () => {
   await show(0, 2000);
   expect(await believedRows()).toBe(-1);
   await endRound();
@@ -79,7 +79,7 @@ test('before a round ends, the server looks at the tables that have grown to twi
   expect(await believedRows()).toBe(5000);
 });
 
-test('the first round of a process that ends counts what an earlier one has written; few rows later change nothing', async () => {
+test('the first round end of a process counts rows written by earlier ones; few rows cause no analysis', async () => {
   await show(0, 2000);
   on = opened();
   await endRound();
@@ -90,7 +90,7 @@ test('the first round of a process that ends counts what an earlier one has writ
   expect(await believedRows()).toBe(-1);
 });
 
-test('an environment with many rows in a table that the server knows without it makes it look again, once', async () => {
+test('an environment with many rows that the statistics don’t know is analyzed, once', async () => {
   await show(0, 4000);
   await endRound();
   on = opened('f');

@@ -29,7 +29,7 @@ const notes = (): Promise<unknown> => place.ask('select id from notes order by i
 
 describe('a transaction', () => {
   test.each<TransactionUse>(['read', 'write', 'write-once'])(
-    'to %s commits what it sent without a wait, in the order in which it was sent',
+    'to %s commits what was sent without waiting, in the order it was sent',
     async (use) => {
       const found = await pool.transaction(async (inside) => {
         inside.send(`insert into ${place.schema}.notes values ('a')`);
@@ -54,7 +54,7 @@ describe('a transaction', () => {
       },
     ],
   ])(
-    'is taken back when a statement fails whose answer nobody needs, and %s: its failure is the reason',
+    'it is rolled back when a statement fails that nobody awaits, and %s: that failure is the reason',
     async (_, work) => {
       const failing: TransactionWork<unknown> = (inside) => {
         inside.send(`insert into ${place.schema}.notes values ('early')`);
@@ -68,7 +68,7 @@ describe('a transaction', () => {
     },
   );
 
-  test('sends what it is asked for in that order, whatever is waited for', async () => {
+  test('statements run in the order they were sent, whatever is awaited', async () => {
     for (let i = 0; i < 20; i += 1) {
       const found = await pool.transaction(async (inside) => {
         const first = inside.query("select 'a' as id");
@@ -84,7 +84,7 @@ describe('a transaction', () => {
 
   test.each<[string, TransactionWork<unknown>]>([
     [
-      'before it has asked for anything',
+      'before it has sent anything',
       () => {
         throw new RangeError('wrong');
       },
@@ -96,7 +96,7 @@ describe('a transaction', () => {
         throw new RangeError('wrong');
       },
     ],
-  ])('is taken back when its work fails %s', async (_, work) => {
+  ])('it is rolled back when its work fails %s', async (_, work) => {
     await expect(pool.transaction(work)).rejects.toThrow(RangeError);
     expect(await notes()).toEqual([]);
     await pool.transaction((inside) => inside.query("insert into notes values ('next')"));
@@ -104,9 +104,9 @@ describe('a transaction', () => {
   });
 
   test.each<[string, TransactionWork<unknown>]>([
-    ['nobody waits for', async (inside) => inside.query('insert into nowhere values (1)').catch(() => null)],
+    ['the work ignores', async (inside) => inside.query('insert into nowhere values (1)').catch(() => null)],
     [
-      'comes before others that fail because of it',
+      'makes later statements fail',
       async (inside) => {
         const first = inside.query('insert into nowhere values (1)');
         inside.send("insert into notes values ('b')");
@@ -114,12 +114,12 @@ describe('a transaction', () => {
         return inside.query('select 1');
       },
     ],
-  ])('fails by a failure that %s', async (_, work) => {
+  ])('it fails with the first failure, even one that %s', async (_, work) => {
     await expect(pool.transaction(work)).rejects.toMatchObject({ code: '42P01' });
     expect(await notes()).toEqual([]);
   });
 
-  test('with a statement that the driver refuses to send is not committed without it', async () => {
+  test('a statement that the driver refuses to send rolls the whole transaction back', async () => {
     const refused = {
       toPostgres() {
         throw new RangeError('wrong');
@@ -136,12 +136,12 @@ describe('a transaction', () => {
     expect(await notes()).toEqual([{ id: 'next' }]);
   });
 
-  test('that waits for no answer at all is one transaction as well', async () => {
+  test('statements that nobody awaits still form one transaction', async () => {
     await pool.transaction(async (inside) => inside.send("insert into notes values ('a')"));
     expect(await notes()).toEqual([{ id: 'a' }]);
   });
 
-  test('that cannot begin runs nothing that changes anything', async () => {
+  test('if it cannot begin, nothing that writes is sent', async () => {
     const asked: string[] = [];
     const cancelled = new DatabaseError('canceling statement due to user request', 0, 'error');
     const connection: PostgresConnection = {
@@ -173,7 +173,7 @@ const losing = (connection: PostgresConnection, also: string): PostgresConnectio
 });
 
 test.each(['', 'select 2'])(
-  'whether a commit took place is unknown when its answer is lost, and nobody needs to know it of a read (%j)',
+  'a lost commit answer leaves the outcome of a write unknown, but doesn’t fail a read (%j)',
   async (also) => {
     const inserting = (use: TransactionUse, id: string) =>
       pool.session((connection) =>
@@ -190,7 +190,7 @@ test.each(['', 'select 2'])(
   },
 );
 
-test('a transaction whose client alone was cut off is waited for until the server has taken it back, and is then done again', async () => {
+test('a transaction whose connection was lost is retried only after the server has rolled it back', async () => {
   const cut = new Client({ connectionString: place.serverUrl });
   await cut.connect();
   const waits: number[] = [];

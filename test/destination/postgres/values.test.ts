@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-describe('same_json of PostgreSQL says what sameJson says (R21)', () => {
+describe('same_json of PostgreSQL agrees with sameJson (R21)', () => {
   const same = (one: string, other: string) =>
     database.transaction(async (connection) => {
       const { rows } = await connection.query('select same_json($1, $2) as same', [one, other]);
@@ -60,12 +60,12 @@ describe('same_json of PostgreSQL says what sameJson says (R21)', () => {
     ['null', 'false'],
     ['[]', '{}'],
     ['["a\\"1,2",3]', '[ "a\\"1,2", 3]'],
-  ])('%s and %s', async (one, other) => {
+  ])('on %s and %s', async (one, other) => {
     expect(await same(one, other)).toBe(sameJson(one, other));
     expect(await same(other, one)).toBe(sameJson(other, one));
   });
 
-  test('of any two values, also in another order and with other space', async () => {
+  test('on any two values, also with other member order and whitespace', async () => {
     const pair = fc.tuple(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }));
     await fc.assert(
       fc.asyncProperty(pair, async ([one, other]) => {
@@ -89,7 +89,7 @@ function reversed(value: unknown): unknown {
   );
 }
 
-test('a time of the year 0 is kept and read as it is, also where a statement names no column', async () => {
+test('a time in the year 0 is stored and read back unchanged, even by a statement that names no column', async () => {
   const at = '0000-02-29T23:59:59.000001Z';
   const statements = function* (): SqlStatements<unknown> {
     yield insertStatement(environments, { id: 'e0', name: 'at first', last_synced_at: at, mirrored_at: at });
@@ -101,7 +101,7 @@ test('a time of the year 0 is kept and read as it is, also where a statement nam
   ]);
 });
 
-describe('rows that PostgreSQL cannot hold as they are', () => {
+describe('values that PostgreSQL cannot store as they are', () => {
   const on = createPostgresDestination(database_(), {
     ...{ envId: 'e', run: 1, clock: () => START, lease: null },
     ...{ sleep: async () => undefined, random: () => 0 },
@@ -115,7 +115,7 @@ describe('rows that PostgreSQL cannot hold as they are', () => {
     ['tests', test1('t', { disabled: true, updated_at: '0000-02-29T01:02:03.4Z' })],
     ['tests', test1('u', { disabled: false, updated_at: '0099-12-31T23:59:59.999999Z' })],
     ['tests', test1('v', { updated_at: '9999-12-31T23:59:59.999999Z', config: { deep: [1.5, 'NULL', null] } })],
-  ] as const)('a row of %s comes back as it was decoded: %o', async (name: StreamName, item: object) => {
+  ] as const)('a row of %s is read back as it was decoded: %o', async (name: StreamName, item: object) => {
     const stream = streamOf(name);
     const { rows, rejected } = decodePage(stream, [item], { limits: POSTGRES_LIMITS });
     expect(rejected).toEqual([]);
@@ -126,7 +126,7 @@ describe('rows that PostgreSQL cannot hold as they are', () => {
     expect(held.get(String(decoded?.key[0]))).toMatchObject(decoded?.row ?? {});
   });
 
-  test('a rejected row may have a key of any length, and what it says may hold U+0000 (R20)', async () => {
+  test('a rejected row may have a key of any length, and its reason and payload may contain U+0000 (R20)', async () => {
     const { rejected } = decodePage(streamOf('tests'), [{ id: 'x'.repeat(100_000) }, { id: 'y\0' }, 7], {
       limits: POSTGRES_LIMITS,
     });

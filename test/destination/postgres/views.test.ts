@@ -43,8 +43,8 @@ async function copyTables(): Promise<void> {
   }
 }
 
-describe('every table and view holds the same in both databases', () => {
-  test.each([1, 2, 3])('whatever the rows are (%i)', async (seed) => {
+describe('the views of both databases', () => {
+  test.each([1, 2, 3])('every table and view holds the same rows, whatever they are (%i)', async (seed) => {
     fillNastyMirror(add, seed);
     await copyTables();
     await expectSameRows(inFile, inPostgres, TABLES);
@@ -53,7 +53,7 @@ describe('every table and view holds the same in both databases', () => {
   });
 });
 
-describe('lineage', () => {
+describe('the lineage views in PostgreSQL', () => {
   const asset = (id: string, row: Row = {}) =>
     add('assets', { env_id: 'e', id, name: id, kind: 'bi', mirrored_at: NOW, ...row });
   const edge = (from: string, to: string) =>
@@ -65,7 +65,7 @@ describe('lineage', () => {
       )
     ).map((row) => `${row['downstream_asset_id']} ${row['depth']}`);
 
-  test('the depth is that of the shortest path, and a walk ends in a cycle', async () => {
+  test('the depth is that of the shortest path, and cycles terminate', async () => {
     for (const [from, to] of ['ab', 'bc', 'cd', 'ac', 'da', 'dd']) edge(String(from), String(to));
     await copyTables();
     expect(await depths('a')).toEqual(['b 1', 'c 1', 'd 2']);
@@ -73,7 +73,7 @@ describe('lineage', () => {
     await expectSameRows(inFile, inPostgres, VIEWS);
   });
 
-  test('a walk through many diamonds is no longer than its edges', async () => {
+  test('a graph with many diamonds is walked once per edge', async () => {
     const layers = 40;
     for (let layer = 0; layer < layers; layer++)
       for (const [from, to] of ['ll', 'lr', 'rl', 'rr']) edge(`${from}${layer}`, `${to}${layer + 1}`);
@@ -83,7 +83,7 @@ describe('lineage', () => {
     expect(found.slice(-2)).toEqual([`l${layers} ${layers}`, `r${layers} ${layers}`]);
   });
 
-  test('a walk comes to a deleted asset, and not beyond it', async () => {
+  test('lineage leads neither to a deleted asset nor through one', async () => {
     asset('a');
     asset('b', { deleted_at: NOW, deletion: 'tombstone' });
     asset('c');
@@ -95,13 +95,13 @@ describe('lineage', () => {
 
 const NOW = '2026-11-20T00:00:00.000000Z';
 
-describe('in the catalogue of PostgreSQL', () => {
+describe('the views in the catalogue of PostgreSQL', () => {
   const catalogue = async () =>
     await inPostgres(`select table_name, column_name, data_type from information_schema.columns
       where table_schema = 'obsync' and table_name in (select table_name from information_schema.views where table_schema = 'obsync')
       order by 1, ordinal_position`);
 
-  test('every view has the columns of its description, in their order', async () => {
+  test('every view has the columns of its description, in order', async () => {
     const found = Map.groupBy(await catalogue(), (row) => row['table_name']);
     for (const { name, columns } of VIEWS)
       expect(
@@ -111,7 +111,7 @@ describe('in the catalogue of PostgreSQL', () => {
     expect(found.size).toBe(VIEWS.length);
   });
 
-  test('times are timestamptz, days are dates, flags are booleans, and numbers are what they count', async () => {
+  test('times are timestamptz, days dates, flags booleans, counts bigint, and measures double precision', async () => {
     const found = (await catalogue()).map((row) => [row['table_name'], row['column_name'], row['data_type']]);
     expect(found).toEqual(found.map(([view, column]) => [view, column, typeOf(String(column))]));
   });
@@ -126,7 +126,7 @@ describe('in the catalogue of PostgreSQL', () => {
   }
 });
 
-describe('in a large mirror', () => {
+describe('the views of a large mirror', () => {
   /** Enough rows that PostgreSQL reads no table as a whole for a few of them. */
   const fill = `
     insert into assets (env_id, id, name, kind, owners, tags, updated_at, mirrored_at)
@@ -151,7 +151,7 @@ describe('in a large mirror', () => {
       from generate_series(1, 20000) n;
     insert into mirror_environments (env_id, mirrored_at) values ('e', '2026-11-20')`;
 
-  test('a filter on the environment and the id of the asset or test uses the keys of the tables', async () => {
+  test('a filter on the environment and an id uses the keys of the tables', async () => {
     for (const statement of [...fill.split(';'), 'analyze']) await postgres.query(statement);
     const filtered = VIEWS.flatMap(({ name, columns }) => {
       const id = ['id', 'asset_id', 'test_id'].filter((each) => columns.includes(each));
