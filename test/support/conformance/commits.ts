@@ -24,7 +24,7 @@ export function describeCommits(bench: Workbench): void {
   const markRows = () => rows('marks', ['stream', 'id', 'number']);
   const rejected = (...items: object[]) => decodePage(stream('columns'), items).rejected;
 
-  describe('a commit is all or nothing (R5)', () => {
+  describe('a failed commit (R5)', () => {
     const everything = async () => ({
       checkpoint: UNDER_WAY,
       changes: await bench.changes('columns', [column('c', { name: 'new', synced_at: START }), column('d')]),
@@ -41,30 +41,27 @@ export function describeCommits(bench: Workbench): void {
         on().load('columns'),
       ]);
 
-    test.each(['marks', 'rejected_rows', 'sync_checkpoints'])(
-      'when %s cannot be written, nothing is',
-      async (table) => {
-        await show('columns', [column('c')]);
-        await commit('columns', { rejected: rejected({ id: 'worse' }) });
-        const before = await state();
-        const mend = await bench.breakTable(table);
-        await expect(commit('columns', await everything())).rejects.toThrow(
-          expect.objectContaining({ name: 'SyncError' }),
-        );
-        expect(await state()).toEqual(before);
-        await mend();
-        expect(await commit('columns', await everything())).toEqual({ written: 2, deleted: 0, rejected: 1 });
-        expect(await on().load('columns')).toEqual(UNDER_WAY);
-      },
-    );
+    test.each(['marks', 'rejected_rows', 'sync_checkpoints'])('nothing is written when %s cannot be', async (table) => {
+      await show('columns', [column('c')]);
+      await commit('columns', { rejected: rejected({ id: 'worse' }) });
+      const before = await state();
+      const mend = await bench.breakTable(table);
+      await expect(commit('columns', await everything())).rejects.toThrow(
+        expect.objectContaining({ name: 'SyncError' }),
+      );
+      expect(await state()).toEqual(before);
+      await mend();
+      expect(await commit('columns', await everything())).toEqual({ written: 2, deleted: 0, rejected: 1 });
+      expect(await on().load('columns')).toEqual(UNDER_WAY);
+    });
   });
 
   describe('the checkpoint', () => {
-    test('is without progress before the first page', async () => {
+    test('it shows no progress before the first page', async () => {
       expect(await on().load('columns')).toEqual(NO_PROGRESS);
     });
 
-    test('comes back as it was committed, one for each stream, and as a fact of its environment (R6)', async () => {
+    test('it is loaded as it was committed, one per stream, and is a fact of its environment (R6)', async () => {
       await commit('columns', { checkpoint: UNDER_WAY });
       expect(await on().load('columns')).toEqual(UNDER_WAY);
       expect(await on().load('assets')).toEqual(NO_PROGRESS);
@@ -75,7 +72,7 @@ export function describeCommits(bench: Workbench): void {
   });
 
   describe('rows', () => {
-    test('are looked up as they were written, only those asked for, and also deleted ones', async () => {
+    test('exactly the requested rows are found, as they were written, deleted ones included', async () => {
       await show('columns', [column('c', { extra_field: 1 }), column('d'), column('ü/ "e"')]);
       await show('columns', [column('d', gone())]);
       const held = await on().existing(stream('columns'), [['c'], ['d'], ['x']]);
@@ -88,7 +85,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().existing(stream('columns'), [['ü/ "e"']])).size).toBe(1);
     });
 
-    test('with two keys are looked up by both', async () => {
+    test('rows with a key of two parts are found by both', async () => {
       await bench.gather('asset_lineage', [link('a', 'b'), link('a', 'c'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
       const held = await on().existing(stream('asset_lineage'), [
@@ -100,7 +97,7 @@ export function describeCommits(bench: Workbench): void {
       expect(held.get('["a","c"]')).toEqual({ upstream_asset_id: 'a', downstream_asset_id: 'c', extra: null });
     });
 
-    test('are counted by their kind of change', async () => {
+    test('a commit counts its rows by kind of change', async () => {
       await show('columns', [column('c'), column('d')]);
       expect(await show('columns', [column('c', gone()), column('e')])).toEqual({
         written: 1,
@@ -109,7 +106,7 @@ export function describeCommits(bench: Workbench): void {
       });
     });
 
-    test('may be more than fit into one statement', async () => {
+    test('a commit may write more rows than fit into one statement', async () => {
       const ids = Array.from({ length: 2001 }, (_, i) => `c${i}`);
       expect(
         (
@@ -122,7 +119,7 @@ export function describeCommits(bench: Workbench): void {
       expect(await rows('columns')).toHaveLength(2001);
     });
 
-    test('that are deleted take along the rows that belong to them (R18)', async () => {
+    test('the edges of a deleted column are deleted with it, at both ends (R18)', async () => {
       await show('columns', [column('c'), column('d')]);
       await bench.gather('column_lineage', [edge('c', 'd'), edge('d', 'c'), edge('d', 'e')]);
       await bench.settle('column_lineage', { replace: 'all' });
@@ -136,14 +133,14 @@ export function describeCommits(bench: Workbench): void {
   describe('the mirror’s own time (R21)', () => {
     const times = async () => (await rows('columns', ['id', 'mirrored_at'])).map((row) => String(row['mirrored_at']));
 
-    test('is when a row was last changed', async () => {
+    test('mirrored_at is the time of the row’s last change', async () => {
       await show('columns', [column('c'), column('d')]);
       bench.setClock(minute(1));
       await show('columns', [column('c', { name: 'new' }), column('d')]);
       expect(await times()).toEqual([minute(1), START]);
     });
 
-    test('grows with every commit, even when the machine’s clock stands still or runs backwards', async () => {
+    test('every commit has a later time, even if the machine’s clock stands still or runs backwards', async () => {
       for (const [i, clock] of [START, START, LAST_WEEK, LAST_WEEK].entries()) {
         bench.setClock(clock);
         await show('columns', [column(`c${i}`)]);
@@ -159,7 +156,7 @@ export function describeCommits(bench: Workbench): void {
     const mark = (...ids: string[]) =>
       commit('columns', { marks: ids.map((id) => ({ stream: 'column_lineage', id })) });
 
-    test('are numbered in the order in which they are made; one made again has a new number', async () => {
+    test('marks are numbered as they are made, and marking a row again gives it a new number', async () => {
       await mark('b', 'a');
       await mark('b');
       expect((await markRows()).map((row) => [row['id'], row['number']])).toEqual([
@@ -171,7 +168,7 @@ export function describeCommits(bench: Workbench): void {
       );
     });
 
-    test('are cleared up to the last one made before the read began, or whenever they were made', async () => {
+    test('marks are cleared up to a given number, or whatever their number', async () => {
       await mark('a', 'b', 'c');
       await commit('column_lineage', { clearedMarks: { ids: ['a', 'c'], lastMark: 2 } });
       expect((await markRows()).map((row) => row['id'])).toEqual(['b', 'c']);
@@ -185,7 +182,7 @@ export function describeCommits(bench: Workbench): void {
   describe('rejected rows (R20)', () => {
     const list = () => rows('rejected_rows', ['row_key', 'reason', 'seen_at']);
 
-    test('are kept once each; a row that is rejected again only gets a new time', async () => {
+    test('a row is kept once, and being rejected again updates its time and payload', async () => {
       expect((await commit('columns', { rejected: rejected({ id: 'c' }, { name: 'n' }) })).rejected).toBe(2);
       bench.setClock(minute(1));
       await commit('columns', { rejected: rejected({ id: 'c', asset_id: 'a' }, { name: 'n' }) });
@@ -198,7 +195,7 @@ export function describeCommits(bench: Workbench): void {
       });
     });
 
-    test('are deleted when they are accepted, only those of their own stream', async () => {
+    test('an accepted row is removed, but only for its own stream', async () => {
       await commit('columns', { rejected: rejected({ id: 'c' }, { id: 'd' }) });
       await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'c' }]).rejected });
       await show('columns', [column('c')]);
@@ -208,11 +205,11 @@ export function describeCommits(bench: Workbench): void {
       ]);
     });
 
-    describe('that the source no longer has are deleted after a full read', () => {
+    describe('at the end of a round', () => {
       const reject = (run: number, ...items: object[]) => commit('columns', { rejected: rejected(...items) }, { run });
       const keys = async () => (await rows('rejected_rows', ['stream', 'row_key'])).map((row) => row['row_key']);
 
-      test('those that no run has met since the run that began the round', async () => {
+      test('a full read removes rows that were last rejected before the run that began it', async () => {
         await reject(1, { id: 'gone' }, { id: 'back' }, { name: 'no key' });
         await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected });
         await reject(2, { id: 'now' }, { id: 'back' });
@@ -221,14 +218,14 @@ export function describeCommits(bench: Workbench): void {
         expect(await keys()).toEqual(['back', 'later', 'now', 'other']);
       });
 
-      test('none after a round that read only the changes', async () => {
+      test('a round that read only changes removes no rejected row', async () => {
         await reject(1, { id: 'a' });
         await bench.settle('columns', { isWhole: false, run: 2 }, { run: 2 });
         expect(await keys()).toEqual(['a']);
       });
     });
 
-    test('can be asked for by their keys, except those met since the round began', async () => {
+    test('rows are looked up by their keys, except those rejected since the round began', async () => {
       await commit('columns', { rejected: rejected({ id: 'b' }, { id: 'a' }, { name: 'no key' }) }, { run: 1 });
       await commit('tests', { rejected: decodePage(stream('tests'), [{ id: 'other' }]).rejected }, { run: 1 });
       await commit('columns', { rejected: rejected({ id: 'c' }) }, { run: 2 });
@@ -260,7 +257,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await on().outstanding(stream('assets'))).rejected).toBe(0);
     });
 
-    test('that were asked for and not shown are deleted, except live ones and those met since', async () => {
+    test('rows looked up in vain are removed, except live ones and those rejected since', async () => {
       await show('columns', [column('held'), column('dead', gone())]);
       await commit(
         'columns',
@@ -272,7 +269,7 @@ export function describeCommits(bench: Workbench): void {
       expect((await rows('rejected_rows', ['row_key'])).map((row) => row['row_key'])).toEqual(['held', 'met', 'x']);
     });
 
-    test('with two keys are deleted by both', async () => {
+    test('a row with a key of two parts is removed by both', async () => {
       const bad = { ...edge('c', 'd'), extra: 1 };
       const [row] = bench.decoded('column_lineage', [bad]);
       const key = JSON.stringify(row?.key);
@@ -290,7 +287,7 @@ export function describeCommits(bench: Workbench): void {
       commit(name, { archived: bench.decoded(name, items) });
 
     test.each(['latest_test_executions', 'test_executions'] as const)(
-      'of %s keep every run, and of each the newer',
+      '%s keeps every execution, in its newest version',
       async (name) => {
         await archive(name, execution('s', 'run-1'), execution('s', 'run-2', { synced_at: null }));
         bench.setClock(minute(1));
@@ -305,14 +302,14 @@ export function describeCommits(bench: Workbench): void {
       },
     );
 
-    test('do not write again what has not changed (R21)', async () => {
+    test('an unchanged execution is not written again (R21)', async () => {
       await archive('test_executions', execution('s', 'run-1'));
       bench.setClock(minute(1));
       expect((await archive('test_executions', execution('s', 'run-1'))).written).toBe(0);
       expect(await runs()).toMatchObject([{ mirrored_at: START }]);
     });
 
-    test('of health scores keep the total and each dimension of every bucket', async () => {
+    test('the total and each dimension of every health score bucket are kept', async () => {
       await commit('asset_health_scores', {
         archived: bench.decoded('asset_health_scores', [score('a', 0.5, { freshness: 1 })]),
       });
@@ -323,7 +320,7 @@ export function describeCommits(bench: Workbench): void {
     });
   });
 
-  test('typed fields are written into the rows of the parent stream (R22)', async () => {
+  test('typed fields are written to the rows of the parent stream (R22)', async () => {
     await show('assets', [asset('a'), asset('b', { kind: 'bi' })]);
     const [row] = [...(await on().existing(stream('table_assets'), [['a']])).values()];
     await commit('table_assets', { changes: [{ row: { ...row, db_name: 'prod' }, kind: 'updated' }] });

@@ -16,7 +16,7 @@ export function describeDayMeans(bench: Workbench): void {
   const days = async () => new Set((await kept()).map(({ day }) => day));
 
   describe('the mean scores of a day', () => {
-    test('are those of the last buckets of all live assets', async () => {
+    test('they are the means of the last buckets of live assets', async () => {
       await show('assets', [asset('a'), asset('b'), asset('gone', gone())]);
       await archive(
         score('a', 0.5, { accuracy: 0.25 }, '2026-11-10T08:00:00'),
@@ -36,7 +36,7 @@ export function describeDayMeans(bench: Workbench): void {
       ]);
     });
 
-    test('take an asset out of every day when it is deleted, and back in when it is restored with the same scores', async () => {
+    test('an asset leaves them on every day when it is deleted, and returns when it is restored', async () => {
       await show('assets', [asset('a'), asset('b')]);
       await archive(score('a', 1, {}, DAY_10), score('b', 0, {}, DAY_10));
       await archive(score('a', 1, {}, DAY_11), score('b', 0.5, {}, DAY_11));
@@ -56,7 +56,7 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await kept()).toEqual([]);
     });
 
-    test('leave out an asset that is first heard of by its tombstone', async () => {
+    test('an asset first known from its tombstone is left out', async () => {
       await archive(score('a', 1, {}, DAY_10), score('b', 0, {}, DAY_10));
       await renewAll();
       await show('assets', [asset('b', gone())]);
@@ -64,7 +64,7 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await kept()).toMatchObject([{ score: 1, asset_count: 1 }]);
     });
 
-    test('count the scores of a page whose snapshot was never put in place', async () => {
+    test('scores of a page count even if its snapshot was never applied', async () => {
       await archive(score('a', 0.5, {}, DAY_10));
       await bench.gather(SCORES, [score('a', 0.25, {}, DAY_11)]);
       await commit(SCORES, { archived: [] });
@@ -73,7 +73,7 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await days()).toEqual(new Set(['2026-11-10', '2026-11-11']));
     });
 
-    test('are computed a day at a time, the newest first, until no day is stale', async () => {
+    test('they are computed one day at a time, newest first, until no day is stale', async () => {
       await archive(score('a', 0.5, { accuracy: 1 }, DAY_10), score('b', 0.5, {}, DAY_11));
       await commit(SCORES, { archived: decoded(SCORES, [score('a', 1)]) }, { env: 'other' });
       expect(await bench.state().environmentsWithStaleDays()).toEqual(['e', 'other']);
@@ -84,7 +84,7 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await bench.state().environmentsWithStaleDays()).toEqual(['other']);
     });
 
-    test('stay as they are, and their day stale, when the new ones cannot be written', async () => {
+    test('if they cannot be written, they stay unchanged and their day stays stale', async () => {
       await archive(score('a', 0.5, {}, DAY_10));
       await renewAll();
       const before = await kept();
@@ -97,7 +97,7 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await kept()).toMatchObject([{ score: 0.75, asset_count: 2 }]);
     });
 
-    test('have the time of the last commit that they take into account', async () => {
+    test('they have the time of the last commit that they include', async () => {
       bench.setClock(minute(1));
       await archive(score('a', 0.5, {}, DAY_10));
       bench.setClock(minute(2));
@@ -105,13 +105,13 @@ export function describeDayMeans(bench: Workbench): void {
       expect(await rows('asset_health_means', ['scores_at'])).toEqual([{ scores_at: minute(1) }]);
     });
 
-    test('are there for any year', async () => {
+    test('a day of any year from 0000 to 9999 can have them', async () => {
       await archive(score('a', 0.5, {}, '0000-02-29T23:00:00'), score('a', 1, {}, '9999-12-31T23:00:00'));
       await renewAll();
       expect(await days()).toEqual(new Set(['0000-02-29', '9999-12-31']));
     });
 
-    test('need no work after a commit that changes neither a score nor whether an asset is deleted', async () => {
+    test('a commit that changes no score and deletes or restores no asset makes no day stale', async () => {
       await show('assets', [asset('a')]);
       await archive(score('a', 0.5, {}, DAY_10));
       await renewAll();

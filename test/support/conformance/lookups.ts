@@ -32,7 +32,7 @@ export function describeLookups(bench: Workbench): void {
     commit('assets', { marks: ids.map((id) => ({ stream: name, id })) });
 
   describe('the facts of a round', () => {
-    test('tell whether there are live rows, for typed assets only those of their kind', async () => {
+    test('they say whether there are live rows, for typed assets of their kind only', async () => {
       await show('assets', [asset('a'), asset('b', gone()), asset('d', { kind: 'dream' })]);
       const some = async (name: Parameters<typeof stream>[0]) => (await facts(name)).hasRows;
       expect([await some('assets'), await some('table_assets'), await some('bi_assets')]).toEqual([true, true, false]);
@@ -40,7 +40,7 @@ export function describeLookups(bench: Workbench): void {
       expect([await some('assets'), await some('table_assets')]).toEqual([false, false]);
     });
 
-    test('count no mark that a round of the same run has left to a later one (R18)', async () => {
+    test('a mark that a round left to a later run is not due in this one (R18)', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await mark('column_lineage', 'a', 'b');
       await commit('column_lineage', { leftMarks: { ids: ['a'], lastMark: 2, run: 1, makes: false } });
@@ -49,7 +49,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['a', 'b']);
     });
 
-    test('count the marks by the reach of the feed; a row without a time is outside (R18)', async () => {
+    test('they count marks inside and outside the reach of the feed; timeless rows are outside (R18)', async () => {
       const items = [column('a'), column('b', { synced_at: LAST_WEEK }), column('c', { synced_at: null })];
       await show('columns', [...items, column('d', gone())], { marking: [] });
       await mark('column_lineage', 'a', 'b', 'c', 'd', 'unknown');
@@ -57,7 +57,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await facts('column_lineage', null)).marks).toEqual({ inside: 3, outside: 0, isDue: true });
     });
 
-    test('count only marks of rows of the kind, which may have changed (R22)', async () => {
+    test('they count only the marks of rows of the stream’s kind (R22)', async () => {
       await show('assets', [asset('a'), asset('b', { kind: 'bi' })], { marking: [] });
       await mark('table_assets', 'a', 'b');
       expect((await facts('table_assets', YESTERDAY)).marks).toEqual({ inside: 1, outside: 0, isDue: true });
@@ -66,7 +66,7 @@ export function describeLookups(bench: Workbench): void {
   });
 
   describe('the backlog', () => {
-    test('are the candidates of a sweep: live, not seen, in order (R12)', async () => {
+    test('the candidates of a sweep are the live, unseen rows, in order (R12)', async () => {
       await show('columns', [column('b'), column('a'), column('d'), column('c'), column('B'), column('e', gone())]);
       await bench.see('columns', ['c']);
       await bench.see('assets', ['d']);
@@ -74,7 +74,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await owed('columns', 'candidates', { after: 'a' })).ids).toEqual(['b', 'd']);
     });
 
-    test('are marked rows that live, made no later, synced before the bound, in order (R18)', async () => {
+    test('marked rows are live, marked before the round, synced before the bound, and in order (R18)', async () => {
       await show('columns', [column('c'), column('a'), column('b', { synced_at: LAST_WEEK })], { marking: [] });
       await show('columns', [column('d', { synced_at: null }), column('x', gone())], { marking: [] });
       await mark('column_lineage', 'c', 'b', 'a', 'x', 'd');
@@ -84,7 +84,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await owed('column_lineage', 'marked', { after: 'b' })).toEqual({ ids: ['c', 'd'], weighed: null });
     });
 
-    test('is compared with a scan of the live rows before the first id is asked for (R13, R18, R22)', async () => {
+    test('before its first lookup it is weighed against a scan of the live rows (R13, R18, R22)', async () => {
       await show('columns', [column('x'), column('y'), column('z')], { marking: [] });
       await bench.gather('column_lineage', [edge('x', 'y'), edge('x', 'z')]);
       await bench.settle('column_lineage', { replace: 'all' });
@@ -95,7 +95,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await owed('columns', 'candidates')).weighed).toBeNull();
     });
 
-    test('is left to a later run after the last one asked for, as far as it was not shown (R18)', async () => {
+    test('marks beyond the last lookup wait for a later run unless their rows were returned (R18)', async () => {
       await show('columns', [column('a'), column('b'), column('c'), column('d')], { marking: [] });
       await mark('column_lineage', 'a', 'b', 'c', 'd');
       await bench.gather('column_lineage', [edge('d', 'x')]);
@@ -103,7 +103,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await owed('column_lineage', 'marked', { run: 2 })).ids).toEqual(['c']);
     });
 
-    test('is counted in full, although no more ids are given than a request may have', async () => {
+    test('it counts all ids, even if it returns only as many as a request may have', async () => {
       const ids = range(1500);
       await show(
         'columns',
@@ -115,7 +115,7 @@ export function describeLookups(bench: Workbench): void {
       });
     });
 
-    test('are parents that went or came back, if they or one of their rows are live (R13)', async () => {
+    test('deleted or restored parents are looked up if they or one of their children are live (R13)', async () => {
       await show('assets', [asset('a'), asset('b'), asset('c')], { marking: [] });
       await show('assets', [asset('b', gone()), asset('c', gone())], { marking: [] });
       await show('columns', [column('1', { asset_id: 'b' }), column('2', { asset_id: 'c', ...gone() })], {
@@ -129,7 +129,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  describe('a test is due (R22)', () => {
+  describe('due tests (R22)', () => {
     const dueIds = async (most = 9) => (await on().dueTests(stream('test_executions'), most)).map(({ id }) => id);
     const due = async () => (await on().dueTests(stream('test_executions'), 1))[0] ?? null;
     const placeLatest = async (...items: object[]) => {
@@ -138,7 +138,7 @@ export function describeLookups(bench: Workbench): void {
     };
     const reading = { testId: 't', readAt: START, gap: null, since: 1 };
 
-    test('when it was never read, each in turn, unless it is gone', async () => {
+    test('a test that was never read is due, unless it is deleted', async () => {
       await show('tests', [test1('u'), test1('t'), test1('s'), test1('s', gone())]);
       expect(await due()).toEqual({
         id: 't',
@@ -151,7 +151,7 @@ export function describeLookups(bench: Workbench): void {
       expect([await dueIds(), await dueIds(1)]).toEqual([['t', 'u'], ['t']]);
     });
 
-    test('again only when its latest execution changed since that reading began', async () => {
+    test('a test that was read is due again only if its latest execution has changed since', async () => {
       await show('tests', [test1('t')]);
       await placeLatest(execution('s', 'run-1'));
       await commit('test_executions', { historyRead: { ...reading, mirroredAt: (await due())?.mirroredAt ?? '' } });
@@ -163,7 +163,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await due()).toMatchObject({ id: 't', readAt: START });
     });
 
-    test('again if an execution changed while its history was read', async () => {
+    test('a test is due again if an execution changed while its history was being read', async () => {
       await show('tests', [test1('t')]);
       const began = (await due())?.mirroredAt ?? '';
       bench.setClock(minute(1));
@@ -172,7 +172,7 @@ export function describeLookups(bench: Workbench): void {
       expect((await due())?.id).toBe('t');
     });
 
-    test('in turn: never read first, then unread for the longest time, then failed last time', async () => {
+    test('tests never read come first, then those unread for longest, then those that failed last time', async () => {
       await show(
         'tests',
         range(5).map((id) => test1(id)),
@@ -190,7 +190,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await ids(1)).toEqual([d, e, b, a]);
     });
 
-    test('while rejected rows of its history were not met in the run; a reading drops those that it has not met (R20)', async () => {
+    test('a test with rejected executions is due once per run; those not rejected again are removed (R20)', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await placeLatest(execution('s', 'run-1'));
       for (const testId of ['t', 'u'])
@@ -209,7 +209,7 @@ export function describeLookups(bench: Workbench): void {
       expect(standing.sort()).toEqual(['w', 'y']);
     });
 
-    test('in pages that may be smaller since one failed, until it is read and after (R24)', async () => {
+    test('a test keeps the page limit of a failed read, even after a successful one (R24)', async () => {
       await show('tests', [test1('t')]);
       const limits = async (run: number) =>
         (await on('e', run).dueTests(stream('test_executions'), 9)).map(({ pageLimit }) => pageLimit);
@@ -222,7 +222,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await limits(2)).toEqual([500]);
     });
 
-    test('with the start of the earliest execution known, and its gaps are kept', async () => {
+    test('a due test has the start of its earliest known execution, and the gaps of its reads are kept', async () => {
       await show('tests', [test1('t')]);
       const items = [execution('s', 'run-1', { start_time: LAST_WEEK }), execution('s', 'run-2')];
       await commit('test_executions', { archived: bench.decoded('test_executions', items) });
@@ -239,7 +239,7 @@ export function describeLookups(bench: Workbench): void {
   describe('what a read saw and staged (R7)', () => {
     const candidates = async () => (await owed('columns', 'candidates')).ids;
 
-    test('is dropped by the number of the read', async () => {
+    test('it is discarded by the number of the read, or as a whole', async () => {
       await show('columns', [column('a'), column('b'), column('c')]);
       await bench.see('columns', ['a', 'b'], 1);
       await bench.see('columns', ['b', 'c', 'c'], 2);
@@ -249,14 +249,14 @@ export function describeLookups(bench: Workbench): void {
       expect(await candidates()).toEqual(['a', 'b', 'c']);
     });
 
-    test('is dropped of its own stream alone', async () => {
+    test('discarding it leaves other streams alone', async () => {
       await show('columns', [column('a')]);
       await bench.see('columns', ['a']);
       await commit('assets', { kind: 'discard', forget: 'all' });
       expect(await candidates()).toEqual([]);
     });
 
-    test('is not put in place once dropped', async () => {
+    test('discarded rows are not applied at the end of the round', async () => {
       await bench.gather('asset_lineage', [link('a', 'b')], 1);
       await bench.gather('asset_lineage', [link('b', 'c')], 2);
       await commit('asset_lineage', { kind: 'discard', forget: 2 });
@@ -264,7 +264,7 @@ export function describeLookups(bench: Workbench): void {
       expect(await rows('asset_lineage', ['upstream_asset_id'])).toEqual([{ upstream_asset_id: 'a' }]);
     });
 
-    test('is dropped when the round has ended', async () => {
+    test('it is discarded when the round ends', async () => {
       await show('columns', [column('a'), column('b')]);
       await bench.see('columns', ['a']);
       await bench.settle('columns', SWEEP);
@@ -276,8 +276,8 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  describe('rows of parents that went or came back (R13)', () => {
-    test('are absent when no read from the given one on saw them', async () => {
+  describe('the children of a deleted or restored parent (R13)', () => {
+    test('they become absent unless a read from the given one on saw them', async () => {
       const owned = ['a', 'b', 'c'].map((id) => column(id, { asset_id: 'x' }));
       await show('columns', [...owned, column('d', { asset_id: 'y' }), column('e', { asset_id: 'z' })]);
       await bench.see('columns', ['a'], 1);
@@ -296,7 +296,7 @@ export function describeLookups(bench: Workbench): void {
       ]);
     });
 
-    test('of tests seen by the first of the two reads stay', async () => {
+    test('tests that the first of the two reads saw stay live', async () => {
       await show('tests', [test1('t'), test1('u')]);
       await bench.see('tests', ['t'], 6);
       await commit('tests', { sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 6, at: START, isConfirmed: true } });
@@ -304,7 +304,7 @@ export function describeLookups(bench: Workbench): void {
     });
   });
 
-  test('a failed lookup is an error that says what to do', async () => {
+  test('a failed write is a SyncError with recovery run', async () => {
     const mend = await bench.breakTable('columns');
     await expect(show('columns', [column('c')])).rejects.toThrow(expect.objectContaining({ recovery: 'run' }));
     await mend();

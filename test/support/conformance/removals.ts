@@ -26,7 +26,7 @@ export function describeRemovals(bench: Workbench): void {
     (await on().outstanding(stream(name))).heldRemovals;
 
   describe('a sweep (R12)', () => {
-    test('deletes what the scan did not see, as of the read (R10, R11)', async () => {
+    test('it deletes the live rows that the scan did not see, as of the read (R10, R11)', async () => {
       await show('columns', [column('a'), column('b'), column('c', gone(YESTERDAY))]);
       await bench.see('columns', ['a']);
       bench.setClock(minute(1));
@@ -38,7 +38,7 @@ export function describeRemovals(bench: Workbench): void {
       ]);
     });
 
-    test('without a server time deletes rows as of the mirror’s own time (R1)', async () => {
+    test('without a server time it deletes rows as of the mirror’s own time (R1)', async () => {
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       bench.setClock(minute(1));
       await commit('columns', { sweptRows: { by: 'asset_id', ids: ['x'], sinceRead: 1, at: null, isConfirmed: true } });
@@ -50,13 +50,13 @@ export function describeRemovals(bench: Workbench): void {
       ]);
     });
 
-    test('goes no further than the candidates that were asked for', async () => {
+    test('it ends at the last candidate that was looked up', async () => {
       await show('columns', [column('a'), column('b'), column('c')]);
       await bench.settle('columns', { sweep: { at: START }, through: 'b' });
       expect(await columns()).toEqual(['a absent', 'b absent', 'c lives']);
     });
 
-    test('deletes any number of rows, and the rows that belong to them (R13, R18)', async () => {
+    test('it deletes any number of rows and marks their children (R13, R18)', async () => {
       const ids = range(2500);
       await show(
         'assets',
@@ -68,13 +68,13 @@ export function describeRemovals(bench: Workbench): void {
       expect(await rows('marks')).toHaveLength(2500 * STREAMS_OF_ASSETS.length);
     });
 
-    test('makes marks only for the markable streams', async () => {
+    test('it marks only for the markable streams', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', SWEEP, { marking: ['tests'] });
       expect(await rows('marks', ['stream', 'id'])).toEqual([{ stream: 'tests', id: 'a' }]);
     });
 
-    test('clears the marks made before the round began, and leaves later ones (R18)', async () => {
+    test('the end of a round clears marks made before the round, and no later ones (R18)', async () => {
       const mark = (id: string) => commit('assets', { marks: [{ stream: 'columns', id }] });
       await mark('a');
       await mark('b');
@@ -84,7 +84,7 @@ export function describeRemovals(bench: Workbench): void {
   });
 
   describe('the count of removals (R14)', () => {
-    test('is the number of live rows that are removed', async () => {
+    test('it is the number of live rows that would be removed', async () => {
       await show('columns', [column('a'), column('b'), column('c'), column('d', gone())]);
       await bench.see('columns', ['a']);
       expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 3, toRemove: 2 });
@@ -92,7 +92,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await bench.weigh('columns', {})).toEqual({ live: 0, toRemove: 0 });
     });
 
-    test('leaves out rows whose parent was deleted by a tombstone, not by absence', async () => {
+    test('it leaves out rows whose parent was deleted by tombstone, but not by absence', async () => {
       await show('assets', [asset('dead'), asset('away')]);
       await show('assets', [asset('dead', gone())]);
       await bench.settle('assets', SWEEP);
@@ -100,7 +100,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await bench.weigh('columns', SWEEP)).toEqual({ live: 2, toRemove: 2 });
     });
 
-    test('leaves out edges of which a tombstone deleted either end', async () => {
+    test('it leaves out edges if either end was deleted by tombstone', async () => {
       await show('assets', [asset('dead', gone()), asset('b'), asset('c')]);
       await bench.gather('asset_lineage', [link('dead', 'b'), link('b', 'dead'), link('b', 'c')]);
       await bench.settle('asset_lineage', { replace: 'all' });
@@ -130,14 +130,14 @@ export function describeRemovals(bench: Workbench): void {
       return bench.on().commit(bench.stream('columns'), commit, new Set(STREAM_NAMES));
     };
 
-    test('says whether removals were held back, as it was told after it had counted them (R14)', async () => {
+    test('it says whether removals were held back (R14)', async () => {
       await show('columns', [column('a'), column('b')]);
       expect([(await end(true)).isHeld, await columns()]).toEqual([true, ['a lives', 'b lives']]);
       await bench.see('columns', ['a', 'b']);
       expect([(await end(false)).isHeld, await columns()]).toEqual([false, ['a lives', 'b lives']]);
     });
 
-    test('gives the checkpoint as it is stored: a stream that is still owed rows is not finished (R9)', async () => {
+    test('it returns the checkpoint as stored: a stream with marks left is not finished (R9)', async () => {
       await show('columns', [column('a')]);
       expect((await end(false)).checkpoint).toEqual({ ...NO_PROGRESS, finishedCycle: 3 });
       await bench.commit('columns', { marks: [{ stream: 'columns', id: 'a' }] });
@@ -151,7 +151,7 @@ export function describeRemovals(bench: Workbench): void {
     const HELD = { ...SWEEP, hold: true };
     const RELEASE = { isReleased: true };
 
-    test('waits and is remembered; explained removals are applied at once', async () => {
+    test('it is recorded and waits, while explained removals are applied at once', async () => {
       await show('assets', [asset('dead', gone())]);
       await show('columns', [column('a'), column('b'), column('c', { asset_id: 'dead' })]);
       await bench.see('columns', ['a']);
@@ -160,7 +160,7 @@ export function describeRemovals(bench: Workbench): void {
       expect([await heldBack(), await heldBack('assets')]).toEqual([1, 0]);
     });
 
-    test('is applied after its parent was deleted by a tombstone', async () => {
+    test('it is applied once its parent is deleted by tombstone', async () => {
       await show('assets', [asset('x')]);
       await show('columns', [column('a'), column('b', { asset_id: 'x' })]);
       await bench.see('columns', ['a']);
@@ -171,7 +171,7 @@ export function describeRemovals(bench: Workbench): void {
       expect([await columns(), await heldBack()]).toEqual([['a lives', 'b absent'], 0]);
     });
 
-    test('is not counted again, and stays held back through rounds that remove other rows', async () => {
+    test('it is not counted again, and stays held back while other rows are removed', async () => {
       await show('columns', [column('a'), column('b'), column('c')]);
       await bench.see('columns', ['a', 'c']);
       await bench.settle('columns', HELD);
@@ -185,7 +185,7 @@ export function describeRemovals(bench: Workbench): void {
 
     test.each([
       ['a feed', () => show('columns', [column('b')])],
-      ['a feed that shows its deletion', () => show('columns', [column('b', gone())])],
+      ['a feed that deletes it', () => show('columns', [column('b', gone())])],
       [
         'a scan',
         async () => {
@@ -193,7 +193,7 @@ export function describeRemovals(bench: Workbench): void {
           await bench.settle('columns', SWEEP);
         },
       ],
-    ])('ends when %s shows the rows again', async (_, showAgain) => {
+    ])('it ends when %s returns the row again', async (_, showAgain) => {
       await show('columns', [column('a'), column('b')]);
       await bench.see('columns', ['a']);
       await bench.settle('columns', HELD);
@@ -202,7 +202,7 @@ export function describeRemovals(bench: Workbench): void {
       expect(await heldBack()).toBe(0);
     });
 
-    test('is applied when it is released, as of the read that did not show it, with the rows that belong to it', async () => {
+    test('once released it is applied, as of the read that did not return the row', async () => {
       await show('columns', [column('a'), column('b')]);
       await bench.see('columns', ['a']);
       await bench.settle('columns', { ...HELD, sweep: { at: YESTERDAY } });
@@ -216,7 +216,7 @@ export function describeRemovals(bench: Workbench): void {
       expect((await bench.settle('columns', RELEASE)).deleted).toBe(0);
     });
 
-    test('of assets marks their columns and tests when it is released (R13)', async () => {
+    test('the children of a released asset are marked (R13)', async () => {
       await show('assets', [asset('a')], { marking: [] });
       await bench.settle('assets', HELD);
       expect(await rows('marks')).toEqual([]);
@@ -235,14 +235,14 @@ export function describeRemovals(bench: Workbench): void {
         Object.values(row).join('→'),
       );
 
-    test('writes its changes, and removes what is explained', async () => {
+    test('it writes its changes and applies the explained removals', async () => {
       await show('assets', [asset('dead', gone())]);
       await place(false, link('a', 'b'), link('b', 'dead'));
       expect(await place(true, link('c', 'd'))).toMatchObject({ written: 1, deleted: 1 });
       expect([await edges(), await heldBack('asset_lineage')]).toEqual([['a→b', 'c→d'], 1]);
     });
 
-    test('keeps them through later snapshots, until they are shown again or released', async () => {
+    test('its removals stay held back until the rows are returned again or released', async () => {
       await place(false, link('a', 'b'), link('b', 'c'));
       await place(true, link('c', 'd'));
       expect(await bench.weigh('asset_lineage', { replace: 'all' })).toEqual({ live: 1, toRemove: 1 });

@@ -24,21 +24,21 @@ import {
 export function describeReplacements(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
 
-  describe('a snapshot takes the place of its table (R16)', () => {
+  describe('a snapshot that replaces its table (R16)', () => {
     const place = async (...items: object[]) => {
       await bench.gather('latest_test_executions', items);
       return bench.settle('latest_test_executions', { replace: 'all' });
     };
     const latest = () => rows('latest_test_executions', ['sub_test_unique_id', 'id', 'mirrored_at']);
 
-    test('all at once: until then readers see the old one whole', async () => {
+    test('until the end of the round, readers see the old one as a whole', async () => {
       await place(execution('r', 'run-1'));
       const before = await latest();
       await bench.gather('latest_test_executions', [execution('r', 'run-2'), execution('s', 'run-1')]);
       expect(await latest()).toEqual(before);
     });
 
-    test('writing only rows that differ, and removing those that were not shown (R21)', async () => {
+    test('only rows that differ are written, and rows that were not returned are removed (R21)', async () => {
       await place(execution('r', 'run-1'), execution('s', 'run-1', { failure_count: null }), execution('t', 'run-1'));
       const [, untouched] = await latest();
       bench.setClock(minute(1));
@@ -57,7 +57,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(written.every((row) => String(row['mirrored_at']) > minute(1))).toBe(true);
     });
 
-    test('comparing JSON by value, whatever the order of members (R21)', async () => {
+    test('JSON is compared by value, regardless of the order of its members (R21)', async () => {
       await place(execution('r', 'run-1', { a: { x: 1, y: 2 }, b: 1 }), execution('s', 'run-1', { a: 1, b: 1 }));
       const [untouched] = await latest();
       bench.setClock(minute(1));
@@ -70,14 +70,14 @@ export function describeReplacements(bench: Workbench): void {
       ]);
     });
 
-    test('showing a row met twice as the later read showed it', async () => {
+    test('of a row returned twice the later read counts', async () => {
       await bench.gather('latest_test_executions', [execution('s', 'run-1')], 1);
       await bench.gather('latest_test_executions', [execution('s', 'run-2')], 2);
       await bench.settle('latest_test_executions', { replace: 'all' });
       expect(await rows('latest_test_executions', ['id'])).toEqual([{ id: 'run-2' }]);
     });
 
-    test('keeping a row that was rejected: it was seen (R12)', async () => {
+    test('a rejected row counts as seen and stays (R12)', async () => {
       await place(execution('r', 'run-1'), execution('s', 'run-1'));
       await commit('latest_test_executions', { seen: { keys: [['s']], readNumber: 1 } });
       expect(await bench.weigh('latest_test_executions', { replace: 'all' })).toEqual({ live: 2, toRemove: 1 });
@@ -85,7 +85,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await rows('latest_test_executions', ['sub_test_unique_id'])).toEqual([{ sub_test_unique_id: 's' }]);
     });
 
-    test('together with its parts', async () => {
+    test('child rows are replaced along with their rows', async () => {
       const placeScores = async (...items: object[]) => {
         await bench.gather('asset_health_scores', items);
         return bench.settle('asset_health_scores', { replace: 'all' });
@@ -104,7 +104,7 @@ export function describeReplacements(bench: Workbench): void {
     });
   });
 
-  describe('lineage follows the columns (R18)', () => {
+  describe('column lineage (R18)', () => {
     const edges = async () =>
       (await rows('column_lineage', ['downstream_column_id', 'upstream_column_id'])).map((row) =>
         Object.values(row).join('←'),
@@ -118,7 +118,7 @@ export function describeReplacements(bench: Workbench): void {
         .filter((row) => String(row['mirrored_at']) >= since)
         .map((row) => row['id']);
 
-    test('the edges of marked columns are replaced; a column with none loses all, the others keep theirs', async () => {
+    test('the edges of marked columns are replaced, or removed if there are none; others stay', async () => {
       await show('columns', [column('a'), column('b'), column('c')], { marking: [] });
       await place('all', 0, edge('a', 'x'), edge('b', 'x'), edge('b', 'y'), edge('c', 'x'));
       await show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
@@ -130,7 +130,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await rows('marks')).toEqual([]);
     });
 
-    test('marks made after the read began stay, and their columns’ edges with them', async () => {
+    test('marks made after the read began stay, and their columns keep their edges', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await place('all', 0, edge('a', 'x'), edge('b', 'x'));
       await show('columns', [column('a', { name: 'n' }), column('b', { name: 'n' })]);
@@ -139,13 +139,13 @@ export function describeReplacements(bench: Workbench): void {
       expect(await rows('marks', ['id', 'number'])).toEqual([{ id: 'b', number: 2 }]);
     });
 
-    test('edges are kept only of live columns', async () => {
+    test('only edges of live downstream columns are kept', async () => {
       await show('columns', [column('a'), column('b', gone())]);
       await place('all', 9, edge('a', 'b'), edge('b', 'a'), edge('unknown', 'a'));
       expect(await edges()).toEqual(['a←b']);
     });
 
-    test('a column whose edges change gets a new mirrored_at, no other column (R21)', async () => {
+    test('a column whose edges change gets a new mirrored_at, and no other column does (R21)', async () => {
       await show(
         'columns',
         ['come', 'gone', 'same', 'unmarked'].map((id) => column(id)),
@@ -160,7 +160,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(1))).toEqual(['come', 'gone']);
     });
 
-    test('the first edges of all give their column a new mirrored_at, too (R21)', async () => {
+    test('the first edges of a column give it a new mirrored_at (R21)', async () => {
       await show('columns', [column('a'), column('b')], { marking: [] });
       await commit('columns', { marks: [{ stream: 'column_lineage', id: 'a' }] });
       bench.setClock(minute(1));
@@ -168,7 +168,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(1))).toEqual(['a']);
     });
 
-    test('a replacement of all lineage gives a new mirrored_at to the columns whose edges differ, and to no other (R21)', async () => {
+    test('replacing all lineage gives a new mirrored_at to exactly the columns whose edges differ (R21)', async () => {
       await show(
         'columns',
         ['come', 'gone', 'less', 'more', 'none', 'same'].map((id) => column(id)),
@@ -182,7 +182,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await touched(minute(2))).toEqual(['come', 'gone', 'less', 'more']);
     });
 
-    test('a column gets the time of the commit that put its edges in place (R21)', async () => {
+    test('a column and its new edges have the time of the commit that applied them (R21)', async () => {
       await show('columns', [column('a')], { marking: [] });
       const at = async () => (await rows('columns', ['mirrored_at']))[0]?.['mirrored_at'];
       const shown = String(await at());
@@ -257,7 +257,7 @@ export function describeReplacements(bench: Workbench): void {
       await commit('columns', { rejected, marks, seen: { keys: [['a']], readNumber: 1 } }, { env });
     }
 
-    test('is never touched by the commits of another', async () => {
+    test('the commits of one never touch another', async () => {
       await fill('f');
       const before = await all('f');
       expect(before.every((table) => table.length > 0)).toBe(true);
@@ -278,7 +278,7 @@ export function describeReplacements(bench: Workbench): void {
       expect(await all('f')).toEqual(before);
     });
 
-    test('sees nothing of another', async () => {
+    test('it sees nothing of another', async () => {
       await fill('f');
       expect((await on().existing(stream('columns'), [['a']])).size).toBe(0);
       expect(await on().facts(stream('columns'), { since: null, settledBefore: LAST_INSTANT })).toMatchObject({

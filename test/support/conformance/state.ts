@@ -29,7 +29,7 @@ interface Wish {
 export function describeState(bench: Workbench): void {
   const { rows, state, commit, on } = bench;
 
-  test('a mirror belongs to the base URL that first wrote it; another is refused (R26)', async () => {
+  test('a mirror belongs to the base URL that first wrote it, and any other is refused (R26)', async () => {
     await state().claimMirror(BASE_URL);
     await expect(state().claimMirror('https://b.example')).rejects.toThrow(
       expect.objectContaining({ recovery: 'usage', message: expect.stringContaining(BASE_URL) }),
@@ -48,7 +48,7 @@ export function describeState(bench: Workbench): void {
       (await state().environments()).map((row) => [row['id'], row['missing_since']]).sort(byText);
     const due = async (id: string, stream: StreamName = 'assets') => (await on(id).load(stream)).scanDue;
 
-    test('are kept when they are no longer listed, and every stream scanned of one that is back is due for a scan (R13)', async () => {
+    test('unlisted ones are kept, and once listed again their scanned streams are due for a scan (R13)', async () => {
       for (const id of ['a', 'b'])
         await commit('assets', { checkpoint: { ...NO_PROGRESS, scanEndedCycle: 1 } }, { env: id });
       await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, finishedCycle: 1 } }, { env: 'a' });
@@ -69,7 +69,7 @@ export function describeState(bench: Workbench): void {
 
     const SCANNED = { ...NO_PROGRESS, scanEndedCycle: 1 };
 
-    test('that are back are scanned, though their own writer commits what it had loaded before (R13)', async () => {
+    test('one listed again is due for a scan even if an older checkpoint is committed afterwards (R13)', async () => {
       await commit('assets', { checkpoint: SCANNED }, { env: 'a' });
       await save([env('a')]);
       const loaded = await on('a').load('assets');
@@ -79,7 +79,7 @@ export function describeState(bench: Workbench): void {
       expect(await on('a').load('assets')).toMatchObject({ scanDue: 'returned', finishedCycle: 2 });
     });
 
-    test('that are back are scanned once, also if two runs have found it out at the same time (R13)', async () => {
+    test('one listed again is scanned once, even if two runs notice it at the same time (R13)', async () => {
       await commit('assets', { checkpoint: SCANNED }, { env: 'a' });
       await save([env('a')]);
       await save([]);
@@ -91,7 +91,7 @@ export function describeState(bench: Workbench): void {
       expect(await due('a')).toBeNull();
     });
 
-    test('that cannot be read are rejected once each, and leave when they can (R20)', async () => {
+    test('unreadable ones are rejected once each, until they can be read (R20)', async () => {
       await save([{ id: 'a' }]);
       await save([{ id: 'a' }, 7], 2);
       expect(await rows('rejected_rows', ['row_key', 'reason', 'run_id'], '')).toEqual([
@@ -104,7 +104,7 @@ export function describeState(bench: Workbench): void {
   });
 
   describe('the quota', () => {
-    test('is what the last run was told of it, and has left of it (R23)', async () => {
+    test('it is what the last run learned of it and left of it (R23)', async () => {
       expect([await state().quota(), await state().keptQuota()]).toEqual([null, null]);
       const told = { limit: 100, windowSeconds: 60, remaining: 7, resetSeconds: 30 };
       await state().saveQuota(told, T);
@@ -116,7 +116,7 @@ export function describeState(bench: Workbench): void {
     });
   });
 
-  test('a list has one length for each of its queries, the last one measured', async () => {
+  test('the length of a list is kept per query, as it was last measured', async () => {
     const list = { env_id: 'e', stream: 'tests', variant: '{}', page_size: 2, pages: 3, rows: 5 } as const;
     const disabled = { ...list, variant: '{"disabled":"true"}' };
     await state().saveListLengths([list, disabled]);
@@ -124,7 +124,7 @@ export function describeState(bench: Workbench): void {
     expect(await rows('list_lengths')).toEqual([disabled, { ...list, pages: 4, rows: 7 }]);
   });
 
-  test('streams are unfinished whose round another cycle began (R6)', async () => {
+  test('a stream whose round an earlier cycle began is unfinished (R6)', async () => {
     const round = UNDER_WAY.round as NonNullable<typeof UNDER_WAY.round>;
     for (const [name, env, cycle] of [
       ['assets', 'e', 4],
@@ -179,7 +179,7 @@ function describeCycles(bench: Workbench): void {
   const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).cycle;
 
   describe('a cycle (R6)', () => {
-    test('is a run’s own, and is carried on only after a run whose requests or quota were spent', async () => {
+    test('it continues only after a run that used up its requests or quota', async () => {
       const passes: number[] = [];
       for (const [status, leftOver] of [
         ['done', null],
@@ -196,27 +196,27 @@ function describeCycles(bench: Workbench): void {
       expect((await bench.runs()).map((row) => row['cycle_id'])).toEqual(passes);
     });
 
-    test('of one environment outlives the runs of others', async () => {
+    test('the cycle of one environment survives runs of others', async () => {
       await run('stopped', 'unread', { environments: ['a'] });
       expect(await passOf('done', null, { environments: ['b'] })).toBe(2);
       expect(await passOf('done', null, { environments: ['a'] })).toBe(1);
       expect(await passOf('done', null, { environments: ['a', 'b'] })).toBe(4);
     });
 
-    test('ends with a run that leaves nothing, though that logged no stream', async () => {
+    test('it ends with a run that left nothing unread, even one that logged no stream', async () => {
       await run('stopped', 'unread');
       expect(await passOf('done', null, { streams: [] })).toBe(1);
       expect(await passOf('done')).toBe(3);
     });
 
-    test('of --full is carried on by --full, but no longer once a run without it went on with it', async () => {
+    test('with --full it is continued by --full, until a run without it has continued it', async () => {
       await run('stopped', 'unread', { full: true });
       expect(await passOf('stopped', 'unread', { full: true })).toBe(1);
       expect(await passOf('stopped', 'unread')).toBe(1);
       expect(await run('stopped', 'unread', { full: true })).toMatchObject({ cycle: 4, afterStop: true });
     });
 
-    test('is carried on for a day at most, from its first run on', async () => {
+    test('it lasts at most a day from its first run', async () => {
       await run('stopped', 'unread', { now: '2026-11-20T04:00:00.000000Z' });
       expect(await passOf('stopped', 'unread', { now: '2026-11-20T23:00:00.000000Z' })).toBe(1);
       expect(await run('stopped', 'unread', { now: '2026-11-21T04:00:01.000000Z' })).toMatchObject({
@@ -225,7 +225,7 @@ function describeCycles(bench: Workbench): void {
       });
     });
 
-    test('the last try of each stream is known, if it did not end well', async () => {
+    test('the last attempt of a stream is known if it did not succeed', async () => {
       const triesBefore = async (id: number) =>
         (await bench.state().lastTries({ id, envIds: ['a', 'b'], streams: NAMES })).get('a');
       await run('stopped', 'unread', { streams: [{ status: 'failed' }, { stream: 'tests', status: 'stopped' }] });
@@ -247,7 +247,7 @@ function describeRunLog(bench: Workbench): void {
   const logged = async () => (await bench.rows('sync_stream_runs', ['run_id', 'requests'], 'a')).map(Object.values);
 
   describe('the run log', () => {
-    test('has no row for a stream that did nothing and ended as it had before, one for what ended otherwise', async () => {
+    test('a stream that did nothing and ended as before is not logged', async () => {
       const idle = { requests: 0, pages: 0 };
       const held = { status: 'held', ...idle, error: 'removals are held back' } as const;
       for (const stream of [idle, idle, held, held, idle, { ...idle, rows_deleted: 1 }])
@@ -255,19 +255,19 @@ function describeRunLog(bench: Workbench): void {
       expect((await logged()).map(([id]) => id)).toEqual([1, 3, 4, 5, 6]);
     });
 
-    test('has one row for a stream that a run came to twice: the later', async () => {
+    test('a stream that a run read twice has one row, the later one', async () => {
       await runOf(bench, 'done', null, { streams: [{}, { requests: 3 }] });
       expect(await logged()).toEqual([[1, 3]]);
     });
 
-    test('knows nothing of a run that was forgotten', async () => {
+    test('a forgotten run leaves no trace', async () => {
       const id = await bench.state().beginRun(T, 'verify');
       await bench.state().forgetRun(id);
       await runOf(bench, 'done');
       expect(await bench.runs()).toHaveLength(1);
     });
 
-    test('drops runs of more than 90 days ago, but the last of each stream and the last that ended well', async () => {
+    test('runs older than 90 days are pruned, except each stream’s last one and the last success', async () => {
       const OLD = '2026-08-20T00:00:00.000000Z';
       await runOf(bench, 'done', null, { now: OLD });
       await runOf(bench, 'problems', null, { now: OLD });
