@@ -18,15 +18,15 @@ const locked = expect.objectContaining({
   message: expect.stringMatching(/^another sync is using .*obsync\.db: [^\n]+$/),
 });
 
-describe('one writer per mirror (R26)', () => {
-  test('a second writer is refused at once, until the first has ended', () => {
+describe('takeLock (R26)', () => {
+  test('a second writer is refused at once until the first has released the lock', () => {
     const lock = takeLock(path);
     expect(() => takeLock(path)).toThrow(locked);
     lock.release();
     takeLock(path).release();
   });
 
-  test('writers of other mirrors are not affected', () => {
+  test('a lock does not affect other mirrors', () => {
     const lock = takeLock(path);
     takeLock(`${path}2`).release();
     lock.release();
@@ -35,7 +35,7 @@ describe('one writer per mirror (R26)', () => {
   test.each([
     ['a symbolic link', 'current.db', (): void => symlinkSync('obsync.db', join(dirname(path), 'current.db'))],
     ['a folder that is a symbolic link', 'other/obsync.db', (): void => symlinkSync('.', join(dirname(path), 'other'))],
-    ['a way round', '../here/obsync.db', (): void => {}],
+    ['a detour', '../here/obsync.db', (): void => {}],
   ])('the lock belongs to the file itself, by any name: %s', (_, other, make) => {
     path = join(dirname(path), 'here', 'obsync.db');
     mkdirSync(dirname(path));
@@ -50,7 +50,7 @@ describe('one writer per mirror (R26)', () => {
     expect(readdirSync(dirname(path)).filter((name) => name.endsWith('.lock'))).toEqual(['obsync.db.lock']);
   });
 
-  test('a file with several hard links is refused, and no file is made beside any of them', () => {
+  test('a file with several hard links is refused, and no lock file is created', () => {
     writeFileSync(path, '');
     linkSync(path, `${path}.2`);
     const message = expect.stringMatching(/^.*obsync\.db is one of 2 hard links to the same file, [^\n]+$/);
@@ -58,7 +58,7 @@ describe('one writer per mirror (R26)', () => {
     expect(readdirSync(dirname(path))).toEqual(['obsync.db', 'obsync.db.2']);
   });
 
-  test('the lock ends with its process, however that ends', async () => {
+  test('the lock ends when its process is killed', async () => {
     const program = `
       const { takeLock } = await import(${JSON.stringify(new URL('../../state/lock.ts', import.meta.url).href)});
       takeLock(${JSON.stringify(path)});
@@ -84,7 +84,7 @@ describe('one writer per mirror (R26)', () => {
     ],
     ['a folder is in its place', () => mkdirSync(`${path}.lock`)],
     ['another file is in its place', () => writeFileSync(`${path}.lock`, 'some text '.repeat(200))],
-  ])('if no lock can be made, one line says so: %s', (_, make) => {
+  ])('if the lock cannot be taken, one line says so: %s', (_, make) => {
     const message = expect.stringMatching(/^.*obsync\.db\.lock cannot be locked: [^\n]+$/);
     make();
     expect(() => takeLock(path)).toThrow(expect.objectContaining({ recovery: 'usage', message }));

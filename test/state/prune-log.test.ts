@@ -18,7 +18,7 @@ beforeEach(() => {
 const prune = (now: string) => writeState({ connection, prepare }, pruneLog(now));
 const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];
 
-describe('what the log keeps', () => {
+describe('pruneLog', () => {
   const NOW = '2026-11-20T00:00:00.000000Z';
   const OLD = '2026-08-20T00:00:00.000000Z';
   const YOUNG = '2026-08-23T00:00:00.000000Z';
@@ -34,7 +34,7 @@ describe('what the log keeps', () => {
     all('select run_id, stream from sync_stream_runs order by 1, 2').map((row) => `${row['run_id']} ${row['stream']}`),
   ];
 
-  test('is 90 days of server time, and at least the last entry of each stream', () => {
+  test('it keeps 90 days of server time, and at least the last entry of each stream', () => {
     add(1, OLD, ['assets', 'tests']);
     add(2, OLD, ['assets', 'columns']);
     add(3, YOUNG, ['assets']);
@@ -42,7 +42,7 @@ describe('what the log keeps', () => {
     expect(kept()).toEqual([[3], ['1 tests', '2 columns', '3 assets']]);
   });
 
-  test('is the last run that ended well, however old it is', () => {
+  test('it keeps the last successful run, however old', () => {
     add(1, OLD, [], 'done');
     add(2, OLD, [], 'done');
     add(3, OLD, []);
@@ -50,7 +50,7 @@ describe('what the log keeps', () => {
     expect(kept()).toEqual([[2], []]);
   });
 
-  test('is cut a few of the oldest runs at a time', () => {
+  test('it removes a few of the oldest runs at a time', () => {
     for (let id = 1; id <= 25; id++) add(id, OLD, []);
     const left = [15, 5, 0].map((count) => {
       prune(NOW);
@@ -59,7 +59,7 @@ describe('what the log keeps', () => {
     expect(left.map(([found]) => found)).toEqual(left.map(([, count]) => count));
   });
 
-  test('is every run without a server time, until its machine time is too old', () => {
+  test('it keeps a run without server time until its machine time is too old', () => {
     add(1, '', ['assets']);
     add(2, YOUNG, ['assets']);
     prune('1999-03-01T00:00:00.000000Z');

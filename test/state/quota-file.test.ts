@@ -26,7 +26,7 @@ function open(path: string, { account = ACCOUNT, now = machineTime } = {}): Quot
 const put = (keeper: QuotaKeeper, state: QuotaState) => keeper.change(() => ({ state, result: undefined }));
 const seen = (keeper: QuotaKeeper) => keeper.change((state, nowMs) => ({ state, result: { state, nowMs } }));
 
-test('what one process has noted, the next one reads; each account has its own (R23)', async () => {
+test('a process reads the quota that another one recorded; each account has its own (R23)', async () => {
   const path = place();
   const spent = { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] };
   await put(open(path), spent);
@@ -34,7 +34,7 @@ test('what one process has noted, the next one reads; each account has its own (
   expect((await seen(open(path, { account: 'another' }))).state).toEqual(UNKNOWN_QUOTA);
 });
 
-test('neither the token nor the address is in the file, and it is for its user alone unless that one shares it (R25)', async () => {
+test('the file holds neither token nor address, and only its user can read it unless they share it (R25)', async () => {
   const path = place();
   await put(open(path), UNKNOWN_QUOTA);
   const bytes = readFileSync(path, 'latin1');
@@ -46,7 +46,7 @@ test('neither the token nor the address is in the file, and it is for its user a
   expect(statSync(path).mode & 0o777).toBe(0o660);
 });
 
-test('a change that fails changes nothing', async () => {
+test('a failed change leaves the quota as it was', async () => {
   const keeper = open(place());
   await put(keeper, UNKNOWN_QUOTA);
   const failing = keeper.change(() => {
@@ -59,7 +59,7 @@ test('a change that fails changes nothing', async () => {
 test.each([
   ['forward by a day', DAY_MS],
   ['back by a day', -DAY_MS],
-])('a clock that is set %s changes no wait (R1, R23)', async (_, jumpMs) => {
+])('setting the clock %s changes no wait (R1, R23)', async (_, jumpMs) => {
   const path = place();
   let time = { wallMs: 1_000_000_000, uptimeMs: 5000 };
   const keeper = open(path, { now: () => time });
@@ -69,7 +69,7 @@ test.each([
   expect(Number(state.window.pause?.untilMs) - nowMs).toBe(50_000);
 });
 
-test('accounts that nobody has used for a week are forgotten', async () => {
+test('accounts unused for a week are deleted', async () => {
   const path = place();
   const old = { wallMs: Date.now() - 8 * DAY_MS, uptimeMs: 0 };
   const spent = { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] };
@@ -80,9 +80,9 @@ test('accounts that nobody has used for a week are forgotten', async () => {
 });
 
 test.each([
-  ['no database at all', () => Buffer.from('no database at all, '.repeat(500))],
+  ['no database', () => Buffer.from('no database at all, '.repeat(500))],
   ['a database with a damaged page', (whole: Buffer) => whole.fill(1, 4096)],
-])('a file that holds %s is begun anew', async (_, damaged) => {
+])('a file that holds %s is replaced by a new one', async (_, damaged) => {
   const path = place();
   const first = open(path);
   await put(first, { window: resumedWindow(0, Date.now() + 50_000), inFlight: [] });

@@ -44,10 +44,10 @@ const ended = {
   error: null,
 };
 
-describe('the key for the cursors of `serve`', () => {
+describe('the key that signs the cursors of `serve`', () => {
   const key = () => String(all('select cursor_key from mirror')[0]?.['cursor_key']);
 
-  test('is 32 random bytes as lower-case hex, made with the mirror and never again', () => {
+  test('it is 32 random bytes in lower-case hex, created with the mirror and never changed', () => {
     const made = key();
     expect(made).toMatch(/^[0-9a-f]{64}$/);
     done(claimMirror('https://a.example', 'm.db'));
@@ -57,7 +57,7 @@ describe('the key for the cursors of `serve`', () => {
     expect(key()).not.toBe(made);
   });
 
-  test('is not made by a claim, which writes nothing to an existing mirror: one that is open only for reading can be claimed', () => {
+  test('claiming an existing mirror writes nothing, so a read-only one can be claimed without a key', () => {
     connection.exec('update mirror set cursor_key = null; pragma query_only = 1');
     done(claimMirror('https://a.example', 'm.db'));
     expect(key()).toBe('null');
@@ -69,15 +69,11 @@ describe('the mirror’s clock (R21)', () => {
   const time = () => all("select mirrored_at from mirror_environments where env_id = 'a'")[0]?.['mirrored_at'] ?? '';
 
   test.each([
-    ['the machine’s where that is later', '2026-11-20T04:10:00.000002Z', '2026-11-20T04:10:00.000002Z'],
-    ['the next microsecond where that is the same', '2026-11-20T04:10:00.000001Z', '2026-11-20T04:10:00.000001Z'],
-    ['the next microsecond where the machine’s stands still', T, '2026-11-20T04:10:00.000001Z'],
-    [
-      'the next microsecond where the machine’s is behind',
-      '2020-01-01T00:00:00.000000Z',
-      '2026-11-20T04:10:00.000001Z',
-    ],
-  ])('moves to %s', (_, clock, moved) => {
+    ['the machine’s time if that is later', '2026-11-20T04:10:00.000002Z', '2026-11-20T04:10:00.000002Z'],
+    ['the next microsecond if the machine’s is the same', '2026-11-20T04:10:00.000001Z', '2026-11-20T04:10:00.000001Z'],
+    ['the next microsecond if the machine’s stands still', T, '2026-11-20T04:10:00.000001Z'],
+    ['the next microsecond if the machine’s is behind', '2020-01-01T00:00:00.000000Z', '2026-11-20T04:10:00.000001Z'],
+  ])('it moves to %s', (_, clock, moved) => {
     done(
       tick(
         clockOfOneWriter(() => T),
@@ -95,7 +91,7 @@ describe('the mirror’s clock (R21)', () => {
     expect(time()).toBe(moved);
   });
 
-  test('of one environment moves alone, to a time later than that of any other, because a reader may have started there', () => {
+  test('an environment’s clock moves alone, past every other, because a reader may have started there', () => {
     const later = '2026-11-21T00:00:00.000000Z';
     done(
       tick(
@@ -115,7 +111,7 @@ describe('the mirror’s clock (R21)', () => {
     ]);
   });
 
-  test('of every environment moves at the end of a run, and when environments are saved: new ones get theirs', () => {
+  test('the end of a run and saving environments move every environment’s clock, and new ones get one', () => {
     done(
       tick(
         clockOfOneWriter(() => T),
@@ -130,7 +126,7 @@ describe('the mirror’s clock (R21)', () => {
     expect(clocks()).toEqual(both(at(2)));
   });
 
-  test('moves with every save of environments and at the end of every run, to a value of its own', () => {
+  test('each save of environments and each end of a run gives it a new, later value', () => {
     const times = [time()];
     for (const status of ['done', 'problems', 'stopped', 'interrupted', 'refused'] as const) {
       done(saveEnvironments(reconcile([{ id: 'a', name: 'A' }], [], T), 1, STANDING));
@@ -142,7 +138,7 @@ describe('the mirror’s clock (R21)', () => {
     expect([...times].sort()).toEqual(times);
   });
 
-  test('moves at the end of a run only if that is recorded', () => {
+  test('it moves at the end of a run only if that end is recorded', () => {
     done(
       tick(
         clockOfOneWriter(() => T),
@@ -158,10 +154,10 @@ describe('the mirror’s clock (R21)', () => {
   });
 });
 
-describe('a cycle (R6)', () => {
+describe('joinCycle (R6)', () => {
   const NAMES = ['assets', 'columns', 'tests'] as const;
 
-  test('is looked up by an index: the log is not read, however long it is', () => {
+  test('it finds the cycle by an index, without reading the log', () => {
     const plans: string[] = [];
     const watched: PrepareStatement = (name, text = () => name) => {
       const unbound = connection.prepare(`explain query plan ${text().replaceAll('?', "''")}`);
@@ -178,7 +174,7 @@ describe('a cycle (R6)', () => {
   });
 });
 
-describe('environments', () => {
+describe('saveEnvironments', () => {
   const save = (items: readonly unknown[], clock = T, id = 1) =>
     done(
       saveEnvironments(
@@ -189,7 +185,7 @@ describe('environments', () => {
     );
   const env = (id: string) => ({ id, name: `Env ${id}` });
 
-  test('are written at the mirror’s own time, which never runs backwards, and only when they change (R21)', () => {
+  test('changed environments are written at the mirror’s own time, which never runs backwards (R21)', () => {
     save([env('a')]);
     save([env('a'), env('b')], '2020-01-01T00:00:00.000000Z');
     expect(all('select id, mirrored_at from environments')).toEqual([

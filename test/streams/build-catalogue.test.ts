@@ -12,7 +12,7 @@ import { tableAssets } from '../../src/streams/table-assets.ts';
 import { testExecutions } from '../../src/streams/test-executions.ts';
 import { tests } from '../../src/streams/tests.ts';
 
-test('a stream marks its rows for the streams that follow it, as their entries say (R13, R18, R22)', () => {
+test('a stream marks rows for its dependents, as their entries say (R13, R18, R22)', () => {
   const entries = [assets, tableAssets, biAssets, columns, tests, columnLineage];
   expect(Object.fromEntries(buildCatalogue(entries).map(({ name, marks }) => [name, marks]))).toEqual({
     assets: [
@@ -39,30 +39,30 @@ test('every stream that an entry names is in the catalogue', () => {
   expect(STREAM_NAMES).toEqual(expect.arrayContaining(named));
 });
 
-describe('a catalogue is refused when', () => {
-  test('a stream stands in it twice', () => {
+describe('buildCatalogue', () => {
+  test('refuses a stream that is listed twice', () => {
     expect(() => buildCatalogue([assets, columns, assets])).toThrow('assets stands in it twice');
   });
 
-  test('a stream depends on one that is not in it', () => {
+  test('refuses a dependency that is not in the catalogue', () => {
     expect(() => buildCatalogue([assets, columnLineage])).toThrow(
       'column_lineage depends on columns, which is not in it',
     );
   });
 
-  test('a stream belongs to rows that no stream keeps', () => {
+  test('refuses a child stream whose parent no stream keeps', () => {
     expect(() => buildCatalogue([{ ...tests, dependencies: [] }])).toThrow(
       'tests belongs to rows of assets, which no stream keeps',
     );
   });
 
-  test('streams wait for each other', () => {
+  test('refuses streams that wait for each other', () => {
     expect(() => buildCatalogue([{ ...assets, dependencies: ['columns'] }, columns, tests])).toThrow(
       'assets, columns, tests wait for each other',
     );
   });
 
-  test('a key or a parent is a field that the stream does not have', () => {
+  test('refuses a key or a parent that is not a field of the stream', () => {
     expect(() => buildCatalogue([assets, { ...columns, key: ['column_id'] }])).toThrow(
       'columns has no field column_id',
     );
@@ -73,7 +73,7 @@ describe('a catalogue is refused when', () => {
   const served = (serve: Partial<CollectionEndpoint>) =>
     buildCatalogue([assets, { ...columns, serve: { ...columns.serve, ...serve } }]);
 
-  test('an endpoint goes by a field that the stream does not have', () => {
+  test('refuses an endpoint that uses a field the stream doesn’t have', () => {
     const message = 'columns is served by owner, which is not one of its fields';
     expect(() => served({ filters: { owners: oneOf('owner', 'Only those of these owners') } })).toThrow(message);
     expect(() => served({ get: { parameter: 'column_id', field: 'owner' } })).toThrow(message);
@@ -81,18 +81,18 @@ describe('a catalogue is refused when', () => {
     expect(() => served({ disabled: 'row' })).toThrow('columns is served by disabled, which is not one of its fields');
   });
 
-  test('an endpoint goes by the parent of rows that have none', () => {
+  test('refuses an endpoint filtered by a parent that its rows don’t have', () => {
     const serve = { ...assets.serve, filters: { owners: parentOneOf('owner', 'Only those of these owners') } };
     expect(() => buildCatalogue([{ ...assets, serve }])).toThrow('assets is served by its parent, and has none');
   });
 
-  test('no field of an endpoint has the id in its path', () => {
+  test('refuses an id in the path of an endpoint without a field for it', () => {
     expect(() => buildCatalogue([{ ...assets, path: ['sources', '{id}', 'assets'] }])).toThrow(
       'assets needs both {id} in its path and an idInPath, or neither',
     );
   });
 
-  test('nothing says whose rows an endpoint shows', () => {
+  test('refuses an endpoint whose rows belong to no asset', () => {
     const { parent: _, ...orphans } = columns;
     expect(() => buildCatalogue([assets, orphans])).toThrow(
       'columns is served, and nothing says which assets a reader has to see to see its rows',
@@ -101,16 +101,16 @@ describe('a catalogue is refused when', () => {
   });
 });
 
-describe('the type of an entry refuses', () => {
+describe('the type of a catalogue entry', () => {
   // Marked parents are told apart by their ids alone, and their rows are asked for by one parameter.
-  test('a second parent of a stream that asks for the rows of a parent', () => {
+  test('refuses a second parent for a child stream', () => {
     const twoParents = { ...columns, parents: [columns.parent, { by: 'name', table: 'assets' }] };
     expectTypeOf(columns).toExtend<CollectionEntry>();
     expectTypeOf(twoParents).not.toExtend<CollectionEntry>();
     expect(() => buildCatalogue([assets, twoParents as never])).toThrow('columns has a second parent');
   });
 
-  test('a parameter for the ids of rows that are never asked for by them, and a feed without one (R12)', () => {
+  test('refuses an ids parameter for rows never looked up by id, and a feed without one (R12)', () => {
     const { idsParameter: _, ...rest } = columns;
     expectTypeOf(testExecutions).toExtend<CollectionEntry>();
     expectTypeOf({ ...testExecutions, idsParameter: 'ids' }).not.toExtend<CollectionEntry>();
@@ -118,7 +118,7 @@ describe('the type of an entry refuses', () => {
     expect(() => idsParameterOf(testExecutions)).toThrow('rows of test_executions cannot be requested');
   });
 
-  test('a stream that is read by marks without a parent table, or with two dependencies', () => {
+  test('refuses a stream read by marks without a parent table, or with two dependencies', () => {
     const { parentTable: _, ...rest } = biAssets;
     expectTypeOf(biAssets).toExtend<CollectionEntry>();
     expectTypeOf(rest).not.toExtend<CollectionEntry>();

@@ -34,7 +34,7 @@ test('each collection is read at the path and with the parameters that the API p
   }
 });
 
-test.each(Object.keys(API_LISTS))('the model refuses a parameter that %s does not have', async (list) => {
+test.each(Object.keys(API_LISTS))('the model refuses a parameter that %s doesn’t have', async (list) => {
   const world = createWorld();
   const source = world.source();
   const path = ['e1', ...list.replace('{id}', 't1').split('/')];
