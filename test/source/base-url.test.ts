@@ -13,7 +13,7 @@ function refusal(text: string): SyncError | null {
   }
 }
 
-describe('the base URL', () => {
+describe('parseBaseUrl', () => {
   test.each([
     ['https://api.example.com', 'https://api.example.com'],
     ['https://api.example.com/', 'https://api.example.com'],
@@ -23,7 +23,7 @@ describe('the base URL', () => {
     ['https://example.com/gateway/public/beta', 'https://example.com/gateway'],
     ['https://example.com/gateway/', 'https://example.com/gateway'],
     ['https://example.com/republic/beta', 'https://example.com/republic/beta'],
-  ])('the base URL %s is stored as %s', (text, normal) => {
+  ])('%s is stored as %s', (text, normal) => {
     expect(parse(text)).toBe(normal);
   });
 
@@ -37,16 +37,16 @@ describe('the base URL', () => {
     'https://user:secret@api.example.com',
     'https://api.example.com?x=1',
     'https://api.example.com#top',
-  ])('the base URL %s is refused as bad usage', (text) => {
+  ])('%s is refused as bad usage', (text) => {
     expect(refusal(text)?.recovery).toBe('usage');
   });
 
-  test('the error does not repeat a password of the base URL (R25)', () => {
+  test('an error doesn’t repeat a password in the URL (R25)', () => {
     expect(refusal('https://user:secret@api.example.com')?.message).not.toContain('secret');
   });
 
   test.each(['http://127.0.0.1:8080', 'http://127.8.9.10', 'http://[::1]:8080', 'http://localhost:3000'])(
-    'plain http to the loopback address %s is allowed (R25)',
+    'plain HTTP to the loopback address %s is allowed (R25)',
     (text) => {
       expect(parse(text)).toBe(text);
     },
@@ -59,7 +59,7 @@ describe('the base URL', () => {
     'http://localhost.example.com',
     'http://[::2]',
     'http://128.0.0.1',
-  ])('plain http to %s is refused unless it is allowed (R25)', (text) => {
+  ])('plain HTTP to %s is refused without --allow-http (R25)', (text) => {
     expect(refusal(text)?.recovery).toBe('usage');
     expect(parseBaseUrl(text, { allowHttp: true })).toBe(text);
   });

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeEnvelope, decodeEnvironments, decodeError, parseJson } from '../../src/source/envelope.ts';
 
 describe('the envelope of a page', () => {
-  test('only items is required', () => {
+  test('only `items` is required', () => {
     expect(decodeEnvelope({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
     expect(decodeEnvelope({ items: [], has_more: true, next_cursor: 'c', more: 1 })).toEqual({
       items: [],
@@ -31,7 +31,7 @@ describe('the envelope of a page', () => {
   });
 });
 
-test('the environments come as an array or as an envelope, which may have further pages (R8)', () => {
+test('the list of environments is an array or an envelope, which may have further pages (R8)', () => {
   expect(decodeEnvironments([1])).toEqual({ items: [1], hasMore: false, nextCursor: null });
   expect(decodeEnvironments({ items: [1] })).toEqual({ items: [1], hasMore: false, nextCursor: null });
   const more = { items: [1], has_more: true, next_cursor: 'x' };
@@ -39,7 +39,7 @@ test('the environments come as an array or as an envelope, which may have furthe
   expect(decodeEnvironments({ environments: [1] })).toBeNull();
 });
 
-test('an error has a code; its message may be missing', () => {
+test('an error has a code, and possibly a message', () => {
   expect(decodeError({ error: { code: 'c', message: 'm' } })).toEqual({ code: 'c', message: 'm' });
   expect(decodeError({ error: { code: 'c' } })).toEqual({ code: 'c', message: '' });
   expect(decodeError({ error: { message: 'm' } })).toBeNull();
@@ -47,7 +47,7 @@ test('an error has a code; its message may be missing', () => {
   expect(decodeError('not found')).toBeNull();
 });
 
-test('the numbers of a body are read as they were sent (R19)', () => {
+test('numbers in a body are read as they were sent (R19)', () => {
   expect(JSON.stringify(parseJson(Buffer.from('{"id":9007199254740993}')))).toBe('{"id":9007199254740993}');
 });
 

@@ -12,9 +12,9 @@ const error = (status: number, code?: string, message = 'as it is'): Reply => ({
 });
 const refused = error(400, 'invalid_cursor');
 
-describe('the environments', () => {
+describe('the list of environments', () => {
   test.each([[[{ id: 'e' }]], [{ items: [{ id: 'e' }] }]])(
-    'the environments come as an array or as an envelope: %j',
+    'it is read from an array or from an envelope: %j',
     async (body) => {
       const { requests, source } = answerWith([{ body }]);
       expect(await source.environments()).toEqual([{ id: 'e' }]);
@@ -22,7 +22,7 @@ describe('the environments', () => {
     },
   );
 
-  test('a body that is neither an array nor an envelope is asked for again (R24)', async () => {
+  test('it is requested again if the body is neither (R24)', async () => {
     const { requests, source } = answerWith([{ body: { id: 'e' } }, { body: [] }]);
     expect(await source.environments()).toEqual([]);
     expect(requests).toHaveLength(2);
@@ -34,11 +34,11 @@ describe('the environments', () => {
     ['404 without envelope', [error(404)], 'Check the base URL.'],
     ['400 invalid_cursor', [error(400, 'invalid_cursor')], 'Check the base URL.'],
     [
-      '500 at every try',
+      '500 at every attempt',
       [error(500), error(500), error(500)],
       'Try again later; if it fails again, check the base URL and the network.',
     ],
-  ])('the run ends when they cannot be listed: %s', async (_, replies, advice) => {
+  ])('it ends the run if it cannot be read: %s', async (_, replies, advice) => {
     const { source } = answerWith(replies);
     const failure = await failureOf(source.environments());
     expect(failure.recovery).toBe('run');
@@ -46,14 +46,14 @@ describe('the environments', () => {
     expect(failure.message.endsWith(` ${advice}`)).toBe(true);
   });
 
-  test('a refused token is reported as a refused token', async () => {
+  test('a refused token is reported as such', async () => {
     const { source } = answerWith([error(401, 'unauthenticated')]);
     expect((await failureOf(source.environments())).recovery).toBe('token');
   });
 });
 
-describe('environments that come in pages', () => {
-  test('every page is read, so that no environment of a later page counts as missing (R8)', async () => {
+describe('a list of environments in pages', () => {
+  test('every page is read, so no environment of a later page counts as missing (R8)', async () => {
     const { requests, source } = answerWith([page('e1', 'x/1'), page('e2', 'x/2'), page('e3', null)]);
     expect(await source.environments()).toEqual([{ id: 'e1' }, { id: 'e2' }, { id: 'e3' }]);
     expect(requests.map(({ target }) => target)).toEqual([
@@ -73,7 +73,7 @@ describe('environments that come in pages', () => {
     expect(failure.message).toContain(what);
   });
 
-  test('the list starts again at its first page after invalid_cursor, three times at most (R7)', async () => {
+  test('it starts over after invalid_cursor, at most three times (R7)', async () => {
     const again = [page('e1', 'x'), refused, page('e2', 'x'), page('e3', null)];
     const { source } = answerWith(again);
     expect(await source.environments()).toEqual([{ id: 'e2' }, { id: 'e3' }]);

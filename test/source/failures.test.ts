@@ -9,29 +9,29 @@ const error = (status: number, code?: string, message = 'as it is'): Reply => ({
   body: code === undefined ? '<html>no envelope</html>' : { error: { code, message } },
 });
 
-describe('tries', () => {
+describe('retries', () => {
   test.each<[string, Reply]>([
     ['a 500', error(500, 'internal_error')],
     ['a 502 in HTML', error(502)],
     ['a body that is not JSON', { body: '{"items":[{"id":"x"' }],
     ['a body without envelope', { body: { data: [] } }],
     ['an empty body', { status: 204, body: '' }],
-    ['a body that is not compressed as it says', { headers: { 'content-encoding': 'gzip' }, body: EMPTY_PAGE }],
-    ['a body compressed in an unknown way', { headers: { 'content-encoding': 'snappy' }, body: EMPTY_PAGE }],
-  ])('%s is tried again, with growing delays (R24)', async (_, reply) => {
+    ['a body that contradicts its content-encoding', { headers: { 'content-encoding': 'gzip' }, body: EMPTY_PAGE }],
+    ['a body with an unknown content-encoding', { headers: { 'content-encoding': 'snappy' }, body: EMPTY_PAGE }],
+  ])('%s is retried with growing delays (R24)', async (_, reply) => {
     const { requests, source, time } = answerWith([reply, reply, { body: { items: [1] } }]);
     expect((await source.page(ASSETS)).items).toEqual([1]);
     expect(requests).toHaveLength(3);
     expect(time.slept).toEqual([250, 500]);
   });
 
-  test('a 503 is not tried again before the time that it asks for (R24)', async () => {
+  test('a 503 is not retried before the time it asks for (R24)', async () => {
     const { source, time } = answerWith([{ status: 503, headers: { 'retry-after': '9' } }, {}]);
     await source.page(ASSETS);
     expect(time.slept).toEqual([9000]);
   });
 
-  test('bad bodies at every try fail the stream (R24)', async () => {
+  test('bad bodies at every attempt fail the stream (R24)', async () => {
     const { requests, source } = answerWith([always({ body: 'no' })]);
     const failure = await failureOf(source.page(ASSETS));
     expect(failure.recovery).toBe('stream');
@@ -39,14 +39,14 @@ describe('tries', () => {
   });
 });
 
-describe('a page whose tries end with the run', () => {
+describe('a page whose attempts are cut off by the end of the run', () => {
   const cutOff = async (replies: Reply[], maxRequests: number, failedTries?: number) => {
     const { source } = answerWith(replies, { maxRequests });
     const request = failedTries === undefined ? ASSETS : { ...ASSETS, failedTries };
     return failureOf(source.page(request));
   };
 
-  test('it tells how many tries failed in all runs because of the page itself (R24)', async () => {
+  test('the error counts the attempts that failed because of the page, over all runs (R24)', async () => {
     expect(await cutOff([error(500)], 1)).toMatchObject({ recovery: 'budget', failedTries: 1 });
     expect(await cutOff([error(500), error(503)], 2)).toMatchObject({ recovery: 'budget', failedTries: 2 });
     expect(await cutOff([error(500)], 1, 1)).toMatchObject({ recovery: 'budget', failedTries: 2 });
@@ -54,7 +54,7 @@ describe('a page whose tries end with the run', () => {
     expect(await cutOff([], 0, 1)).toMatchObject({ recovery: 'budget', failedTries: null });
   });
 
-  test('it fails with its last try, whether the run ends then or not (R24)', async () => {
+  test('the last attempt fails the page, whether or not the run ends with it (R24)', async () => {
     const failure = { recovery: 'halve-page', message: expect.stringContaining('after 3 tries') };
     expect(await cutOff([error(500)], 1, 2)).toMatchObject(failure);
     expect(await cutOff([error(500)], 9, 2)).toMatchObject(failure);
@@ -62,7 +62,7 @@ describe('a page whose tries end with the run', () => {
   });
 });
 
-describe('an answer that is not tried again', () => {
+describe('a permanent failure', () => {
   test.each<[string, Reply, string]>([
     ['400', error(400, 'invalid_request'), 'restart-round'],
     ['400 of an unknown code', error(400, 'new_code'), 'restart-round'],
@@ -75,13 +75,13 @@ describe('an answer that is not tried again', () => {
     ['404 with the envelope', error(404, 'not_found'), 'not-live'],
     ['404 without it', error(404), 'stream'],
     ['404 with another JSON', { status: 404, body: { detail: 'Not Found' } }, 'stream'],
-    ['404 with a body beyond measure', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
+    ['404 with a very long body', { status: 404, body: 'x'.repeat(100_000) }, 'stream'],
     ['422', error(422, 'invalid_request'), 'restart-round'],
     ['422 invalid_cursor', error(422, 'invalid_cursor'), 'restart-round'],
     ['410', error(410), 'restart-round'],
     ['414: the request was too long', error(414), 'halve-page'],
     ['431: the request was too long', error(431), 'halve-page'],
-  ])('%s is not tried again (R24)', async (_, reply, recovery) => {
+  ])('%s is not retried (R24)', async (_, reply, recovery) => {
     const { requests, source } = answerWith([reply]);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe(recovery);
     expect(requests).toHaveLength(1);
@@ -95,7 +95,7 @@ describe('an answer that is not tried again', () => {
     expect(message).toContain('view scope.');
   });
 
-  test('a redirect is not followed, and its message shows the path alone (R25)', async () => {
+  test('a redirect is not followed, and its message shows only the path (R25)', async () => {
     const location = 'https://elsewhere.example.com/login?secret=1';
     let followed = 0;
     nock('https://elsewhere.example.com')
@@ -109,7 +109,7 @@ describe('an answer that is not tried again', () => {
     expect(message).not.toMatch(/elsewhere|secret/);
   });
 
-  test('the text of the service is quoted on one line, cut, and without the token (R25)', async () => {
+  test('the service’s text is quoted on one line, truncated, and without the token (R25)', async () => {
     const long = `no\u001b[31m\r\n\u2028way ${TOKEN} ${'x'.repeat(500)}`;
     const { source } = answerWith([error(403, TOKEN, long)]);
     const { message } = await failureOf(source.page(ASSETS));

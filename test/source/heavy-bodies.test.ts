@@ -4,7 +4,7 @@ import { HEAVY_BYTES, openHeavyTurns, takeTurn } from '../../src/source/heavy-tu
 import { readBody } from '../../src/source/read-body.ts';
 import { ASSETS, setUp } from './setup.ts';
 
-test('a heavy body waits for its turn, and a light one does not (R27)', async () => {
+test('only a body above the threshold waits for its turn (R27)', async () => {
   const half = Buffer.alloc(10, 'x');
   const asked: number[] = [];
   const read = (parts: number, heavyBytes: number) =>
@@ -19,7 +19,7 @@ test('a heavy body waits for its turn, and a light one does not (R27)', async ()
   expect(asked).toEqual([4]);
 });
 
-test('one heavy body has its turn at a time (R27)', async () => {
+test('one heavy body is read at a time (R27)', async () => {
   const turns = openHeavyTurns();
   const end = await takeTurn(turns);
   const order = ['first'];
@@ -34,7 +34,7 @@ test('one heavy body has its turn at a time (R27)', async () => {
   expect(order).toEqual(['first', 'ends', 'second']);
 });
 
-test('heavy pages that are requested together all arrive (R27)', async () => {
+test('heavy pages requested together all arrive (R27)', async () => {
   const body = { items: ['x'.repeat(HEAVY_BYTES + 1)] };
   const { source } = await setUp([{ body }], { concurrency: 3 });
   await source.page(ASSETS);

@@ -11,7 +11,7 @@ function itemsOf(page: object | null | undefined): unknown[] {
   return [...(decodeEnvelope(page)?.items ?? [])];
 }
 
-test('a heavy list that is parsed in slices gives the same page as one that is parsed whole (R8, R27)', () => {
+test('a heavy list parsed in slices gives the same page as one parsed whole (R8, R27)', () => {
   const bodies = fc.record(
     {
       items: fc.array(fc.jsonValue(), { maxLength: 6 }),
@@ -36,7 +36,7 @@ test('a heavy list that is parsed in slices gives the same page as one that is p
   );
 });
 
-test('a heavy list has a slice for every so many bytes, and can be read twice (R27)', () => {
+test('each slice of a heavy list has a given number of bytes and can be read twice (R27)', () => {
   const page = decodeEnvelope(sliced(JSON.stringify({ items: ['a,]', { b: [1, 2] }, 'c"\\', 4] })));
   const slices = page !== null && 'slices' in page.items ? page.items.slices : [];
   const parts = [['a,]'], [{ b: [1, 2] }], ['c"\\'], [4]];
@@ -52,13 +52,13 @@ test.each([
   '{"items": ["a\u0001", 2]}',
   '{"items": [1, 2], "has_more": tru}',
   '{"items": [1, 2}]',
-])('a heavy body that is not JSON is rejected in slices, too: %s (R27)', (text) => {
+])('a heavy body that is not JSON is rejected when parsed in slices too: %s (R27)', (text) => {
   expect(parseJson(Buffer.from(text))).toBeUndefined();
   expect([null, undefined]).toContain(sliced(text, 1));
   expect([null, undefined]).toContain(sliced(text, 1000));
 });
 
-test('half a character in a slice makes the body invalid (R27)', () => {
+test('half a UTF-8 character in a slice makes the body invalid (R27)', () => {
   const body = Buffer.concat([Buffer.from('{"items":["a","'), Buffer.from([0xc3]), Buffer.from('"]}')]);
   expect(parseHeavyPage(body)).toBeUndefined();
 });
@@ -70,14 +70,14 @@ test.each([
   '{"a": {"items": [1]}}',
   '"items"',
   '{}',
-])('a body of another form is parsed whole: %s (R27)', (text) => expect(sliced(text)).toBeNull());
+])('a body of another shape is not sliced: %s (R27)', (text) => expect(sliced(text)).toBeNull());
 
 test('numbers in a slice keep all their digits (R19)', () => {
   const text = '{"items": [{"n": 12345678901234567890}]}';
   expect(JSON.stringify(itemsOf(sliced(text)))).toBe('[{"n":12345678901234567890}]');
 });
 
-test('a heavy answer gives slices, a light one an array (R27)', async () => {
+test('a heavy response has slices, a light one an array (R27)', async () => {
   const filler = 'x'.repeat(HEAVY_BYTES / 8);
   const items = Array.from({ length: 9 }, (_, n) => `${n}${filler}`);
   const { source } = await setUp([
@@ -90,7 +90,7 @@ test('a heavy answer gives slices, a light one an array (R27)', async () => {
   expect('slices' in heavy.items && heavy.items.slices.length).toBeGreaterThan(1);
 });
 
-test('a heavy answer that breaks off within its JSON is tried again, like any other (R24)', async () => {
+test('a heavy response that breaks off within its JSON is retried like any other (R24)', async () => {
   const text = `{"items":["${'x'.repeat(HEAVY_BYTES)}", "y"`;
   const { source, server } = await setUp([{ body: text }, { body: { items: [1] } }]);
   expect((await source.page(ASSETS)).items).toEqual([1]);

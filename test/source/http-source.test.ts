@@ -8,37 +8,37 @@ const error500: Step = { status: 500, body: { error: { code: 'internal_error', m
 const TRY_LATER = 'Try again later; if it fails again, check the base URL and the network.';
 
 describe('connections', () => {
-  test('pages asked for one after the other share connections', async () => {
+  test('consecutive requests share connections', async () => {
     const { server, source } = await setUp([{}]);
     for (let i = 0; i < 20; i++) await source.page(ASSETS);
     expect(server.connections()).toBeLessThanOrEqual(4);
   });
 });
 
-describe('tries', () => {
+describe('retries', () => {
   test.each<[string, Step]>([
     ['a reset connection', 'reset'],
-    ['a body cut off', { truncate: { body: { items: ['long enough to be cut'] } } }],
-  ])('%s is tried again, with growing delays (R24)', async (_, step) => {
+    ['a truncated body', { truncate: { body: { items: ['long enough to be cut'] } } }],
+  ])('%s is retried with growing delays (R24)', async (_, step) => {
     const { server, source, time } = await setUp([step, step, { body: { items: [1] } }]);
     expect((await source.page(ASSETS)).items).toEqual([1]);
     expect(server.requests).toHaveLength(3);
     expect(time.slept).toEqual([250, 500]);
   });
 
-  test('an answer that does not end in time is tried again (R24)', async () => {
+  test('a response that does not end within the timeout is retried (R24)', async () => {
     const { server, source } = await setUp(['hang', {}], { timeoutMs: 30 });
     await source.page(ASSETS);
     expect(server.requests).toHaveLength(2);
   });
 
-  test('an answer whose body comes slowly and never ends is tried again (R24)', async () => {
+  test('a body that trickles in without end is retried (R24)', async () => {
     const { server, source } = await setUp(['trickle', {}], { timeoutMs: 50 });
     await source.page(ASSETS);
     expect(server.requests).toHaveLength(2);
   });
 
-  test('an answer that this process was too busy to hear is not tried again (R24)', async () => {
+  test('a request does not time out while this process is too busy to notice a response (R24)', async () => {
     let nowMs = 0;
     let answer = (): void => {};
     // Every tick of the time-out comes so late that nobody can say whether the service has answered meanwhile.
@@ -56,14 +56,14 @@ describe('tries', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('each page has its own count of tries (R24)', async () => {
+  test('each page has its own count of attempts (R24)', async () => {
     const { server, source } = await setUp(['reset', 'reset', {}, 'reset', 'reset', {}]);
     await source.page(ASSETS);
     await source.page(ASSETS);
     expect(server.requests).toHaveLength(6);
   });
 
-  test('a page that waits for its next try does not delay others (R24)', async () => {
+  test('a page that waits for a retry does not delay others (R24)', async () => {
     const time = virtualTime();
     const { server, source } = await setUp([error500, {}], {
       concurrency: 1,
@@ -79,8 +79,8 @@ describe('tries', () => {
   });
 });
 
-describe('the last try', () => {
-  test('a page that met only 5xx and time-outs may be asked for in halves (R24)', async () => {
+describe('the last attempt', () => {
+  test('a page that met only 5xx and timeouts may be halved (R24)', async () => {
     const { server, source } = await setUp([error500, 'hang', { status: 503, body: '<html>no envelope</html>' }], {
       timeoutMs: 30,
     });
@@ -91,14 +91,14 @@ describe('the last try', () => {
   test.each<[string, Step[]]>([
     ['resets', ['reset']],
     ['5xx and resets', [error500, error500, 'reset']],
-  ])('%s at every try fail the stream (R24)', async (_, steps) => {
+  ])('%s at every attempt fail the stream (R24)', async (_, steps) => {
     const { server, source } = await setUp(steps);
     const failure = await failureOf(source.page(ASSETS));
     expect(failure.recovery).toBe('stream');
     expect(server.requests).toHaveLength(3);
   });
 
-  test('the error keeps its cause, and its message says on one line what to do (R24)', async () => {
+  test('the error has its cause, and says on one line what to do (R24)', async () => {
     const { source } = await setUp(['reset']);
     const failure = await failureOf(source.page(ASSETS));
     expect(failure.cause).toBeInstanceOf(Error);
@@ -114,13 +114,13 @@ describe('the last try', () => {
   });
 });
 
-test('a 401 whose body is cut off is not tried again (R24)', async () => {
+test('a 401 with a truncated body is not retried (R24)', async () => {
   const { server, source } = await setUp([{ truncate: { status: 401, body: 'a body of some length' } }]);
   expect((await failureOf(source.page(ASSETS))).recovery).toBe('token');
   expect(server.requests).toHaveLength(1);
 });
 
-test('the run ends when every request for the environments is reset', async () => {
+test('the run ends if every request for the environments is reset', async () => {
   const { source } = await setUp(['reset']);
   const failure = await failureOf(source.environments());
   expect(failure.recovery).toBe('run');
@@ -139,7 +139,7 @@ test('a token that no header can carry is bad usage', () => {
   }
 });
 
-test('a closed source sends nothing more', async () => {
+test('a closed source sends nothing', async () => {
   const { server, source } = await setUp([{}]);
   await source.close();
   const failure = await failureOf(source.page(ASSETS));

@@ -27,7 +27,7 @@ const FORMS: Readonly<Record<string, (token: string) => string>> = {
   'as base64, percent-encoded': (token) => encodeURIComponent(base64(token)),
 };
 
-describe('the token in a message', () => {
+describe('maskToken', () => {
   test.each(Object.entries(FORMS))('the token is masked %s (R25)', (_, encode) => {
     const masked = maskToken(`said "${encode(TOKEN)}" twice ${encode(TOKEN)}`, TOKEN);
     expect(masked).not.toContain(encode(TOKEN));
@@ -52,7 +52,7 @@ describe('the token in a message', () => {
     expect(maskToken(`before ${TOKEN} after`, TOKEN)).toBe('before [token] after');
   });
 
-  test('a long text is masked quickly, and stays as it is without the token (R25)', () => {
+  test('a long text without the token is masked quickly and stays unchanged (R25)', () => {
     const text = 'QUJD'.repeat(16_384);
     expect(maskToken(text, TOKEN)).toBe(text);
   });

@@ -26,14 +26,14 @@ describe('an outage', () => {
     expect(server.requests.length).toBe(10);
   });
 
-  test('the run ends when several lists and all probes meet time-outs (R24)', async () => {
+  test('the run ends when several lists and all probes time out (R24)', async () => {
     const { source } = await setUp([listed, 'hang'], { retries: 1, timeoutMs: 30 });
     await source.environments();
     const failures = await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
     expect(failures.map(({ recovery }) => recovery)).toEqual(MANY.map(() => 'run'));
   });
 
-  test('one probe is sent at a time, each to another list, while everything else waits (R24)', async () => {
+  test('one probe at a time is sent, each to another list, while everything else waits (R24)', async () => {
     const { server, source } = await setUp([listed, error503], { retries: 3, concurrency: 4 });
     await source.environments();
     await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
@@ -59,7 +59,7 @@ describe('an outage', () => {
     expect(pages.map(({ items }) => items)).toEqual(MANY.map(() => []));
   });
 
-  test('an answer to a request in flight ends the outage as well (R24)', async () => {
+  test('a response to a request in flight ends the outage too (R24)', async () => {
     const late = Promise.withResolvers<void>();
     const { server, source } = await setUp(
       [listed, {}, ({ target }) => (target.includes('e2/assets') ? late.promise.then(() => ({})) : error503)],
@@ -80,7 +80,7 @@ describe('an outage', () => {
   });
 });
 
-describe('failures that are not an outage', () => {
+describe('failures that are no outage', () => {
   const failing =
     (...broken: string[]): ScriptedStep =>
     ({ target }) =>
@@ -99,27 +99,27 @@ describe('failures that are not an outage', () => {
       ),
     );
 
-  test('one list that fails is not an outage (R9)', async () => {
+  test('one failing list is no outage (R9)', async () => {
     const { server, source } = await setUp([failing('e1/assets')], { retries: 5 });
     expect(await recoveries(source, ['e1/assets', 'e1/columns'])).toEqual(['halve-page', 'answered']);
     expect(server.requests.some(({ target }) => target.includes('limit=1&') || target.endsWith('limit=1'))).toBe(false);
   });
 
-  test('one environment that fails while another answers is not an outage (R9)', async () => {
+  test('one failing environment is no outage while another answers (R9)', async () => {
     const { source } = await setUp([failing('e1/')], { retries: 2, concurrency: 4 });
     await source.environments();
     const ends = await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests', 'e1/asset-lineage', 'e2/assets']);
     expect(ends).toEqual(['halve-page', 'halve-page', 'halve-page', 'halve-page', 'answered']);
   });
 
-  test('several lists that fail while others of the same environment answer are not an outage (R9)', async () => {
+  test('several failing lists are no outage while others of the same environment answer (R9)', async () => {
     const { source } = await setUp([failing('e1/tests', 'e1/latest', 'e1/column-lineage')], { concurrency: 1 });
     await source.environments();
     const ends = await recoveries(source, ['e1/tests', 'e1/latest', 'e1/column-lineage', 'e1/assets']);
     expect(ends).toEqual(['halve-page', 'halve-page', 'halve-page', 'answered']);
   });
 
-  test('pages that fail are not an outage while one row of the same list is answered (R9)', async () => {
+  test('failing pages are no outage while single rows of their lists are answered (R9)', async () => {
     const heavy: ScriptedStep = ({ target }) => (target.endsWith('limit=2000') ? error503 : {});
     const { source } = await setUp([heavy], { retries: 1 });
     expect(await recoveries(source, ['e1/assets', 'e1/columns', 'e1/tests'])).toEqual([

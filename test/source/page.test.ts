@@ -4,8 +4,8 @@ import type { Reply } from '../support/api-server.ts';
 import { answerWith, SERVICE_URL } from './nock-setup.ts';
 import { ASSETS, failureOf, openSource, TOKEN } from './setup.ts';
 
-describe('a page', () => {
-  test('a page is asked for once, with the token and the cursor, under /public/beta', async () => {
+describe('a request for a page', () => {
+  test('one request under /public/beta has the token, the query and the cursor', async () => {
     const { requests, source } = answerWith([{ body: { items: [{ id: 'ü' }], has_more: true, next_cursor: 'next' } }]);
     const page = await source.page({ ...ASSETS, cursor: 'c1' });
     expect(page).toEqual({ items: [{ id: 'ü' }], hasMore: true, nextCursor: 'next' });
@@ -22,13 +22,13 @@ describe('a page', () => {
     });
   });
 
-  test('the path of the base URL stands before /public/beta', async () => {
+  test('the path of the base URL precedes /public/beta', async () => {
     const { requests } = answerWith([{}]);
     await openSource(`${SERVICE_URL}/gateway`).page(ASSETS);
     expect(requests[0]?.target).toMatch(/^\/gateway\/public\/beta\/env-1\/assets/);
   });
 
-  test('every request is counted and announced, also a retry and a refused one', async () => {
+  test('every request is counted and announced, including retries and 429s', async () => {
     const refused = { status: 429, headers: { 'retry-after': '1' } };
     const { source, events } = answerWith([{ status: 500 }, refused, {}]);
     let announced = 0;
@@ -43,17 +43,17 @@ describe('a page', () => {
   });
 });
 
-describe('the number of tables that match', () => {
+describe('matchedCount', () => {
   const AGGREGATE = { path: ['env-1', 'asset-health-scores', 'aggregate'], query: { db_names: ['d 1'] } };
 
-  test('the number is the matched_count of the aggregate, asked for with the filters alone', async () => {
+  test('it is the matched_count of the aggregate, requested with the filters alone', async () => {
     const { requests, source } = answerWith([{ body: { matched_count: 7, total: {}, dimensions: [] } }]);
     expect(await source.matchedCount(AGGREGATE)).toBe(7);
     expect(requests[0]?.target).toBe('/public/beta/env-1/asset-health-scores/aggregate?db_names=d%201');
   });
 
   test.each([{}, { matched_count: '7' }, { matched_count: -1 }, { matched_count: 0.5 }, []])(
-    'the number is asked for again when the answer is %j (R24)',
+    'it is requested again if the body is %j (R24)',
     async (body) => {
       const { source } = answerWith([{ body }, { body: { matched_count: 0 } }]);
       expect(await source.matchedCount(AGGREGATE)).toBe(0);
@@ -61,7 +61,7 @@ describe('the number of tables that match', () => {
   );
 });
 
-describe('the time of the server', () => {
+describe('the server time', () => {
   const at = (date: string): Record<string, string> => ({ date });
 
   test.each<[string, Reply]>([
@@ -69,20 +69,20 @@ describe('the time of the server', () => {
     ['a 429', { status: 429, headers: { ...at('Fri, 20 Nov 2026 14:00:00 GMT'), 'retry-after': '1' } }],
     ['a 200 that is not a list', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: { welcome: true } }],
     ['a 200 that is not JSON', { headers: at('Fri, 20 Nov 2026 14:00:00 GMT'), body: '<html>log in</html>' }],
-  ])('the server time is the Date of the first accepted answer, which %s is not (R1)', async (_, step) => {
+  ])('%s is no clock reading, because only successful responses are (R1)', async (_, step) => {
     const { source } = answerWith([step, { headers: at('Fri, 20 Nov 2026 04:10:00 GMT'), body: [] }]);
     await source.environments();
     const T = '2026-11-20T04:10:00.000000Z';
     expect(source.times()).toEqual({ serverTime: T, latestServerTime: T, newestReading: T });
   });
 
-  test('the server time is unknown as long as every request is refused (R1)', async () => {
+  test('it is unknown while every request is refused (R1)', async () => {
     const { source } = answerWith([{ status: 403, headers: at('Fri, 20 Nov 2026 04:10:00 GMT') }]);
     await failureOf(source.page(ASSETS));
     expect(source.times()).toEqual(NO_TIMES);
   });
 
-  test('the earliest Date of all accepted answers is T, and the latest is kept beside it (R1, R3)', async () => {
+  test('T is the earliest Date of all successful responses, and the newest one is kept too (R1, R3)', async () => {
     const { source } = answerWith([
       { headers: at('nonsense') },
       { headers: at('Sat, 21 Nov 2026 00:00:00 GMT') },
@@ -105,7 +105,7 @@ describe('the time of the server', () => {
     ]);
   });
 
-  test('the Date of an answer from a cache is completed by its Age (R1)', async () => {
+  test('the Age of a cached response is added to its Date (R1)', async () => {
     const { source } = answerWith([{ headers: { ...at('Fri, 20 Nov 2026 04:10:00 GMT'), age: '86400' }, body: [] }]);
     await source.environments();
     expect(source.times().serverTime).toBe('2026-11-21T04:10:00.000000Z');

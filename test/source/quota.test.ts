@@ -12,15 +12,15 @@ const pages = (source: { page: (request: typeof ASSETS) => Promise<unknown> }, c
   Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
 
 describe('the quota', () => {
-  test('nothing waits for the reset when there is nothing more to send (R23)', async () => {
+  test('nothing waits for the reset if there is nothing left to send (R23)', async () => {
     const { source, time } = answerWith([quota(0, 60)]);
     await source.page(ASSETS);
     expect(time.slept).toEqual([]);
   });
 });
 
-describe('the quota that an earlier run left', () => {
-  test('the first request waits for the reset when the earlier run left no quota (R23)', async () => {
+describe('the quota left by an earlier run', () => {
+  test('the first request waits for the reset if the earlier run left no quota (R23)', async () => {
     const { requests, source, time, events } = answerWith([quota(9, 60)]);
     source.resumeQuota?.({ remaining: 0, resetSeconds: 12.5 });
     await source.page(ASSETS);
@@ -28,14 +28,14 @@ describe('the quota that an earlier run left', () => {
     expect(events).toContainEqual({ type: 'wait', reason: 'quota', delayMs: 12_500 });
   });
 
-  test('no more requests are sent than the earlier run left, until an answer tells the quota (R23)', async () => {
+  test('no more requests are sent than the earlier run left, until a response states the quota (R23)', async () => {
     const { source, time } = answerWith([{}, {}, quota(9, 60)]);
     source.resumeQuota?.({ remaining: 2, resetSeconds: 30 });
     for (let i = 0; i < 3; i++) await source.page(ASSETS);
     expect(time.slept).toEqual([30_000]);
   });
 
-  test('a long wait that an earlier run left does not end the run: the machine’s clock may be wrong (R23, R1)', async () => {
+  test('a long wait left by an earlier run doesn’t end the run, as the local clock may be wrong (R23, R1)', async () => {
     const { requests, source, time } = answerWith([{}], { maxWaitMs: 10_000 });
     source.resumeQuota?.({ remaining: 0, resetSeconds: 3600 });
     await source.page(ASSETS);
@@ -44,13 +44,13 @@ describe('the quota that an earlier run left', () => {
 });
 
 describe('a 429', () => {
-  test('a 429 is not a failed try while everything is refused, however often it comes (R23)', async () => {
+  test('it is not a failed attempt while everything is refused, however often it comes (R23)', async () => {
     const { source, time } = answerWith([refusal('2'), refusal('2'), refusal('2'), always({})], { retries: 0 });
     await source.page(ASSETS);
     expect(time.slept).toEqual([2000, 2000, 2000]);
   });
 
-  test('a 429 pauses the whole account (R23)', async () => {
+  test('it pauses the whole account (R23)', async () => {
     const { requests, source, time, events } = answerWith([{}, refusal('5'), always({})], { concurrency: 1 });
     await pages(source, 4);
     expect(requests).toHaveLength(5);
@@ -58,13 +58,13 @@ describe('a 429', () => {
     expect(events).toContainEqual({ type: 'wait', reason: 'rate-limited', delayMs: 5000 });
   });
 
-  test('the first value counts when an answer has a header twice (R23)', async () => {
+  test('the first value counts if a response has a header twice (R23)', async () => {
     const { source, time } = answerWith([{ status: 429, headers: { 'retry-after': ['7', '9'] } }, {}]);
     await source.page(ASSETS);
     expect(time.slept).toEqual([7000]);
   });
 
-  test('after the pause that a 429 asks for, a page that was not refused goes first (R23)', async () => {
+  test('after its pause, a page that was not refused goes first (R23)', async () => {
     const { requests, source } = answerWith([refusal('1'), always({})], { concurrency: 1 });
     await Promise.all([source.page({ ...ASSETS, path: ['a'] }), source.page({ ...ASSETS, path: ['b'] })]);
     expect(requests.map(({ target }) => target.slice(13, 14))).toEqual(['a', 'b', 'a']);
@@ -75,7 +75,7 @@ describe('the longest wait', () => {
   test.each<[string, Reply]>([
     ['a Retry-After', refusal('1200')],
     ['a reset of the quota', quota(0, 1200)],
-  ])('%s beyond the longest wait ends the run, and the message says when to come back (R23)', async (_, reply) => {
+  ])('%s beyond the longest wait ends the run, and the message says when to try again (R23)', async (_, reply) => {
     const { requests, source, time } = answerWith([reply], { maxWaitMs: 900_000 });
     const failure = await failureOf(pages(source, 2));
     expect(failure.recovery).toBe('quota');
@@ -83,14 +83,14 @@ describe('the longest wait', () => {
     expect([requests.length, time.slept]).toEqual([1, []]);
   });
 
-  test('the run ends when there was nothing but 429 for the longest wait (R23)', async () => {
+  test('the run ends when it has received only 429 for the longest wait (R23)', async () => {
     const { requests, source, time } = answerWith([always(refusal('2'))], { maxWaitMs: 5000 });
     expect((await failureOf(source.page(ASSETS))).recovery).toBe('quota');
     expect(time.slept).toEqual([2000, 2000, 2000]);
     expect(requests).toHaveLength(4);
   });
 
-  test('every call that waits fails, and nothing more is sent (R23)', async () => {
+  test('every waiting call fails, and nothing more is sent (R23)', async () => {
     const { requests, source } = answerWith([refusal('1200')]);
     const failures = await Promise.all([failureOf(source.page(ASSETS)), failureOf(source.page(ASSETS))]);
     expect(failures.map(({ recovery }) => recovery)).toEqual(['quota', 'quota']);
@@ -100,7 +100,7 @@ describe('the longest wait', () => {
 });
 
 describe('the request limit', () => {
-  test('the run stops before a request beyond the limit', async () => {
+  test('the run stops before the first request beyond the limit', async () => {
     const { requests, source } = answerWith([always({})], { maxRequests: 3 });
     await pages(source, 3);
     expect((await failureOf(source.page(ASSETS))).recovery).toBe('budget');
@@ -116,14 +116,14 @@ describe('the request limit', () => {
     expect([requests.length, source.requests()]).toEqual([2, 2]);
   });
 
-  test('a request in flight still gets its answer when the limit is reached', async () => {
+  test('requests in flight still get their responses when the limit is reached', async () => {
     const { requests, source } = answerWith([always({})], { maxRequests: 3 });
     const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => source.page(ASSETS)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(3);
     expect(requests).toHaveLength(3);
   });
 
-  test('a limit of 0 sends nothing', async () => {
+  test('with a limit of 0 nothing is sent', async () => {
     const { requests, source } = answerWith([], { maxRequests: 0 });
     expect((await failureOf(source.page(ASSETS))).recovery).toBe('budget');
     expect(requests).toHaveLength(0);

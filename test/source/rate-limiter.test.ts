@@ -32,7 +32,7 @@ const sentTo = (server: { requests: readonly { target: string }[] }) =>
   server.requests.filter(({ target }) => target !== '/settle').length;
 
 describe('requests in flight', () => {
-  test('one request is in flight before the first answer (R23)', async () => {
+  test('one request is in flight before the first response (R23)', async () => {
     const first = heldBack();
     const { server, source } = await setUp([(request) => (request.target === '/settle' ? {} : first.step())]);
     const all = pages(source, 3);
@@ -68,7 +68,7 @@ describe('requests in flight', () => {
     await all;
   });
 
-  test('the account waits for the reset when no quota is left, then sends one request alone (R23)', async () => {
+  test('when no quota is left, the account waits for the reset and then sends a single request (R23)', async () => {
     const probe = heldBack(quota(9, 60));
     const { server, source, time, events } = await setUp([
       quota(0, 40),
@@ -86,7 +86,7 @@ describe('requests in flight', () => {
   });
 });
 
-test('a 429 pauses the account even when its body is cut off (R23)', async () => {
+test('a 429 pauses the account even if its body is truncated (R23)', async () => {
   const cut: Step = { truncate: { ...refusal('3'), body: 'a body of some length' } };
   const { source, time } = await setUp([cut, {}], { retries: 0 });
   await source.page(ASSETS);
@@ -94,7 +94,7 @@ test('a 429 pauses the account even when its body is cut off (R23)', async () =>
 });
 
 describe('a signal', () => {
-  test('a signal ends at once every wait for a turn, for a retry or for the quota (R27)', async () => {
+  test('it ends every wait for a turn, a retry or the quota at once (R27)', async () => {
     for (const step of [error500, refusal('60'), quota(0, 60)]) {
       const stop = new AbortController();
       const { server, source, events } = await setUp([step], { signal: stop.signal, sleep: forever });
@@ -106,7 +106,7 @@ describe('a signal', () => {
     }
   });
 
-  test('a request in flight may finish after a signal (R27)', async () => {
+  test('a request in flight may finish after it (R27)', async () => {
     const stop = new AbortController();
     const answer = heldBack({ body: { items: [1] } });
     const { server, source } = await setUp([answer.step], { signal: stop.signal, sleep: forever });
@@ -120,7 +120,7 @@ describe('a signal', () => {
     expect(server.requests).toHaveLength(1);
   });
 
-  test('a request in flight is given up three seconds after a signal (R27)', async () => {
+  test('a request in flight is aborted three seconds after it (R27)', async () => {
     const stop = new AbortController();
     const time = virtualTime();
     const { server, source } = await setUp(['hang'], { signal: stop.signal, sleep: time.sleep, retries: 0 });
@@ -132,7 +132,7 @@ describe('a signal', () => {
     expect(time.slept).toEqual([3000]);
   });
 
-  test('nothing is sent after a signal that came before the start (R27)', async () => {
+  test('nothing is sent if it came before the start (R27)', async () => {
     const { server, source } = await setUp([{}], { signal: AbortSignal.abort() });
     expect((await failureOf(source.page(ASSETS))).recovery).toBe('signal');
     expect(server.requests).toHaveLength(0);

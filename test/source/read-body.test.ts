@@ -7,7 +7,7 @@ import { ASSETS, failureOf, setUp } from './setup.ts';
 const bytes = Buffer.from('{"items":[1,2,3]}');
 const atMost = (mostBytes: number) => ({ mostBytes, heavyBytes: mostBytes, onHeavy: async () => {} });
 
-describe('a body', () => {
+describe('readBody', () => {
   test.each<[string | undefined, Buffer]>([
     [undefined, bytes],
     ['identity', bytes],
@@ -15,18 +15,18 @@ describe('a body', () => {
     [' X-GZIP', gzipSync(bytes)],
     ['br', brotliCompressSync(bytes)],
     ['deflate', deflateSync(bytes)],
-  ])('a body is decompressed as its content-encoding says: %s', async (encoding, sent) => {
+  ])('a body is decompressed by its content-encoding: %s', async (encoding, sent) => {
     expect(await readBody(Readable.from([sent.subarray(0, 5), sent.subarray(5)]), encoding, atMost(100))).toEqual(
       bytes,
     );
   });
 
-  test('a body may be as long as the limit, and not one byte longer (R27)', async () => {
+  test('a body may be as long as the limit, and not a byte longer (R27)', async () => {
     expect(await readBody(Readable.from([bytes]), undefined, atMost(bytes.length))).toEqual(bytes);
     await expect(readBody(Readable.from([bytes]), undefined, atMost(bytes.length - 1))).rejects.toThrow('longer than');
   });
 
-  test('a body is given up as soon as it is longer than the limit (R27)', async () => {
+  test('reading stops as soon as a body exceeds the limit (R27)', async () => {
     let chunks = 0;
     const endless = new Readable({
       read() {
@@ -39,13 +39,13 @@ describe('a body', () => {
     expect(chunks).toBeLessThan(200);
   });
 
-  test('the limit counts the decompressed bytes (R27)', async () => {
+  test('the limit counts decompressed bytes (R27)', async () => {
     const bomb = gzipSync(Buffer.alloc(1_000_000));
     expect(bomb.length).toBeLessThan(10_000);
     await expect(readBody(Readable.from([bomb]), 'gzip', atMost(10_000))).rejects.toThrow('longer than');
   });
 
-  test('a body that is not compressed as it says is rejected (R24)', async () => {
+  test('a body that contradicts its content-encoding is rejected (R24)', async () => {
     const cut = gzipSync(bytes).subarray(0, 12);
     for (const [encoding, sent] of [
       ['gzip', bytes],
@@ -60,7 +60,7 @@ describe('a body', () => {
   });
 });
 
-test('a page of more than 64 MiB, decompressed, is asked for in halves and not tried again (R24, R27)', async () => {
+test('a page of more than 64 MiB, decompressed, is halved instead of retried (R24, R27)', async () => {
   const body = gzipSync(Buffer.alloc(64 * 1024 * 1024 + 1, ' '));
   const { server, source } = await setUp([{ headers: { 'content-encoding': 'gzip' }, body }]);
   const failure = await failureOf(source.page(ASSETS));

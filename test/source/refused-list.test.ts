@@ -32,7 +32,7 @@ describe('a list that is refused while others answer', () => {
   test.each([
     ['in flight together', false, 4],
     ['one in flight at a time', false, 1],
-    ['asked for one after the other', true, 1],
+    ['requested one after the other', true, 1],
   ])('it fails like a list that answers 500, and delays no other list: %s (R9)', async (_, apart, concurrency) => {
     const { source } = answerWith([refusing('e1/assets')], { concurrency, maxWaitMs: 8000 });
     const ends = await outcomes(source, ['e1/assets', 'e1/columns', 'e2/assets', 'e2/columns'], apart);
@@ -45,7 +45,7 @@ describe('a list that is refused while others answer', () => {
     expect(ends).toEqual(['stream', 'stream', 'stream', 'answered']);
   });
 
-  test('it has its tries, and every refusal still pauses the account (R9)', async () => {
+  test('it has all its attempts, and every refusal still pauses the account (R9)', async () => {
     const { requests, source, time } = answerWith([refusing('e1/assets')], { retries: 2 });
     const failure = await failureOf(source.page(list('e1/assets')));
     expect(failure.message).toContain('/e1/assets: answered 429 while other lists were answered, after 3 tries.');
@@ -65,13 +65,13 @@ describe('a list that is refused while others answer', () => {
     ]);
   });
 
-  test('a probe that fails is a failed try (R9)', async () => {
+  test('a failed probe is a failed attempt (R9)', async () => {
     const { source } = answerWith([refusal(), refusal(), always({ status: 502 })], { retries: 1 });
     expect((await failureOf(source.page(list('e1/assets')))).recovery).toBe('stream');
   });
 });
 
-test('no try is used up while everything is refused, and the run ends after the longest wait (R23)', async () => {
+test('no attempt is used up while everything is refused, and the run ends after the longest wait (R23)', async () => {
   const { source, time } = answerWith([{ body: [{ id: 'e1' }] }, always(refusal('2'))], {
     retries: 0,
     maxWaitMs: 20_000,

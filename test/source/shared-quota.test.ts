@@ -14,7 +14,7 @@ async function two(maxWaitMs = 900_000) {
   return { other, sleptMs: () => time.slept.reduce((sum, each) => sum + each, 0) };
 }
 
-describe('the requests of another process', () => {
+describe('requests in flight in another process', () => {
   test('the next request waits until they have ended (R23)', async () => {
     const { clock } = virtualTime();
     const quotaKeeper = memoryKeeper(clock.nowMs);
@@ -34,7 +34,7 @@ describe('the requests of another process', () => {
     expect(other.server.requests).toHaveLength(1);
   });
 
-  test('one that says nothing for its time-out and a margin no longer counts as in flight (R23)', async () => {
+  test('a silent one counts as in flight until its timeout and a margin have passed (R23)', async () => {
     const { other, sleptMs } = await two();
     await other.source.page(ASSETS);
     expect(other.events[0]).toMatchObject({ type: 'wait', reason: 'quota' });
@@ -42,7 +42,7 @@ describe('the requests of another process', () => {
     expect(sleptMs()).toBeLessThan(36_000);
   });
 
-  test('a run does not wait for them longer than for a reset, and says when to come back (R23)', async () => {
+  test('a run waits for them no longer than for a reset, and says when to try again (R23)', async () => {
     const { other } = await two(10_000);
     expect(await failureOf(other.source.page(ASSETS))).toMatchObject({
       recovery: 'quota',
@@ -51,7 +51,7 @@ describe('the requests of another process', () => {
     expect(other.server.requests).toHaveLength(0);
   });
 
-  test('a signal ends the wait at once (R27)', async () => {
+  test('closing the source ends the wait at once (R27)', async () => {
     const { other } = await two();
     const page = failureOf(other.source.page(ASSETS));
     await other.source.close();
