@@ -71,7 +71,7 @@ function expectTrue(): void {
 const readsOf = (path: string): number => requests.filter((url) => url.includes(`/${path}?`)).length;
 
 describe('a sync over a real socket', () => {
-  test('mirrors the whole source first, page by page and no page twice', async () => {
+  test('the first sync mirrors the whole source, and requests no page twice', async () => {
     const summary = await sync();
     expect(summary.status).toBe('done');
     expect(summary.requests).toBe(requests.length);
@@ -79,7 +79,7 @@ describe('a sync over a real socket', () => {
     expectTrue();
   });
 
-  test('asks for two feeds a stream and the snapshots when nothing has changed, and writes nothing (R22)', async () => {
+  test('an idle sync reads two feeds per stream and the snapshots, and writes nothing (R22)', async () => {
     const summary = await sync();
     expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
     // The latest executions of the larger environment take two pages.
@@ -95,7 +95,7 @@ describe('a sync over a real socket', () => {
     expect(reads.map(([read]) => read)).toEqual(reads.map(([, expected]) => expected));
   });
 
-  test('brings the changes alone, deletions and lost edges among them', async () => {
+  test('a sync after changes reads no scan, and applies deletions and lost edges too', async () => {
     nowMs += 2 * HOUR_MS;
     const changes = changeSample(source, { seed: 11, nowMs });
     const summary = await sync();
@@ -107,7 +107,7 @@ describe('a sync over a real socket', () => {
     expectTrue();
   });
 
-  test('reads once more, after the overlap, the edges that it read within it, and then asks for nothing (R18, R22)', async () => {
+  test('edges read within the overlap are read once more after it, and then no more (R18, R22)', async () => {
     aheadMs = 2 * HOUR_MS;
     expect((await sync()).status).toBe('done');
     expect(readsOf('column-lineage')).toBeGreaterThan(0);

@@ -13,8 +13,8 @@ const NEXT = fc.record({
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);
 
-describe('a forecast, after any history', () => {
-  test('equals what the next run sends, if everything was read in pages of its size', async () => {
+describe('a forecast after any history', () => {
+  test('it equals what the next run sends, if everything was last read in pages of the same size', async () => {
     await fc.assert(
       fc.asyncProperty(histories('any', 10), NEXT, async (steps, { seconds, wish }) => {
         const life = live(['e1', 'e2']);

@@ -22,7 +22,7 @@ describe('a forecast', () => {
     { pageSize: 2, history: false },
     { pageSize: 3, history: true },
     { pageSize: 2000, history: false },
-  ])('tells what a run sends: $pageSize rows a page, history: $history', (wish) =>
+  ])('it equals what a run sends: $pageSize rows per page, history: $history', (wish) =>
     inWorld(async (scene) => {
       await scene.mirrored.sync(wish);
       for (const seconds of [60, 2 * HOUR, 8 * DAY, 100 * DAY]) {
@@ -35,7 +35,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'names why each stream is read: it is due, out of reach, or asked for',
+    'it names the reason why each stream is read',
     inSyncedWorld(async (scene) => {
       const reasons = async (wish = {}): Promise<unknown> => {
         const { streams } = await foretold(scene, wish);
@@ -56,7 +56,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'writes nothing, and changes nothing of what the run after it does',
+    'it writes nothing and doesn’t change what the next run does',
     inSyncedWorld(async (scene) => {
       const everything = (): unknown =>
         ['sync_runs', 'sync_checkpoints', 'marks', 'mirror', 'environments', 'list_lengths'].map((table) =>
@@ -69,7 +69,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'knows what is owed: marked columns, tables without details, children of what went or came back',
+    'it includes marked columns, tables without details, and children of deleted or restored assets',
     inSyncedWorld(async (scene) => {
       const { place, mirrored } = scene;
       removeAsset(place, 'a3', 'lost');
@@ -87,7 +87,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'knows that a marked column without edges is looked up in the list of columns after the feed (R18)',
+    'it includes the lookup of a marked column without edges in the list of columns (R18)',
     inSyncedWorld(async (scene) => {
       putColumn(scene.place, 'a2.c3', 'a2', { data_type: 'changed' });
       await scene.mirrored.sync({ only: ['assets', 'columns'] });
@@ -98,7 +98,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'knows that what was read within the overlap after its change is read once more after the overlap, and not before (R18, R22)',
+    'it includes the second read, after the overlap, of what was read within the overlap (R18, R22)',
     inSyncedWorld(async (scene) => {
       putColumnEdges(scene.place, 'a2.c2', ['a1.c1']);
       putAsset(scene.place, 'a2', { description: 'changed' });
@@ -113,7 +113,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'counts the pages from which the service trims what the token may not see',
+    'it counts pages from which the service removes what the token may not see',
     inWorld(async (scene) => {
       for (const n of [1, 2, 3, 4, 5]) {
         putAsset(scene.place, `z${n}`);
@@ -127,7 +127,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'takes it that what was denied, or not live, is so still',
+    'it assumes that what was denied or not live still is',
     inSyncedWorld(async (scene) => {
       scene.place.denied.add('columns');
       scene.place.notLive.add('tests').add('executions');
@@ -138,7 +138,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'counts removals that are held back as not shown (R14)',
+    'it counts held-back removals as missing from the list (R14)',
     inWorld(async (scene) => {
       for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
       await scene.mirrored.sync();
@@ -151,7 +151,7 @@ describe('a forecast', () => {
   );
 
   test.each([true, false])(
-    'counts the lookup by ids after which --allow-shrink removes what is held back (with --full: %s) (R14)',
+    'it includes the lookups before --allow-shrink removes held-back rows (with --full: %s) (R14)',
     (full) =>
       inWorld(async (scene) => {
         for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
@@ -170,7 +170,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'counts no edges of columns that are held back, and the asking whether those are in sight (R18)',
+    'it counts no edges of held-back columns, but includes the lookup of those columns (R18)',
     inWorld(async (scene) => {
       for (let n = 0; n < 60; n++) {
         putColumn(scene.place, `h${n}`, 'a1');
@@ -188,7 +188,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'says "at least" where what is held back may be out of sight: pages of ids may come empty (R14)',
+    'it is a minimum for lists from which held-back rows may only be hidden (R14)',
     inWorld(async (scene) => {
       putAsset(scene.place, 'z');
       for (let n = 0; n < 60; n++) putColumn(scene.place, `h${n}`, 'z');
@@ -202,7 +202,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'goes on with the pass of a run stopped by its budget, and tells how many runs it takes',
+    'it continues the cycle of a run stopped by its budget, and says how many runs that takes',
     inSyncedWorld(async (scene) => {
       const wish = { full: true, pageSize: 2, concurrency: 1, maxRequests: 12 };
       const { runs } = await foretold(scene, wish);
@@ -217,7 +217,7 @@ describe('a forecast', () => {
   );
 
   test(
-    'does not count runs beyond a hundred',
+    'it counts no more than a hundred runs',
     inSyncedWorld(async (scene) => {
       for (let n = 0; n < 101; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
       await scene.mirrored.sync();
@@ -226,18 +226,16 @@ describe('a forecast', () => {
     }),
   );
 
-  test.each([4, 11, 17, 23])(
-    'goes on where a run was killed, at its request %i, and does the round after it (R6)',
-    (nth) =>
-      inSyncedWorld(async (scene) => {
-        await killedAt(scene, nth, { full: nth % 2 === 0, pageSize: 1 });
-        scene.world.advance(60);
-        await expectForetold(scene, { pageSize: 1 });
-      })(),
+  test.each([4, 11, 17, 23])('it resumes a run killed at its request %i, and includes the round after it (R6)', (nth) =>
+    inSyncedWorld(async (scene) => {
+      await killedAt(scene, nth, { full: nth % 2 === 0, pageSize: 1 });
+      scene.world.advance(60);
+      await expectForetold(scene, { pageSize: 1 });
+    })(),
   );
 
   test(
-    'says "at least" of what was never read to its end',
+    'it is a minimum for lists that were never read to the end',
     inWorld(async (scene) => {
       const wish = { history: true, pageSize: 2 };
       await killedAt(scene, 5, wish);
@@ -251,7 +249,7 @@ describe('a forecast', () => {
     }),
   );
 
-  test('tells of every environment, and of one that is listed again (R13)', async () => {
+  test('it covers every environment, including one that is listed again (R13)', async () => {
     const world = createWorld(['e1', 'e2', 'e3']);
     for (const place of world.places.values()) furnish(place);
     const mirrored = mirrorOf(world);

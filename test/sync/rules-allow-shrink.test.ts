@@ -22,7 +22,7 @@ const loseColumns = ({ place }: Scene, count: number): void => {
 };
 
 test(
-  '--allow-shrink applies the removals that are held back, without a new scan (R14)',
+  '--allow-shrink applies held-back removals without a new scan (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     const { server_time } = await scene.mirrored.sync({ full: true });
@@ -41,7 +41,7 @@ test(
 );
 
 test(
-  '--allow-shrink looks the rows that are held back up by ids first: rows that are returned stay (R12, R14)',
+  '--allow-shrink first looks held-back rows up by id, and returned rows stay (R12, R14)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     loseColumns(scene, 60);
@@ -62,7 +62,7 @@ const longIds = some(60).map((n) => `${n}${'ö'.repeat(498)}`);
 test.each([
   ['none of them is returned, all are removed', false, 0],
   ['one of them is returned, those that were not looked up stay held back', true, 20],
-])('--allow-shrink looks held rows up in twenty requests, two ids each: if %s (R12, R14)', (_, isReturned, held) =>
+])('--allow-shrink looks held-back rows up in twenty requests, two ids each: if %s (R12, R14)', (_, isReturned, held) =>
   inSyncedWorld(
     async (scene) => {
       const { place, world, mirrored } = scene;
@@ -88,7 +88,7 @@ test.each([
 );
 
 test(
-  'with --allow-shrink from the start nothing is held back (R14)',
+  'a run that starts with --allow-shrink holds nothing back (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  '--allow-shrink does not remove rows that were shown again (R14)',
+  '--allow-shrink doesn’t remove rows that were returned again (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -109,7 +109,7 @@ test(
 );
 
 test(
-  '--allow-shrink reads the columns again whose edges are held back: edges that are back stay, and so do those of columns out of sight (R14, R18)',
+  'before applying held-back edges, --allow-shrink reads their columns again and keeps edges of hidden ones (R14, R18)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     for (const n of some(60)) place.columnEdges.delete(`far>c${n}`);

@@ -20,7 +20,7 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
 }
 
 test.each([2, 3, 7])(
-  'with --max-requests %i, runs carry on one cycle, which reads no page twice and ends done (R6)',
+  'with --max-requests %i, runs continue one cycle, which reads no page twice and ends done (R6)',
   (max) =>
     inWorld(async (scene) => {
       const { summary, asked, runs } = await inSlices(scene, max);
@@ -33,7 +33,7 @@ test.each([2, 3, 7])(
 );
 
 test(
-  '--max-requests: the next run after the end of a pass begins another',
+  'with --max-requests, the run after the end of a cycle begins a new one',
   inSyncedWorld(async (scene) => {
     const { summary } = await inSlices(scene, 4);
     putColumn(scene.place, 'a1.c9', 'a1');
@@ -45,7 +45,7 @@ test(
 );
 
 test(
-  'with --max-requests, streams that were finished in the cycle are not read again, and no round gets a second one (R6)',
+  'with --max-requests, streams finished in the cycle are not read again, and no round is repeated (R6)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     const { asked, runs } = await inSlices(scene, 5);
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  '--max-requests: a pass with --full scans every stream once',
+  'with --max-requests, a cycle with --full scans every stream once',
   inSyncedWorld(async (scene) => {
     const { summary, asked } = await inSlices(scene, 6, { full: true });
     expect(summary.status).toBe('done');
@@ -69,7 +69,7 @@ test(
 );
 
 test(
-  '--max-requests: a round of an earlier pass is followed by another one, in the runs of the new pass',
+  'with --max-requests, a round begun in an earlier cycle is followed by another one in the new cycle',
   inWorld(async (scene) => {
     scene.world.before = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new Error('crash');
@@ -108,7 +108,7 @@ async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<v
 }
 
 test(
-  'typed assets that finished before assets were marked again are read once more before the cycle ends (R9, R22)',
+  'typed assets that finished before assets were marked are read once more in the same cycle (R9, R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9', { db_name: 'new' });
     const [first, second] = await inTwo(scene, 'assets', 6);
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'columns and tests that finished before their asset was deleted are asked for before the cycle ends (R9, R13)',
+  'columns and tests that finished before their asset was deleted are looked up in the same cycle (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 6);
@@ -132,7 +132,7 @@ test(
 );
 
 test(
-  'tests that were being read when their asset was deleted are asked for before the cycle ends (R9, R13)',
+  'tests that were being read when their asset was deleted are looked up in the same cycle (R9, R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 5);
@@ -143,7 +143,7 @@ test(
 );
 
 test(
-  'column lineage that finished before columns were marked again is read once more before the cycle ends (R9, R18)',
+  'column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     // Two for each feed that is read before the column lineage.
@@ -155,7 +155,7 @@ test(
 );
 
 test(
-  'a signal stops a run after the current page, which the next run does not ask for again (R27)',
+  'a signal stops a run after the current page, which the next run doesn’t request again (R27)',
   inWorld(async (scene) => {
     const stop = new AbortController();
     at(scene, 'columns', 2, () => stop.abort());

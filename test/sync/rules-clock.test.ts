@@ -15,9 +15,9 @@ const bounds = ({ mirrored }: Scene): string[] =>
     .map(String);
 
 test.each([
-  ['an hour and a minute later than T is not believed: the whole window is read again', 61, 90],
-  ['half an hour later than T is read on from', 30, 7],
-])('a reading of a history %s (R1, R22)', (_, minutes, days) =>
+  ['that is an hour and a minute later than T is not trusted: the whole window is read again', 61, 90],
+  ['that is half an hour later than T is trusted: the next read starts from it', 30, 7],
+])('the last read of a history %s (R1, R22)', (_, minutes, days) =>
   inWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
@@ -40,7 +40,7 @@ test.each([
 );
 
 test(
-  'changes that were missed while the service’s clock was ahead are found, because a scan for that reason sends no bound in the future (R1)',
+  'after the service’s clock ran ahead, a scan without a bound finds the changes that were missed (R1)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= 5400 * 1000;
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'a service’s clock that is set back by less than an hour loses nothing with a small overlap, because the streams are scanned (R1)',
+  'with a small overlap, a service’s clock set back by less than an hour causes scans, and nothing is lost (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync({ overlapSeconds: 60 });
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  'a service without any Date is scanned in each run, moves no watermark, and rows that a scan no longer shows are deleted (R1)',
+  'without any Date each run scans, deletes unlisted rows and moves no watermark (R1)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.dates = 'never';
@@ -99,7 +99,7 @@ test(
 );
 
 test(
-  'a run without any Date that continues a round of a run with a Date deletes what the round no longer shows (R1)',
+  'a run without a Date continues the round of a run with one, and deletes what is missing from it (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     await mirrored.sync();

@@ -31,7 +31,7 @@ async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promi
 }
 
 test(
-  'a run that the quota ends is carried on by the next as one cycle, which reads no page twice and ends done (R6)',
+  'runs ended by the quota are continued as one cycle, until one ends done (R6)',
   inSyncedWorld(async (scene) => {
     // The quota does not meet the same list twice: that list would count as failed.
     quotaOf(scene, 6 + 2 * PLAIN_FEEDS.length);
@@ -45,7 +45,7 @@ test(
 );
 
 test(
-  'a run that a signal ends is not carried on: the next run reads again what was finished, and is true as of its own T (R6, R27)',
+  'a run ended by a signal is not continued: the next run is accurate as of its own T (R6, R27)',
   inSyncedWorld(async (scene) => {
     const stop = new AbortController();
     scene.world.before = ({ number }) => number === 6 && stop.abort();
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  'a cycle is carried on for 24 hours of server time, whatever the machine’s clock says; later everything is read again (R6)',
+  'a cycle lasts 24 hours of server time, whatever the local clock says; then all is read again (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'what a run without --full has finished in a cycle begun with it is scanned by the next --full (R6)',
+  '--full scans again what a run without it finished in a cycle begun with it (R6)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
     const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
@@ -101,7 +101,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'a list that spends the whole %s with failed tries comes last in the next run, so that others are read (R6)',
+  'a list that spends the whole %s on failed attempts comes last in the next run (R6)',
   (recovery) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place } = scene;
@@ -116,7 +116,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test(
-  'a list that fails does not keep others from being read in later cycles: a cycle with only failed lists left is over (R6)',
+  'a failing list doesn’t block others in later cycles, because a cycle with only failed lists left is over (R6)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     breakList(scene, '/assets');
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  'streams that depend on a list that came last are read again after it: a first sync ends in the run that reads the list (R6, R9)',
+  'streams that depend on a list that came last are read after it in the same run (R6, R9)',
   inWorld(async (scene) => {
     failAt(scene, 'assets');
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
@@ -148,7 +148,7 @@ test(
 test.each([
   ['/tests', 't9'],
   ['/latest-test-executions', 't1'],
-])('the histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
+])('histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     expect((await mirrored.sync({ history: true })).status).toBe('done');
@@ -164,7 +164,7 @@ test.each([
   })(),
 );
 
-test('an environment whose lists all fail does not keep other environments from being read (R6)', async () => {
+test('an environment whose lists all fail doesn’t block other environments (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);
   for (const place of world.places.values()) putAsset(place, 'a1');
   const mirrored = mirrorOf(world);
@@ -177,7 +177,7 @@ test('an environment whose lists all fail does not keep other environments from 
 });
 
 test.each(['budget', 'signal'] as const)(
-  'a run that a %s stops early has no row in the log, and no summary, for environments that it did not reach (R27)',
+  'a run stopped early by a %s logs and reports nothing for environments it did not reach (R27)',
   async (ends) => {
     const world = createWorld(Array.from({ length: 40 }, (_, n) => `e${n}`));
     const mirrored = mirrorOf(world);

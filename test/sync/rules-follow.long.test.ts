@@ -44,7 +44,7 @@ function follow(mirrored: Mirrored): { catchUp(): void; copy: ReadonlyMap<string
 
 const sorted = (rows: ReadonlyMap<string, string>): unknown[] => [...rows].sort();
 
-test('a reader that follows the mirror by its clock, at any moments, misses no row, no deletion and no edge (R21)', async () => {
+test('a reader that follows the mirror’s clock misses no row, deletion or edge (R21)', async () => {
   await fc.assert(
     fc.asyncProperty(histories('any', 16), async (steps) => {
       const { world, mirrored, take } = live(['e1', 'e2']);
@@ -87,7 +87,7 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
   return {};
 }
 
-test.each(Object.entries(ENDS))('a run’s end moves the mirror’s clock: %s (R21)', (status, bring) =>
+test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', (status, bring) =>
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     // Behind the mirror's time, the machine's clock itself moves nothing.
@@ -105,7 +105,7 @@ test.each(Object.entries(ENDS))('a run’s end moves the mirror’s clock: %s (R
 );
 
 test(
-  'a run that is refused before anything is read moves the mirror’s clock as well (R21)',
+  'a run refused before anything is read moves the mirror’s clock too (R21)',
   inSyncedWorld(async (scene) => {
     const before = timeOf(scene.mirrored);
     scene.world.before = ({ path }) => {

@@ -19,7 +19,7 @@ const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
 ];
 
 test(
-  'a list that answers only small pages is asked for half of the rows, once a run, until it answers (R24)',
+  'a list that only answers small pages is requested at half the limit, once per run, until it answers (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 'columns', 200);
     const runs: unknown[] = [];
@@ -41,7 +41,7 @@ test(
 );
 
 test.each(['budget', 'quota'] as const)(
-  'the tries of a page add up over runs with fewer requests, until it is asked for at half the limit: %s (R24)',
+  'attempts at a page add up over runs with few requests, until its limit is halved: %s (R24)',
   (spends) =>
     inWorld(async (scene) => {
       await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
@@ -65,7 +65,7 @@ test.each(['budget', 'quota'] as const)(
 );
 
 test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
-  'a smaller page size takes effect at once, whatever was stored: %j (R6)',
+  'a smaller page size takes effect at once, whatever limit was stored: %j (R6)',
   (wish) =>
     inWorld(async (scene) => {
       onlySmall(scene, 'columns', 200);
@@ -76,7 +76,7 @@ test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, onl
 );
 
 test(
-  'larger pages are tried again a week after they failed, twice as large, and one halving undoes it (R24)',
+  'a week after pages failed, a limit twice as large is tried, and a failure halves it again (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 'asset-lineage', 700);
     expect((await scene.mirrored.sync()).status).toBe('problems');
@@ -97,7 +97,7 @@ test(
 );
 
 test(
-  'a read that was cut off goes on with its limit; if it fails in a second run, the limit is halved (R6, R24)',
+  'an interrupted read resumes with its limit, which is halved if it fails in a second run (R6, R24)',
   inWorld(async (scene) => {
     for (let n = 0; n < 130; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
     let broken = false;
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'a history that answers only small pages keeps a limit of its own (R24)',
+  'a history that only answers small pages has a limit of its own (R24)',
   inWorld(async (scene) => {
     onlySmall(scene, 't1/executions', 200);
     const runs: unknown[] = [];
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  'a heavy page is committed slice by slice, and its last slice moves the read on (R5, R27)',
+  'a heavy page is committed in slices, and only its last slice advances the read (R5, R27)',
   inWorld(async (scene) => {
     const { mirrored } = scene;
     mirrored.isHeavy = () => true;
@@ -158,7 +158,7 @@ test(
 );
 
 test(
-  'after a heavy history none is requested in advance, and only the current one is in memory (R27)',
+  'after a heavy history none is requested in advance, so only the current one is in memory (R27)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.mirrored.isHeavy = () => true;

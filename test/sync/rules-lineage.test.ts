@@ -38,7 +38,7 @@ test(
 );
 
 test(
-  'a column that changed has its edges replaced by one read of the upserts feed, and by one more after the overlap (R18)',
+  'one read of the upserts feed replaces the edges of a changed column, and another after the overlap (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3', 'elsewhere']);
     const summary = await scene.mirrored.sync();
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'a column that lost its last edge loses it in the mirror, although the feed has no row for it, and is read once more after the overlap (R18)',
+  'a column without edges in the feed loses its last edge, and is read once more after the overlap (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c2', []);
     await scene.mirrored.sync();
@@ -79,7 +79,7 @@ test(
 );
 
 test(
-  'edges of one column on two pages are replaced together (R18)',
+  'edges of one column that come on two pages are replaced together (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
     const seen = new Set<string>();
@@ -91,7 +91,7 @@ test(
 );
 
 test(
-  'marks outlive a run in which columns were committed and the lineage failed (R18)',
+  'marks survive a run in which lineage failed after columns were committed (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     failAt(scene, 'column-lineage');
@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  'marks outlive runs that leave the lineage out (R18)',
+  'marks survive runs that don’t read lineage (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     await scene.mirrored.sync({ only: ['assets', 'columns'] });
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'marks made after the read began stay (R18)',
+  'marks made after a read began survive it (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
     failAt(scene, 'column-lineage', 2, 'run');
@@ -149,7 +149,7 @@ test(
 );
 
 test(
-  'marked columns that the feed cannot show are asked for by column_ids (R18)',
+  'marked columns beyond the reach of the feed are looked up by column_ids (R18)',
   inSyncedWorld(async (scene) => {
     putOld(scene.place, 'a1.old', ['a2.c3']);
     scene.place.denied.add('columns');
@@ -163,7 +163,7 @@ test(
 );
 
 test(
-  'a column outside the window and one inside are both brought up to date (R18)',
+  'a column outside the window of the feed and one inside are both brought up to date (R18)',
   inSyncedWorld(async (scene) => {
     putOld(scene.place, 'a1.old', ['a2.c3']);
     putColumnEdges(scene.place, 'a2.c1', ['a1.old']);
@@ -177,7 +177,7 @@ test(
 );
 
 test(
-  'column lineage is scanned if that takes fewer requests than asking for the marked columns (R18)',
+  'column lineage is scanned if that takes fewer requests than looking up the marked columns (R18)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'ö'.repeat(498)}`, ['a2.c3']);
     scene.place.denied.add('columns');
@@ -190,7 +190,7 @@ test(
 );
 
 test(
-  'edges are kept only of live columns; they come with their column (R18)',
+  'edges are kept only for live columns, and arrive with their column (R18)',
   inSyncedWorld(async (scene) => {
     at(scene, 'column-lineage', 1, () => {
       putColumn(scene.place, 'a1.new', 'a1');
@@ -204,23 +204,21 @@ test(
   }),
 );
 
-test.each(['tombstone', 'lost'] as const)(
-  'a column that is deleted (%s) takes its edges along, those into it and those out of it (R18)',
-  (how) =>
-    inSyncedWorld(async (scene) => {
-      remove(scene.place, 'columns', 'a2.c1', how);
-      let left: unknown[] = ['not looked'];
-      scene.mirrored.beforeCommit = ({ stream }) => {
-        if (stream === 'column_lineage') left = [edgesInto(scene, 'a2.c1'), edgesInto(scene, 'a3.c1')];
-      };
-      await scene.mirrored.sync({ full: how === 'lost' });
-      expect(left).toEqual([[], ['elsewhere']]);
-      expectTrue(scene);
-    })(),
+test.each(['tombstone', 'lost'] as const)('a deleted column (%s) loses its edges at both ends (R18)', (how) =>
+  inSyncedWorld(async (scene) => {
+    remove(scene.place, 'columns', 'a2.c1', how);
+    let left: unknown[] = ['not looked'];
+    scene.mirrored.beforeCommit = ({ stream }) => {
+      if (stream === 'column_lineage') left = [edgesInto(scene, 'a2.c1'), edgesInto(scene, 'a3.c1')];
+    };
+    await scene.mirrored.sync({ full: how === 'lost' });
+    expect(left).toEqual([[], ['elsewhere']]);
+    expectTrue(scene);
+  })(),
 );
 
 test(
-  'an edge that was deleted with its upstream column is back in the same run if the service still shows it (R18)',
+  'an edge deleted with its upstream column returns in the same run if the service still has it (R18)',
   inSyncedWorld(async (scene) => {
     const before = edgesInto(scene, 'a3.c1');
     scene.mirrored.afterCommit = ({ stream, commit }) => {
@@ -234,7 +232,7 @@ test(
 );
 
 test(
-  'a column that comes back has its edges again (R18)',
+  'a restored column gets its edges back (R18)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a2.c1');
     await scene.mirrored.sync();
@@ -261,7 +259,7 @@ test(
 );
 
 test(
-  'between scans there is no request without a mark, not even if the feeds no longer reach back (R18)',
+  'between scans no request is sent without a mark, even if the feeds no longer reach back (R18)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(6 * DAY);
     await scene.mirrored.sync();
@@ -274,7 +272,7 @@ test(
 );
 
 test(
-  '--full scans column lineage again (R18)',
+  '--full scans column lineage (R18)',
   inSyncedWorld(async (scene) => {
     expect(streamOf(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ reason: 'full' });
     expect(queries(scene)).toEqual([[]]);
@@ -282,7 +280,7 @@ test(
 );
 
 test(
-  'the clamp scans column lineage again if there is a mark (R18)',
+  'a clamped bound causes a scan of column lineage if there is a mark (R18)',
   inSyncedWorld(async (scene) => {
     putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
     scene.world.advance(100 * DAY);
@@ -292,7 +290,7 @@ test(
 );
 
 test(
-  'a column whose edges changed gets a new mirrored_at, one that was only read again does not (R21)',
+  'a column whose edges changed gets a new mirrored_at, and one that was only read again doesn’t (R21)',
   inSyncedWorld(async (scene) => {
     const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
     await scene.mirrored.sync();
@@ -305,7 +303,7 @@ test(
 );
 
 test(
-  'a column that gets its first edge gets a new mirrored_at as well (R21)',
+  'a column that gets its first edge gets a new mirrored_at (R21)',
   inSyncedWorld(
     async (scene) => {
       putColumnEdges(scene.place, 'c1', ['c2']);

@@ -26,7 +26,7 @@ const scans = ({ streams }: RunSummary): string[] =>
     .map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`);
 
 test(
-  'a run that sees no environment records all as missing and ends with problems; those that come back are scanned (R13)',
+  'a run that lists no environment marks all as missing and has problems; returned ones are scanned (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
@@ -43,7 +43,7 @@ test(
 );
 
 test(
-  'a run of only one environment that is not listed is refused, but records it as missing; it is scanned when it is back (R13)',
+  'a run of an unlisted environment is refused but marks it as missing; once listed again it is scanned (R13)',
   inWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     createOther(scene);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'an environment that is back again while the scan of its first return goes on is scanned once more (R13)',
+  'an environment that returns again during the scan of its first return is scanned once more (R13)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     place.listed = false;
@@ -93,7 +93,7 @@ const dueScans = ({ mirrored }: Scene): unknown[] =>
   CATALOGUE.filter(({ name }) => mirrored.checkpoint(name).scanDue !== null).map(({ name }) => name);
 
 test(
-  'after a return every stream with scans is scanned once, and no other stream keeps a scan due (R13)',
+  'after a return every stream with scans is scanned once, and no other stream has a scan due (R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     place.listed = false;
@@ -106,7 +106,7 @@ test(
 );
 
 test(
-  'after a return no stream without scans keeps a scan due, not even one that was not read (R13)',
+  'after a return no stream without scans has a scan due, not even one that was not read (R13)',
   inWorld(async (scene) => {
     const { mirrored, place } = scene;
     await mirrored.sync({ history: true });
@@ -130,7 +130,7 @@ function comeAndGo({ mirrored, world, place }: Scene, held: readonly Row[]): voi
   void mirrored.otherRun.saveEnvironments(reconcile(item, missing, now), 1);
 }
 
-test('an environment that another run finds missing and back, at any commit of its own, is scanned once in every stream (R13)', async () => {
+test('an environment that a concurrent run finds missing and back is scanned once per stream (R13)', async () => {
   let commits = 0;
   for (let nth = 1; nth <= Math.max(commits, 1); nth++)
     await inSyncedWorld(async (scene) => {

@@ -13,10 +13,10 @@ async function feedWith(scene: Scene, as: 'synced_since' | 'deleted_since', item
 }
 
 test.each([
-  ['older', -60, 'int'],
-  ['of the same time', 0, 'shown'],
-  ['newer', 60, 'shown'],
-])('an upsert %s than the row of the mirror (R10)', (_, seconds, wanted) =>
+  ['older than the stored row does not replace it', -60, 'int'],
+  ['of the same time as the stored row replaces it', 0, 'shown'],
+  ['newer than the stored row replaces it', 60, 'shown'],
+])('an upsert %s (R10)', (_, seconds, wanted) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const synced_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
@@ -26,7 +26,7 @@ test.each([
 );
 
 test(
-  'a missing time counts as the oldest (R10)',
+  'an upsert without a time counts as the oldest and doesn’t replace the row (R10)',
   inSyncedWorld(async (scene) => {
     const { synced_at: _, ...timeless } = column(scene, 'a1.c1');
     await feedWith(scene, 'synced_since', { ...timeless, data_type: 'timeless' });
@@ -35,10 +35,10 @@ test(
 );
 
 test.each([
-  ['before', -1, null, 0],
-  ['at', 0, null, 1],
-  ['after', 1, 'tombstone', 0],
-])('a tombstone of %s the synced_at of a row that the service still has (R10)', (_, seconds, deletion, lookups) =>
+  ['has no effect if its deleted_at is before', -1, null, 0],
+  ['causes a lookup if its deleted_at equals', 0, null, 1],
+  ['applies if its deleted_at is after', 1, 'tombstone', 0],
+])('a tombstone %s the synced_at of its row (R10)', (_, seconds, deletion, lookups) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const deleted_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
@@ -53,7 +53,7 @@ const lookedUp = ({ mirrored }: Scene): unknown[] =>
   mirrored.asked('columns').flatMap(({ query }) => ('ids' in query ? [query['ids']] : []));
 
 test(
-  'a row and its tombstone of the same instant are looked up by ids, and the row is absent if it is not returned (R10)',
+  'a row and its tombstone of the same instant are looked up by id, and absent if not returned (R10)',
   inSyncedWorld(async (scene) => {
     const { synced_at } = column(scene, 'a1.c1');
     remove(scene.place, 'columns', 'a1.c1', 'lost');
@@ -67,7 +67,7 @@ test(
 );
 
 test.each([false, true])(
-  'a row made again in the instant of its deletion is live after the lookup, if its tombstone was mirrored before: %s (R10)',
+  'a row recreated at the instant of its deletion is live after a lookup; tombstone mirrored before: %s (R10)',
   (wasMirrored) =>
     inSyncedWorld(async (scene) => {
       const { place, mirrored } = scene;
@@ -83,9 +83,9 @@ test.each([false, true])(
 );
 
 test.each([
-  ['no newer than the deletion leaves it', 0, 'tombstone'],
-  ['newer than the deletion brings it back', 1, null],
-])('of a deleted row an upsert %s (R10)', (_, seconds, deletion) =>
+  ['no newer than the deletion does not revive', 0, 'tombstone'],
+  ['newer than the deletion revives', 1, null],
+])('an upsert %s a deleted row (R10)', (_, seconds, deletion) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.place, 'columns', 'a1.c1');
@@ -98,7 +98,7 @@ test.each([
 );
 
 test(
-  'what a scan shows replaces a row of later times, as after a restore of the source (R10)',
+  'a scan replaces a row of a later time, as after a restore of the source (R10)',
   inSyncedWorld(async (scene) => {
     putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'to be undone' });
     await scene.mirrored.sync();
@@ -112,7 +112,7 @@ test(
 );
 
 test(
-  'a scan that goes on in a later run is believed only up to the time when it began (R10)',
+  'a resumed scan is trusted only up to the time when it began (R10)',
   inSyncedWorld(async (scene) => {
     const stale = { ...column(scene, 'a3.c3') };
     failAt(scene, 'columns', 2, 'run');
@@ -133,7 +133,7 @@ test(
 );
 
 test(
-  'a scan brings back a tombstoned row whose deletion was undone, once the tombstone is older than the overlap (R10)',
+  'a scan revives a row whose deletion was undone once the tombstone is older than the overlap (R10)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();
@@ -147,7 +147,7 @@ test(
 );
 
 test(
-  'absent never stands against a row shown again, not even by an older page (R10)',
+  'an absent deletion yields to a returned row, even to an older version (R10)',
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.place, 'columns', 'a1.c1', 'lost');
@@ -159,7 +159,7 @@ test(
 );
 
 test(
-  'pages in any order, and again, give the same rows (R10)',
+  'pages applied in any order, and repeatedly, give the same rows (R10)',
   inSyncedWorld(async (scene) => {
     const sent: Item[] = [];
     const at = (seconds: number): string => new Date(scene.world.nowMs + seconds * 1000).toISOString();
@@ -187,7 +187,7 @@ test(
 );
 
 test(
-  'a row that came with a time a century ahead is corrected, and deleted, by the feed (R10)',
+  'the feed corrects or deletes a row whose time was a century ahead (R10)',
   inSyncedWorld(async (scene) => {
     for (const id of ['a1', 'a2']) sendAhead(scene.place, 'assets', id);
     await scene.mirrored.sync({ full: true });
@@ -203,7 +203,7 @@ test(
 );
 
 test(
-  'deleted rows stay, with the time and the way of their deletion (R11)',
+  'deleted rows stay, with the time and kind of their deletion (R11)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't1');
     remove(scene.place, 'tests', 't2', 'lost');

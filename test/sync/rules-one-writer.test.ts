@@ -3,7 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { expectTrue, inSyncedWorld } from '../support/scene.ts';
 
 test(
-  'a run holds its environments before it reads a page (R26)',
+  'a run locks its environments before it reads a page (R26)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     const steps: string[] = [];
@@ -16,7 +16,7 @@ test(
 );
 
 test(
-  'a run whose environment another run writes reads no page, changes no row and leaves no entry in the run log (R26)',
+  'a run whose environment another run is writing reads nothing, writes nothing and logs nothing (R26)',
   inSyncedWorld(async ({ mirrored }) => {
     const runs = mirrored.rows('select * from sync_runs');
     mirrored.onHold = () => {

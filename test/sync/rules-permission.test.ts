@@ -18,7 +18,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'rows that became visible or invisible without notice are found by the scan that is due after --full-every days (R13)',
+  'rows that silently became visible or hidden are found by the scan due after --full-every (R13)',
   inSyncedWorld(async (scene) => {
     scene.place.hidden.add('a1');
     scene.world.advance(6 * DAY);
@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  'edges and typed fields that changed without notice are found by the scan that is due after --full-every days, without a mark (R13)',
+  'edges and typed fields that silently changed are found without a mark by the scan due after --full-every (R13)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored, world } = scene;
     place.columnEdges.delete('a1.c2>a2.c2');
@@ -60,7 +60,7 @@ test(
 );
 
 test(
-  'the days are counted from the end of the last scan, and their number can be given (R13)',
+  'the days of --full-every count from the end of the last scan (R13)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -75,7 +75,7 @@ test(
 );
 
 test(
-  '--full forces a scan of every stream that has one (R13)',
+  '--full scans every stream that has scans (R13)',
   inSyncedWorld(async (scene) => {
     const summary = await scene.mirrored.sync({ full: true });
     const scanned = summary.streams.filter(({ mode }) => mode === 'scan');
@@ -86,7 +86,7 @@ test(
 );
 
 test(
-  'an environment that is not listed keeps its rows and is scanned once it is back (R13)',
+  'an unlisted environment keeps its rows and is scanned once it is listed again (R13)',
   inWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     const other = createOther(scene);
@@ -119,7 +119,7 @@ function createOther({ world, place }: Scene): Place {
 }
 
 test(
-  'a scan that began before its environment went missing does not replace the due scan (R13)',
+  'a scan that began before its environment went missing doesn’t replace the due scan (R13)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     createOther(scene);
@@ -139,7 +139,7 @@ test(
   }),
 );
 
-test.each(FEED_ENTRIES)('$name that answered 403 is scanned once it is back (R13)', ({ name, path }) =>
+test.each(FEED_ENTRIES)('$name is scanned once its 403 is over (R13)', ({ name, path }) =>
   inSyncedWorld(async (scene) => {
     scene.place.denied.add(path.join('/'));
     const denied = await scene.mirrored.sync();
@@ -161,7 +161,7 @@ test.each(FEED_ENTRIES)('$name that answered 403 is scanned once it is back (R13
 test.each([
   ['column_lineage', 'column-lineage'],
   ['table_assets', 'assets/tables'],
-] as const)('%s that answered 403 is scanned once it is back (R13)', (name, path) =>
+] as const)('%s is scanned once its 403 is over (R13)', (name, path) =>
   inSyncedWorld(async (scene) => {
     const { place, mirrored } = scene;
     putColumn(place, 'a2.c1', 'a2', { data_type: 'changed' });
@@ -180,7 +180,7 @@ test.each([
 );
 
 test(
-  'columns and tests of a deleted asset are asked for by their asset in the same run; those not shown are absent (R13)',
+  'columns and tests of a deleted asset are looked up in the same run, and absent if not returned (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const { server_time, status } = await scene.mirrored.sync();
@@ -201,7 +201,7 @@ test(
 );
 
 test(
-  'an asset tombstoned twice on one page has its columns and tests asked for (R13)',
+  'an asset tombstoned twice on one page has its columns and tests looked up (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     const again = new Date(Date.parse(String(scene.place.assets.get('a2')?.deletedAt)) + 1000).toISOString();
@@ -219,7 +219,7 @@ test(
 );
 
 test(
-  'an asset that was deleted before it was mirrored takes along its mirrored columns and tests (R13)',
+  'an asset deleted before it was mirrored takes its mirrored columns and tests along (R13)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     putColumn(scene.place, 'a9.c1', 'a9');
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'rows of a deleted asset that are still shown stay (R13)',
+  'rows of a deleted asset stay while the service returns them (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'stay');
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -244,7 +244,7 @@ test(
 );
 
 test(
-  'columns and tests of an asset that came back are mirrored in the same run, although no feed shows them (R13)',
+  'columns and tests of a restored asset are mirrored in the same run, although no feed has them (R13)',
   inSyncedWorld(async (scene) => {
     removeAsset(scene.place, 'a2', 'lost');
     await scene.mirrored.sync();
@@ -258,7 +258,7 @@ test(
 );
 
 test(
-  'columns and tests of an asset that a scan finds visible or gone are asked for in the same run (R13)',
+  'columns and tests of an asset that a scan finds newly visible or gone are looked up in the same run (R13)',
   inWorld(async (scene) => {
     scene.place.hidden.add('a3');
     await scene.mirrored.sync();
@@ -276,7 +276,7 @@ test(
 );
 
 test(
-  'parents that do not fit into one request are asked for in several (R13)',
+  'parents that don’t fit into one request are looked up in several (R13)',
   inSyncedWorld(async (scene) => {
     const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
     for (const id of ids) {
@@ -294,7 +294,7 @@ test(
 );
 
 test(
-  'a row as old as its placeholder is found only by a scan (R13)',
+  'a row dated before the first feed is found only by a scan (R13)',
   inSyncedWorld(async (scene) => {
     put(scene.place, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
     const held = scene.place.columns.get('a1.old');

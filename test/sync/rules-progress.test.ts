@@ -19,7 +19,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'a page, its marks and its checkpoint are written together or not at all (R5)',
+  'a page, its marks and its checkpoint are committed together or not at all (R5)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place } = scene;
     const before = mirrored.checkpoint('columns');
@@ -55,7 +55,7 @@ test.each(['before', 'after'] as const)('a crash %s any commit of a first sync l
 );
 
 test(
-  'a read that was cut off goes on from its stored cursor with its stored limit, however old it is, and comes first (R6)',
+  'an interrupted read resumes first, from its stored cursor with its stored limit, however old (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, concurrency: 1 });
@@ -74,7 +74,7 @@ test(
 );
 
 test(
-  'after a round of an earlier run another one follows, so that a green run is true as of its own T (R6)',
+  'a round begun in an earlier run is followed by another, so a green run is accurate as of its own T (R6)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'runs within one second are told apart (R6)',
+  'two runs within the same second are distinguished (R6)',
   inWorld(async (scene) => {
     scene.world.latencyMs = 1;
     failAt(scene, 'columns', 3, 'run');
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  '--full starts an unfinished scan again, unless it carries on its own cycle (R6)',
+  '--full restarts an unfinished scan, unless it continues its own cycle (R6)',
   inWorld(async (scene) => {
     const firstPages = () =>
       scene.mirrored
@@ -131,7 +131,7 @@ function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
 }
 
 test(
-  'invalid_cursor starts a read again at its first page (R7)',
+  'invalid_cursor restarts a read at its first page (R7)',
   inWorld(async (scene) => {
     expireCursorsOf(scene, 'columns', 3);
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
@@ -141,7 +141,7 @@ test(
 );
 
 test(
-  'a read starts again at most three times in a run; the next run has three again (R7)',
+  'a read restarts at most three times per run, and again three times in the next (R7)',
   inWorld(async (scene) => {
     for (let run = 1; run <= 2; run++) {
       expireCursorsOf(scene, 'columns');
@@ -158,7 +158,7 @@ test(
 );
 
 test(
-  'a read that starts again forgets which rows it saw, so that they can be swept (R7)',
+  'a restarted read forgets which rows it saw, so they can be swept (R7)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     at(scene, 'columns', 2, () => {
@@ -171,7 +171,7 @@ test(
 );
 
 test(
-  'a read that starts again discards what it staged (R7)',
+  'a restarted read discards what it staged (R7)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => {
       remove(scene.place, 'tests', 't1');
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'short and empty pages do not end a read (R8)',
+  'short and empty pages don’t end a read (R8)',
   inWorld(async (scene) => {
     scene.place.hidden.add('a1').add('a2');
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
@@ -194,10 +194,10 @@ test(
 );
 
 const BAD_CURSORS: [string, (page: Page, asked: Asked) => Page][] = [
-  ['none though there is more', (page) => ({ ...page, nextCursor: null })],
-  ['the one just sent', (page, { cursor }) => (cursor === null ? page : { ...page, nextCursor: cursor })],
+  ['no cursor although has_more is set', (page) => ({ ...page, nextCursor: null })],
+  ['the cursor that was just sent', (page, { cursor }) => (cursor === null ? page : { ...page, nextCursor: cursor })],
   [
-    'one of earlier',
+    'an earlier cursor of the read',
     (page, { cursor }) => (cursor?.includes('a1.c3') ? { ...page, nextCursor: CYCLE.first } : remember(page)),
   ],
 ];
@@ -207,7 +207,7 @@ function remember(page: Page): Page {
   return page;
 }
 
-test.each(BAD_CURSORS)('a cursor that leads nowhere is an error of its stream alone: %s (R8)', (_, answer) =>
+test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', (_, answer) =>
   inWorld(async (scene) => {
     CYCLE.first = null;
     scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
@@ -224,7 +224,7 @@ test.each(BAD_CURSORS)('a cursor that leads nowhere is an error of its stream al
 );
 
 test(
-  'a read that goes on recognises the cursor that it goes on from (R8)',
+  'a resumed read detects a repetition of the cursor it resumed from (R8)',
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 1 });

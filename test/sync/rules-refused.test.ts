@@ -20,7 +20,7 @@ async function refuseColumns(scene: Scene, options = {}): Promise<void> {
 }
 
 test(
-  'a read that is refused permanently gives up its round; the next run begins a new one with its own page size (R6, R24)',
+  'a permanent failure drops the round, and the next run begins a new one with its own page size (R6, R24)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
@@ -39,7 +39,7 @@ test(
 );
 
 test(
-  'a first scan that is refused permanently begins again with the page size of the next run (R24)',
+  'a first scan that failed permanently starts over with the page size of the next run (R24)',
   inWorld(async (scene) => {
     await refuseColumns(scene);
     expect((await scene.mirrored.sync({ pageSize: 5 })).status).toBe('done');
@@ -52,7 +52,7 @@ test(
 );
 
 test.each(['permission', 'returned'] as const)(
-  'a scan that is refused permanently stays due (%s), and what it saw no longer counts (R24)',
+  'a scan that failed permanently stays due (%s), and what it saw no longer counts (R24)',
   (reason) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;
@@ -76,7 +76,7 @@ test.each(['permission', 'returned'] as const)(
 );
 
 test(
-  'a snapshot that is refused permanently leaves no staged rows (R24)',
+  'a snapshot that failed permanently leaves no staged rows (R24)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3, 'restart-round');

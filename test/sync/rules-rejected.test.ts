@@ -33,7 +33,7 @@ async function rejectChange(scene: Scene): Promise<void> {
 }
 
 test(
-  'a rejected row is asked for by id in each run, which is not green, until it is accepted (R9, R20)',
+  'a rejected row is looked up in every run, none of which is green, until it is accepted (R9, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     for (const _ of [1, 2]) {
@@ -54,7 +54,7 @@ test(
 );
 
 test(
-  'rejected tests are asked for in both lists, and one that neither list shows is gone (R20)',
+  'rejected tests are looked up in both lists, and removed if neither returns them (R20)',
   inSyncedWorld(async (scene) => {
     for (const [id, disabled] of [
       ['x1', true],
@@ -76,7 +76,7 @@ test(
 );
 
 test(
-  'a rejected row with a live earlier version stays until a scan has ended, although no answer shows it (R12, R20)',
+  'a rejected row with a live earlier version stays until a scan has ended, even if no response has it (R12, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     remove(scene.place, 'columns', 'a1.c1', 'lost');
@@ -89,7 +89,7 @@ test(
 );
 
 test(
-  'a rejected row is gone with its asset (R13, R20)',
+  'a rejected row is removed with its asset (R13, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     removeAsset(scene.place, 'a1', 'lost');
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  'a rejected typed asset is asked for in its own list (R20, R22)',
+  'a rejected typed asset is looked up in its own list (R20, R22)',
   inSyncedWorld(async (scene) => {
     const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
     scene.world.answer = (page, { path }) =>
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'a run is not green if a stream has rejected rows, even if it reads nothing of that stream (R9, R20)',
+  'a run is not green while a stream that it syncs has rejected rows (R9, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
     expect((await scene.mirrored.sync({ only: ['tests'] })).status).toBe('done');
@@ -128,7 +128,7 @@ test(
 );
 
 test(
-  'the whole history of a rejected execution is read again until it is accepted (R20)',
+  'the whole history of a rejected execution is read again until the execution is accepted (R20)',
   inSyncedWorld(async (scene) => {
     const { world, place, mirrored } = scene;
     execute(place, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
@@ -153,7 +153,7 @@ test.each([
   ['column_lineage', 'column-lineage', { upstream_column_id: 7, downstream_column_id: 'a2.c1' }],
   ['table_assets', 'assets/tables', { name: 'no id', kind: 'table' }],
 ] as const)(
-  'a row of %s without a key stays rejected until the scan after --full-every no longer shows it (R13, R20)',
+  'a row of %s without a key stays rejected until a scan after --full-every no longer returns it (R13, R20)',
   (stream, path, keyless) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;

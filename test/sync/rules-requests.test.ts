@@ -21,7 +21,7 @@ const histories = ({ mirrored }: Scene): string[] =>
   mirrored.asked('executions').map(({ path, query }) => `${path.split('/')[2]} ${query['start_time_from']}`);
 
 test(
-  'an idle run takes one request for the environments, two for each feed stream, and its snapshots (R22)',
+  'an idle run sends one request for the environments, two per feed stream, and the snapshots (R22)',
   inSyncedWorld(async (scene) => {
     scene.world.advance(HOUR);
     const first = await scene.mirrored.sync();
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'health scores are read once in an hour of the server’s clock, except with --full (R22)',
+  'health scores are read at most once per hour of server time, except with --full (R22)',
   inWorld(async (scene) => {
     const read = async (options = {}): Promise<number> => {
       await scene.mirrored.sync(options);
@@ -79,7 +79,7 @@ test(
 );
 
 test(
-  'an asset whose fields were read within the overlap after its change is read once more after the overlap, and not before (R22)',
+  'an asset whose typed fields were read within the overlap is read once more after the overlap (R22)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     putAsset(place, 'a1', { db_name: 'other' });
@@ -101,7 +101,7 @@ test(
 );
 
 test(
-  'marks of assets outlive a run in which the typed read failed (R22)',
+  'marks of assets survive a run in which the typed read failed (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     putAsset(scene.place, 'b2', { kind: 'bi' });
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'rows that are still marked after the feed are asked for once, by ids (R22)',
+  'rows still marked after the feed are looked up once by ids (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     putAsset(scene.place, 'a2', { db_name: 'other' });
@@ -134,7 +134,7 @@ test(
 );
 
 test(
-  'a typed row that never comes is asked for once, and once more after the overlap, if the list of assets shows its asset (R18, R22)',
+  'a typed row that is never returned is looked up once, and once more after the overlap (R18, R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'marked assets that no feed can show are asked for by ids, or scanned if that takes fewer requests (R22)',
+  'marked assets beyond the reach of the feed are looked up by ids, or scanned if that takes fewer requests (R22)',
   inSyncedWorld(async (scene) => {
     const old = (id: string): void => {
       putAsset(scene.place, id);
@@ -189,7 +189,7 @@ test.each([
   ['table', 'etl'],
   ['etl', 'table'],
   ['bi', 'neuland'],
-])('a change of kind from %s to %s blanks the other kind’s fields (R22)', (from, to) =>
+])('a change of kind from %s to %s blanks the fields of the other kind (R22)', (from, to) =>
   inWorld(async (scene) => {
     putAsset(scene.place, 'k1', { kind: from });
     await scene.mirrored.sync();
@@ -210,7 +210,7 @@ const DAYS = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
 
 test(
-  'histories are first read for 90 days, later only for tests with new executions, from 7 days before their last reading (R22)',
+  'histories are first read for 90 days, then only for tests with new executions and from 7 days earlier (R22)',
   inWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
@@ -229,7 +229,7 @@ test(
 );
 
 test(
-  'a history that failed is read again, and one of a new test is read whole (R22)',
+  'a failed history is read again, after that of a new test (R22)',
   inWorld(async (scene) => {
     failAt(scene, 'executions', 3);
     const broken = await scene.mirrored.sync({ history: true });
@@ -247,7 +247,7 @@ test.each([
   ['forbidden', 'failed'],
   ['not-live', 'done'],
 ] as const)(
-  'a history that cannot be read (%s) keeps no other from being read, in this run and the next: %s (R22)',
+  'a history that cannot be read (%s) blocks no other, in this run or the next: %s (R22)',
   (recovery, status) =>
     inWorld(async (scene) => {
       scene.world.before = ({ path }) => {
@@ -267,7 +267,7 @@ test.each([
 );
 
 test(
-  'a run that carries on a cycle asks again for the history that failed in it, and is not green without it (R9, R22)',
+  'a run that continues a cycle retries the history that failed in it, and is not green without it (R9, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.world.before = ({ path }) => {
@@ -283,7 +283,7 @@ test(
 );
 
 test(
-  'several histories are asked for side by side, and each is committed in its turn (R22, R5)',
+  'several histories are requested concurrently and committed in order (R22, R5)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     const order: string[] = [];
@@ -308,7 +308,7 @@ test(
 );
 
 test(
-  'an execution that comes while the history is read is news for the next run (R22)',
+  'a test whose execution arrives while its history is read is read again in the next run (R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.before = ({ path }) => {
@@ -322,7 +322,7 @@ test(
 );
 
 test(
-  'a stretch that was never read and is out of reach is noted as a gap (R22)',
+  'a period that was never read and is out of reach is recorded as a gap (R22)',
   inWorld(async (scene) => {
     scene.world.latencyMs = 1;
     const { server_time } = await scene.mirrored.sync({ history: true });
@@ -337,7 +337,7 @@ test(
 );
 
 test(
-  'a test whose history is not found costs only itself (R22)',
+  'a test whose history is not found is skipped (R22)',
   inWorld(async (scene) => {
     scene.world.before = ({ path }) => {
       if (path.endsWith('t2/executions')) remove(scene.place, 'tests', 't2', 'lost');

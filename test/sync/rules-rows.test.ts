@@ -37,7 +37,7 @@ test(
 );
 
 test(
-  'a value that only the typed list knows outlives a change of the common fields (R19)',
+  'fields of the typed list survive a change of the common fields (R19)',
   inSyncedWorld(async (scene) => {
     scene.place.denied.add('assets/tables');
     putAsset(scene.place, 'a1', { name: 'renamed' });
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'an unknown field that only the typed list shows is not blanked by the common one (R19)',
+  'an unknown field of the typed list is not blanked by the common list (R19)',
   inWorld(async (scene) => {
     putAsset(scene.place, 'a1', { cluster_by: 'day' });
     await scene.mirrored.sync();
@@ -59,7 +59,7 @@ test(
 );
 
 test(
-  'unknown values of enums are stored as they come; an unknown kind is other in views (R19)',
+  'unknown enum values are stored as received, and views show an unknown kind as other (R19)',
   inWorld(async (scene) => {
     putAsset(scene.place, 'n1', { kind: 'neuland', source_type: 'nowhere' });
     execute(scene.place, 't1', 't1-r9', { status: 'MAYBE' });
@@ -71,7 +71,7 @@ test(
 );
 
 test(
-  'a row that cannot be taken costs only itself: it is kept with its payload and the reason, and the run is not green (R20)',
+  'a row that cannot be stored is kept with its payload and reason, and affects no other row (R20)',
   inWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => [
       ...sent,
@@ -96,7 +96,7 @@ test(
 );
 
 test(
-  'a row whose key has more than 1,000 bytes is rejected in every run until the source deletes it; one of 1,000 is stored (R20)',
+  'a row with a key of more than 1,000 bytes is rejected until the source deletes it; 1,000 are stored (R20)',
   inWorld(async (scene) => {
     const { mirrored, place } = scene;
     const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'the same row rejected again is one row, seen later; once accepted it leaves (R20)',
+  'a row rejected again is one row with a later seen_at, removed once it is accepted (R20)',
   inWorld(async (scene) => {
     const broken = { id: 'x1', asset_id: 'a1' };
     const seen = (): unknown => scene.mirrored.rows('select seen_at from rejected_rows')[0]?.['seen_at'];
@@ -136,9 +136,9 @@ test(
 );
 
 test.each([
-  ['older', 'no sign of it: the row stays rejected'],
-  ['newer', 'the end of it: the row is no longer rejected'],
-])('a tombstone %s than the rejected row it names is %s (R20)', (age) =>
+  ['older than the rejected row it names does not remove it', 'older'],
+  ['newer than the rejected row it names removes it', 'newer'],
+])('a tombstone %s (R20)', (_, age) =>
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
@@ -158,7 +158,7 @@ test.each([
 test.each([
   ['scan', 'columns', 'columns', { full: true }],
   ['snapshot', 'asset-lineage', 'asset_lineage', {}],
-] as const)('a rejected row that a later %s no longer sends leaves (R20)', (_, path, stream, options) =>
+] as const)('a rejected row that a later %s no longer returns is removed (R20)', (_, path, stream, options) =>
   inSyncedWorld(async (scene) => {
     const broken = path === 'columns' ? { id: 'x1', asset_id: 'a1' } : { upstream_asset_id: 'a1' };
     alter(scene, path, 'scan', (sent) => [...sent, broken, { id: '' }]);
@@ -175,7 +175,7 @@ test.each([
 );
 
 test(
-  'a feed is no whole read: what was rejected without a key stays until a scan no longer sends it (R20)',
+  'a row rejected without a key survives feeds until a scan no longer returns it (R20)',
   inSyncedWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => [...sent, { id: '', asset_id: 'a1' }]);
     await scene.mirrored.sync({ full: true });
@@ -189,7 +189,7 @@ test(
 );
 
 test(
-  'a row rejected by a scan that goes on in a later run stays when that ends (R20)',
+  'a row rejected by a scan that a later run finishes stays rejected (R20)',
   inSyncedWorld(async (scene) => {
     scene.world.answer = (page, { path, query }) => {
       const shows = 'ids' in query || ([...page.items][0] as Item | undefined)?.['id'] === 'a1.c1';
@@ -206,7 +206,7 @@ test(
 );
 
 test(
-  'rejected rows without a key do not pile up from run to run (R20)',
+  'rejected rows without a key don’t accumulate from run to run (R20)',
   inSyncedWorld(async (scene) => {
     for (const run of [1, 2, 3]) {
       scene.world.answer = (page, { path, query }) =>
@@ -222,7 +222,7 @@ test(
 );
 
 test(
-  'an optional field of the wrong type is NULL, and its value is kept (R20)',
+  'an optional field of the wrong type becomes NULL, and extra keeps its value (R20)',
   inWorld(async (scene) => {
     putColumn(scene.place, 'a1.c1', 'a1', { data_type: 7 });
     putTest(scene.place, 't1', 'a1', { config: 'text', description: ['d'] });
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'a tombstone needs only its key and deleted_at, and keeps what is held of the row (R20)',
+  'a tombstone needs only its key and deleted_at, and keeps the stored fields of its row (R20)',
   inSyncedWorld(async (scene) => {
     const deleted_at = new Date(scene.world.nowMs).toISOString();
     remove(scene.place, 'columns', 'a1.c1');
@@ -249,7 +249,7 @@ test(
 );
 
 test(
-  'a row of the tombstones feed without a usable deleted_at is rejected: it is no sign of life (R20)',
+  'a row of the tombstones feed without a usable deleted_at is rejected and doesn’t revive its row (R20)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();
@@ -265,7 +265,7 @@ test(
 );
 
 test(
-  'an explicit null of deleted_at is no tombstone (R20)',
+  'a deleted_at of null is no tombstone (R20)',
   inWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) => sent.map((item) => ({ ...item, deleted_at: null })));
     await scene.mirrored.sync();
@@ -274,7 +274,7 @@ test(
 );
 
 test(
-  'a row that has not changed is not written again, not even by a scan (R21)',
+  'an unchanged row is not written again, not even by a scan (R21)',
   inSyncedWorld(async (scene) => {
     const before = contents(scene.mirrored);
     const summary = await scene.mirrored.sync({ full: true, history: false });
@@ -284,7 +284,7 @@ test(
 );
 
 test(
-  'mirrored_at never runs backwards, whatever the clock of the machine does (R21)',
+  'mirrored_at never runs backwards, whatever the local clock does (R21)',
   inSyncedWorld(async (scene) => {
     const time = (id: string): string => String(rowOf(scene, 'columns', id)?.['mirrored_at']);
     const before = [time('a1.c1'), time('a1.c2'), time('a1.c3')] as const;
@@ -303,7 +303,7 @@ test(
 );
 
 test(
-  'mirrored_at is the mirror’s own time, and moves with a deletion (R21)',
+  'mirrored_at is the mirror’s own time, and a deletion moves it (R21)',
   inSyncedWorld(async (scene) => {
     scene.mirrored.clockSkewMs = HOUR * 1000;
     remove(scene.place, 'tests', 't1', 'lost');

@@ -9,7 +9,7 @@ const logged = ({ mirrored }: Scene, run: number | null): unknown[] =>
     .sort();
 
 test(
-  'run log: after a stop by --max-requests it has the streams that the run came to, and the run counts the others',
+  'a run stopped by --max-requests logs the streams that it reached and counts the others',
   inSyncedWorld(async (scene) => {
     const first = await scene.mirrored.sync({ maxRequests: 4, concurrency: 1 });
     expect(first).toMatchObject({ status: 'stopped', streams_not_reached: USUAL_STREAMS.length - 4 });
@@ -21,7 +21,7 @@ test(
 );
 
 test(
-  'run log: streams finished in an earlier run of the cycle say so in the summary, and are not logged again',
+  'streams finished by an earlier run of the cycle are reported as such, and not logged again',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 4, concurrency: 1 });
     const { run, status, streams } = await scene.mirrored.sync({ concurrency: 1 });

@@ -25,7 +25,7 @@ test.each([
   ['full-every', 8, 'restart-round'],
   ['full-every', 8, 'halve-page'],
 ] as const)(
-  'while a due scan (%s) cannot end, the feeds go on from their watermark, and the runs end 1: after %i days, %s (R9)',
+  'while a due scan (%s) cannot end, the feeds continue and runs have problems: after %i days, %s (R9)',
   (reason, days, recovery) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;
@@ -63,7 +63,7 @@ test.each([
   ['column_lineage', 'column-lineage'],
   ['table_assets', 'assets/tables'],
 ] as const)(
-  'while a scan of %s that is only due cannot end, what is marked is read, the runs end 1, and the next scan begins at its first page (R9, R13)',
+  'while a due scan of %s cannot end, marked rows are still read and runs have problems (R9, R13)',
   (name, path) =>
     inSyncedWorld(async (scene) => {
       const { mirrored, place, world } = scene;
@@ -101,7 +101,7 @@ test.each([
 );
 
 test(
-  'a --full that cannot end after months leaves a scan due for what the feeds no longer reach, however rare scans are (R3, R9)',
+  'a failed --full leaves a scan due for what the feeds no longer reach, even with a long --full-every (R3, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.advance(HOUR);
@@ -116,7 +116,7 @@ test(
 );
 
 test(
-  'a waiting scan clears no mark that the feeds left to a later run in the meantime (R9, R13)',
+  'a waiting scan clears no mark that the feeds left to a later run (R9, R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -139,7 +139,7 @@ test(
 );
 
 test(
-  'rows that the feeds show while a scan waits count as seen by it; rows that neither shows are deleted (R9, R12)',
+  'rows that the feeds return while a scan waits count as seen by it, and others are deleted (R9, R12)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     world.advance(DAY);
@@ -159,7 +159,7 @@ test(
 );
 
 test(
-  'a run that is stopped while a scan waits is carried on, and is not green without the scan (R6, R9)',
+  'a run stopped while a scan waits is continued, and is not green without the scan (R6, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(8 * DAY);
@@ -175,7 +175,7 @@ test(
 );
 
 test(
-  'a run that lasts for days tries a scan once, and reads the feeds no second time when they are out of reach (R3, R9)',
+  'a run that lasts for days attempts a scan once, and no feed a second time once it is out of reach (R3, R9)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(100 * DAY);

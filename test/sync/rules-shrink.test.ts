@@ -35,7 +35,7 @@ const loseColumns = ({ place }: Scene, count: number): void => {
 };
 
 test(
-  'a sweep of more than half of the rows is held back: changes are written, removals wait, every run says so (R14)',
+  'a sweep of more than half of the rows is held back: changes are written, and every run reports it (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     putColumn(scene.place, 'c109', 'hub', { data_type: 'changed' });
@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  'removals are no longer held back when a scan or a feed shows the rows again (R14)',
+  'held-back removals end when a scan or a feed returns the rows again (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -70,9 +70,9 @@ test(
 );
 
 test.each([
-  ['half of the rows', 55, 'done'],
-  ['one more than half', 56, 'held'],
-])('of 110 columns %s are gone (R14)', (_, count, status) =>
+  [55, 'done'],
+  [56, 'held'],
+])('a sweep of %i of 110 columns is %s, because the limit is half (R14)', (count, status) =>
   inSyncedWorld(async (scene) => {
     loseColumns(scene, count);
     expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
@@ -82,7 +82,7 @@ test.each([
 test.each([
   [49, 'done'],
   [50, 'held'],
-])('of 80 columns %i are gone (R14)', (count, status) =>
+])('a sweep of %i of 80 columns is %s, because the limit is fifty rows (R14)', (count, status) =>
   inSyncedWorld(
     async (scene) => {
       loseColumns(scene, count);
@@ -96,7 +96,7 @@ test.each([
 );
 
 test(
-  'the removals of a snapshot that would lose more than half are held back; the rest of it is put in place (R14)',
+  'the removals of a snapshot that would lose more than half are held back, and the rest is applied (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(60)) scene.place.assetEdges.delete(`hub>a${n}`);
     putAssetEdge(scene.place, 'a000', 'hub');
@@ -111,9 +111,9 @@ test(
 );
 
 test.each([
-  ['half of the rows', 55, 'done'],
-  ['one more than half', 56, 'held'],
-])('of 110 edges of assets, whose ends all stay, %s are gone (R14)', (_, count, status) =>
+  [55, 'done'],
+  [56, 'held'],
+])('a snapshot without %i of 110 edges, none explained, is %s (R14)', (count, status) =>
   inSyncedWorld(async (scene) => {
     for (const n of some(count)) scene.place.assetEdges.delete(`hub>a${n}`);
     expect(streamOf(await scene.mirrored.sync(), 'asset_lineage').status).toBe(status);
@@ -121,7 +121,7 @@ test.each([
 );
 
 test(
-  'edges that stay count as live although their downstream end is returned with other edges, which are replaced (R14)',
+  'edges that stay count as live, even if their downstream end is returned with other edges (R14)',
   inSyncedWorld(
     async (scene) => {
       const { place, mirrored, world } = scene;
@@ -148,7 +148,7 @@ test(
 );
 
 test(
-  'removals of a snapshot are no longer held back when it shows the rows again (R14)',
+  'held-back removals of a snapshot end when it returns the rows again (R14)',
   inSyncedWorld(async (scene) => {
     const edges = [...scene.place.assetEdges];
     scene.place.assetEdges.clear();
@@ -160,7 +160,7 @@ test(
 );
 
 test(
-  'edges whose assets were deleted by tombstones do not count, nor do scores (R14)',
+  'neither scores nor edges of assets deleted by tombstone are held back (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) remove(scene.place, 'assets', `a${n}`);
     scene.world.advance(HOUR);
@@ -173,7 +173,7 @@ test(
 );
 
 test(
-  'columns whose asset was deleted by a tombstone do not count: they are deleted, and only the others are compared (R14)',
+  'columns of an asset deleted by tombstone don’t count, and only the others are compared (R14)',
   inSyncedWorld(async (scene) => {
     for (const n of some(100)) putColumn(scene.place, `own${n}`, 'own');
     putAsset(scene.place, 'own');
@@ -195,7 +195,7 @@ test(
   }, furnishMany),
 );
 
-test.each([true, false])('a replacement of column lineage is held back (scanned: %s) (R14)', (full) =>
+test.each([true, false])('a large replacement of column lineage is held back (scanned: %s) (R14)', (full) =>
   inSyncedWorld(async (scene) => {
     for (const n of some(60))
       if (full) scene.place.columnEdges.delete(`far>c${n}`);
@@ -214,7 +214,7 @@ test.each([true, false])('a replacement of column lineage is held back (scanned:
 );
 
 test(
-  'a tombstone older than its row changes nothing: the row stays held back (R14)',
+  'a held-back row stays held back if its tombstone is older than the row (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
@@ -234,7 +234,7 @@ test(
 );
 
 test(
-  'every run reports what is held back, even a run of other streams, and reports nothing else (R14)',
+  'every run reports held-back removals, even of streams that it doesn’t sync, and no other such streams (R14)',
   inSyncedWorld(async (scene) => {
     expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
     loseColumns(scene, 60);

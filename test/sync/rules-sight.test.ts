@@ -42,42 +42,38 @@ const edgesOf = ({ mirrored }: Scene): number => mirrored.rows('select 1 from co
 test.each([
   ['soon after', 0],
   ['long after', 2 * HOUR],
-])(
-  'edges are not lost if their column was out of sight when they were asked for, %s its change: its mark waits (R18)',
-  (_, age) =>
-    inSyncedWorld(async (scene) => {
-      putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
-      scene.world.advance(age);
-      await syncUnseen(scene, 'column-lineage', 'a2');
-      expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
-      expect(edgesOf(scene)).toBe(5);
-      putColumnEdges(scene.place, 'a2.c1', []);
-      scene.world.advance(2 * HOUR);
-      await scene.mirrored.sync();
-      expect(marksLeft(scene)).toEqual([]);
-      expectTrue(scene);
-    })(),
+])('a column hidden when its edges were read, %s its change, keeps its edges and its mark (R18)', (_, age) =>
+  inSyncedWorld(async (scene) => {
+    putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
+    scene.world.advance(age);
+    await syncUnseen(scene, 'column-lineage', 'a2');
+    expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
+    expect(edgesOf(scene)).toBe(5);
+    putColumnEdges(scene.place, 'a2.c1', []);
+    scene.world.advance(2 * HOUR);
+    await scene.mirrored.sync();
+    expect(marksLeft(scene)).toEqual([]);
+    expectTrue(scene);
+  })(),
 );
 
 test.each([
   ['soon after', 0],
   ['long after', 2 * HOUR],
-])(
-  'the last edge of a column is removed, %s its change, after the parent’s list, asked after it, shows the column (R18)',
-  (_, age) =>
-    inSyncedWorld(async (scene) => {
-      putColumnEdges(scene.place, 'a2.c2', []);
-      scene.world.advance(age);
-      await scene.mirrored.sync();
-      const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
-      expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
-      expectTrue(scene);
-      expect(marksLeft(scene)).toEqual(age === 0 ? ['column_lineage a2.c2'] : []);
-    })(),
+])('a column’s last edge is removed, %s its change, once the list of columns then returns the column (R18)', (_, age) =>
+  inSyncedWorld(async (scene) => {
+    putColumnEdges(scene.place, 'a2.c2', []);
+    scene.world.advance(age);
+    await scene.mirrored.sync();
+    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
+    expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
+    expectTrue(scene);
+    expect(marksLeft(scene)).toEqual(age === 0 ? ['column_lineage a2.c2'] : []);
+  })(),
 );
 
 test(
-  'a scan of lineage removes no edge of a column that is out of sight (R18)',
+  'a scan of lineage removes no edge of a hidden column (R18)',
   inSyncedWorld(async (scene) => {
     hideFrom(scene, 'column-lineage', 'a2');
     await scene.mirrored.sync({ concurrency: 1, full: true });
@@ -92,27 +88,25 @@ test(
 );
 
 test.each([
-  [false, 'takes them where the leading list shows all that it is asked for'],
-  [true, 'leaves those that were not asked for where one is out of sight'],
-])(
-  'a scan that shows no edges asks for very many columns in twenty requests: one is hidden %s, and it %s (R18)',
-  (isHidden) =>
-    inSyncedWorld(async (scene) => {
-      const { world, mirrored, place } = scene;
-      alter(scene, 'column-lineage', 'scan', () => []);
-      if (isHidden) at(scene, 'column-lineage', 1, () => place.hidden.add('a2'));
-      await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
-      expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
-      // Two to a request: forty were asked for, and one of them was not shown.
-      expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
-      calm(scene);
-      world.advance(HOUR);
-      expect((await mirrored.sync()).status).toBe('done');
-    }, furnishLongColumns)(),
+  [false, 'removes all edges if all of those are returned'],
+  [true, 'keeps the edges of the others if one is missing'],
+])('a scan without edges looks many columns up in twenty requests (one is hidden: %s) and %s (R18)', (isHidden) =>
+  inSyncedWorld(async (scene) => {
+    const { world, mirrored, place } = scene;
+    alter(scene, 'column-lineage', 'scan', () => []);
+    if (isHidden) at(scene, 'column-lineage', 1, () => place.hidden.add('a2'));
+    await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
+    expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
+    // Two to a request: forty were asked for, and one of them was not shown.
+    expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
+    calm(scene);
+    world.advance(HOUR);
+    expect((await mirrored.sync()).status).toBe('done');
+  }, furnishLongColumns)(),
 );
 
 test(
-  'marked columns without an answer are looked up in twenty requests, and the marks that these do not reach stay for the next run (R18)',
+  'marked columns without edges are looked up in twenty requests, and the other marks wait for the next run (R18)',
   inSyncedWorld(async (scene) => {
     const { world, mirrored, place } = scene;
     for (const id of manyIds()) putColumnEdges(place, id, []);
@@ -138,7 +132,7 @@ function furnishLongColumns(place: Place): void {
 }
 
 test(
-  'after a column was deleted, the columns downstream of it are read again, because the service may have dropped their edges (R18)',
+  'after a column was deleted, the edges of its downstream columns are read again (R18)',
   inSyncedWorld(async (scene) => {
     scene.place.cutsEdges = true;
     remove(scene.place, 'columns', 'a1.c2');
@@ -152,7 +146,7 @@ test(
 );
 
 test(
-  'an asset that its own list did not show keeps its mark, and so does one whose list lags behind (R22)',
+  'an asset that its typed list did not return keeps its mark, and so does one whose list lags behind (R22)',
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a9');
     scene.world.advance(2 * HOUR);
@@ -170,7 +164,7 @@ test(
 );
 
 test(
-  'assets that the first scan of a typed list did not show keep their marks as well (R22)',
+  'an asset that the first scan of its typed list did not return keeps its mark (R22)',
   inWorld(async (scene) => {
     lagBehind(scene, 'a2');
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -184,7 +178,7 @@ test(
 );
 
 test(
-  'an older version clears no mark in a run without a server time, because the age of the list is unknown (R1, R22)',
+  'without a server time an older version clears no mark, because the age of the list is unknown (R1, R22)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const old = { ...place.assets.get('a2')?.item };
@@ -203,8 +197,8 @@ test(
   }),
 );
 
-test.each(['shows the version before', 'leaves it out'])(
-  'a changed asset keeps its mark while its own list %s, although it has all its fields from before (R22)',
+test.each(['returns the previous version', 'omits it'])(
+  'a changed asset keeps its mark while its typed list %s, even if its fields are filled (R22)',
   (way) =>
     inSyncedWorld(async (scene) => {
       const { place, world, mirrored } = scene;
@@ -214,7 +208,7 @@ test.each(['shows the version before', 'leaves it out'])(
       world.answer = (page, { path }) => {
         if (!path.endsWith('/tables')) return page;
         const items = [...page.items].flatMap((item) =>
-          idOf(item) !== 'a2' ? [item] : way === 'leaves it out' ? [] : [old],
+          idOf(item) !== 'a2' ? [item] : way === 'omits it' ? [] : [old],
         );
         return { ...page, items };
       };
@@ -230,7 +224,7 @@ test.each(['shows the version before', 'leaves it out'])(
 );
 
 test(
-  'columns and tests of a live asset that is out of sight when they are asked for stay, and its marks wait until the list of assets shows it (R13)',
+  'columns and tests of a live but hidden asset stay, and its marks wait until the list of assets returns it (R13)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     removeAsset(place, 'a2', 'stay');
@@ -252,7 +246,7 @@ test(
 );
 
 test(
-  'a column that a live asset no longer shows is absent only after the list of assets, asked later, shows the asset (R13)',
+  'a missing column of a live asset is absent only after the list of assets then returned the asset (R13)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     removeAsset(place, 'a2', 'stay');
@@ -273,7 +267,7 @@ test(
 );
 
 test(
-  'rows that were deleted and restored within the overlap are asked for until they are live (R13)',
+  'rows deleted and restored within the overlap are looked up until they are live (R13)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     removeAsset(place, 'a1', 'tombstone');
@@ -293,7 +287,7 @@ test(
 );
 
 test(
-  'the columns and tests of very many assets are scanned and swept if that takes fewer requests (R13)',
+  'the children of very many assets are scanned and swept if that takes fewer requests (R13)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored } = scene;
     for (const id of manyIds()) removeAsset(place, id, 'tombstone');
@@ -319,7 +313,7 @@ function furnishMany(place: Place): void {
 }
 
 test(
-  'a test that is switched between the two lists of latest executions keeps its rows (R12)',
+  'a test that moves between the two lists of latest executions keeps its rows (R12)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => putTest(scene.place, 't3', 'a2', { disabled: false }));
     execute(scene.place, 't1', 't1-news');
@@ -329,7 +323,7 @@ test(
 );
 
 test(
-  'after a merge of projects nothing is held back: rows below a tombstone on any level, and replaced edges, are exempt (R14)',
+  'after a merge of projects nothing is held back, because tombstones and replaced edges explain the removals (R14)',
   inSyncedWorld(async (scene) => {
     const { place, mirrored, world } = scene;
     for (const id of oldIds()) removeAsset(place, id, 'lost');

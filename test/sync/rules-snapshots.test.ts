@@ -15,7 +15,7 @@ test.each([
   ['tests', 'tests'],
   ['latest-test-executions', 'latest_test_executions'],
   ['asset-health-scores', 'asset_health_scores'],
-] as const)('a 404 of %s means not live: its rows stay, and the run does not fail (R15)', (path, stream) =>
+] as const)('a 404 of %s makes it unavailable: its rows stay, and the run does not fail (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.rows(`select * from ${stream}`);
     scene.place.notLive.add(path);
@@ -48,7 +48,7 @@ test.each([
 );
 
 test(
-  'a stream that is no longer live in the middle of a round is reported as unavailable (R15)',
+  'a stream that stops being live during a round is unavailable (R15)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'latest-test-executions', 2, 'run');
     await scene.mirrored.sync();
@@ -61,7 +61,7 @@ test(
 );
 
 test(
-  'histories that are not live are given up after twenty tests (R15)',
+  'histories that answer 404 are given up after twenty tests (R15)',
   inWorld(async (scene) => {
     for (let n = 10; n < 40; n++) putTest(scene.place, `t${n}`, 'a1');
     scene.place.notLive.add('executions');
@@ -89,7 +89,7 @@ function loseHistories({ world }: Scene): void {
 }
 
 test(
-  'in the very first round of histories twenty tests in a row that answer 404 mean unavailable (R15)',
+  'in the first round of histories, twenty 404s in a row mean unavailable (R15)',
   inWorld(async (scene) => {
     loseHistories(scene);
     const summary = await scene.mirrored.sync({ history: true });
@@ -102,7 +102,7 @@ test(
 );
 
 test(
-  'fewer than twenty histories that all answer 404 mean unavailable as well, until one is there (R15)',
+  'fewer than twenty histories that all answer 404 also mean unavailable, until one is live (R15)',
   inWorld(async (scene) => {
     scene.place.notLive.add('executions');
     for (let run = 0; run < 2; run++) {
@@ -117,7 +117,7 @@ test(
 );
 
 test(
-  'after a finished round of histories, twenty tests that answer 404 do not keep others from being read (R15, R22)',
+  'after a finished round of histories, twenty 404s in a row don’t block the others (R15, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
     scene.world.advance(HOUR);
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'a broken read leaves the old snapshot whole, and the next run goes on after the staged rows (R16)',
+  'an interrupted read leaves the old snapshot intact, and the next run resumes after the staged rows (R16)',
   inSyncedWorld(async (scene) => {
     const before = latest(scene);
     for (const id of ['t1', 't2']) execute(scene.place, id, `${id}-r2`);
@@ -152,7 +152,7 @@ test(
 );
 
 test(
-  'a snapshot is put in its place at once: no commit leaves a mixture (R16)',
+  'a snapshot is applied in one commit, so readers never see a mix (R16)',
   inSyncedWorld(async (scene) => {
     const seen = new Set<string>();
     for (const id of ['t1', 't2', 't3']) execute(scene.place, id, `${id}-r2`);
@@ -167,7 +167,7 @@ test(
 );
 
 test(
-  'only rows that differ are written (R16)',
+  'only rows that differ from the last snapshot are written (R16)',
   inSyncedWorld(async (scene) => {
     const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
     const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
@@ -184,7 +184,7 @@ test(
 );
 
 test(
-  'the dimensions of a score are removed and written together with it (R16)',
+  'the dimensions of a score are deleted and written with it (R16)',
   inSyncedWorld(async (scene) => {
     putScore(scene.place, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
     scene.place.scores.delete('a1');
@@ -194,7 +194,7 @@ test(
 );
 
 test(
-  'executions of a broken snapshot are kept (R17)',
+  'executions of an interrupted snapshot are kept (R17)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3);
@@ -209,7 +209,7 @@ test(
 );
 
 test(
-  'executions stay when their row is replaced, their test deleted, or their snapshot held back (R17)',
+  'executions stay when their row is replaced or their test deleted (R17)',
   inSyncedWorld(async (scene) => {
     execute(scene.place, 't1', 't1-r2');
     remove(scene.place, 'tests', 't2');
@@ -220,7 +220,7 @@ test(
 );
 
 test(
-  'scores are kept by asset, dimension and hour (R17)',
+  'every score is kept, by asset, dimension and hour (R17)',
   inSyncedWorld(async (scene) => {
     putScore(scene.place, 'a1', 0.6);
     at(scene, 'asset-health-scores', 2, () => {
@@ -246,7 +246,7 @@ test(
 );
 
 test(
-  'a rejected row of a snapshot counts as seen, so the mirror keeps its version (R16)',
+  'a rejected row of a snapshot counts as seen, so the mirror keeps its stored version (R16)',
   inSyncedWorld(async (scene) => {
     const held = scene.place.latest.get('t1.1');
     scene.place.latest.set('t1.1', { ...held, start_time: 'whenever' });
@@ -257,7 +257,7 @@ test(
 );
 
 test(
-  'executions of a test that a tombstone deleted are removed without being asked for by id; others are asked for (R12, R22)',
+  'latest executions of a test deleted by tombstone are removed without a lookup, others after one (R12, R22)',
   inSyncedWorld(async ({ mirrored, place }) => {
     const asked = (): unknown[] =>
       mirrored.asked('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);

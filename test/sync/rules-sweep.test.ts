@@ -15,7 +15,7 @@ import {
 } from '../support/scene.ts';
 
 test(
-  'a broken scan sweeps nothing; a finished one does (R12)',
+  'an interrupted scan sweeps nothing, and the finished one does (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1', 'lost');
     failAt(scene, 'columns', 4);
@@ -28,7 +28,7 @@ test(
 );
 
 test(
-  'tests are swept only when enabled and disabled ones have been read (R12)',
+  'tests are swept only once the enabled and the disabled ones have been read (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't1', 'lost');
     failAt(scene, 'tests', 2);
@@ -42,7 +42,7 @@ test(
 );
 
 test(
-  'after a scan the tombstones feed is read from the old watermark, before anything is swept (R12)',
+  'after a scan the tombstones feed is read from the old watermark, so a tombstone wins over absence (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync({ full: true });
@@ -55,7 +55,7 @@ test(
 );
 
 test(
-  'candidates are asked for by id, tests in both lists; those that come back are not deleted, and if none is left, no scan follows (R12)',
+  'candidates are looked up by id, tests in both lists, and returned ones stay without another scan (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'tests', 't2', 'lost');
     alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
@@ -83,7 +83,7 @@ function furnishLong(place: Place): void {
 const askedIds = (scene: Scene): number => scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query).length;
 
 test(
-  'if nothing comes back in twenty requests, the candidates that were not asked for are deleted as well (R12)',
+  'if twenty requests return no candidate, those not looked up are deleted too (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) remove(scene.place, 'columns', longId(n), 'lost');
     await scene.mirrored.sync({ full: true });
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  'if a candidate comes back, those not asked for stay, and the stream is scanned again in the next run (R12)',
+  'if a candidate is returned, those not looked up stay, and the next run scans again (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -110,7 +110,7 @@ test(
 );
 
 test(
-  'in that scan, rows that came back by id count as seen; no third scan follows, whatever it shows (R12)',
+  'rows returned by id count as seen by that second scan, and no third one follows (R12)',
   inSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  'a rejected row counts as seen (R12)',
+  'a rejected row counts as seen and is not swept (R12)',
   inSyncedWorld(async (scene) => {
     alter(scene, 'columns', 'scan', (sent) =>
       sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
@@ -137,7 +137,7 @@ test(
 );
 
 test(
-  'the assets stream sweeps for all kinds; the typed ones read no tombstones and never sweep (R12)',
+  'the assets stream sweeps all kinds, and the typed streams read no tombstones and never sweep (R12)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'assets', 'a3', 'lost');
     remove(scene.place, 'assets', 'b1', 'lost');
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  'a test that is enabled or disabled between the two lists of a scan is not swept (R12)',
+  'a test that moves between the two lists during a scan is not swept (R12)',
   inSyncedWorld(async (scene) => {
     let lists = 0;
     scene.world.before = ({ path }) => {
@@ -166,7 +166,7 @@ test(
 );
 
 test(
-  'a mirror without rows has nothing to sweep and asks for nothing more (R12)',
+  'an empty mirror is not swept and costs no extra requests (R12)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.asked('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
@@ -174,7 +174,7 @@ test(
 );
 
 test(
-  'a candidate that comes back is believed against its own tombstone if that is old (R10)',
+  'a returned candidate wins over its own tombstone once that is older than the overlap (R10)',
   inSyncedWorld(async (scene) => {
     remove(scene.place, 'columns', 'a1.c1');
     await scene.mirrored.sync();

@@ -10,7 +10,7 @@ import { calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, timeOfRun } fr
 const LONG = [0, 1, 2, 3].map((n) => `${n}${'ö'.repeat(498)}`);
 
 test(
-  'T is the Date of the answer that opens the run, whatever the clock of the machine says (R1)',
+  'T is the Date of the run’s first response, whatever the local clock says (R1)',
   inWorld(async (scene) => {
     scene.mirrored.clockSkewMs = -10 * DAY * 1000;
     const time = timeOfRun(scene);
@@ -21,7 +21,7 @@ test(
 );
 
 test(
-  'if the first answer has no Date, T is that of the first answer that has one (R1)',
+  'if the first response has no Date, T is that of the first response with one (R1)',
   inWorld(async (scene) => {
     scene.world.dates = 'later';
     scene.world.advance(1);
@@ -32,7 +32,7 @@ test(
 );
 
 test(
-  'T is the earliest of all readings, as of the start of the run, and the summary tells how far they are apart (R1)',
+  'T is the earliest reading as of the start of the run, and the summary has the spread of all readings (R1)',
   inWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.dateErrorMs = ({ path }) => (path === 'e1/tests' ? -2 * HOUR * 1000 : 0);
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'what is due goes by the latest reading: a Date that is too early on one list puts off no scan (R1, R13)',
+  'what is due depends on the latest reading, so one Date in the past delays no scan (R1, R13)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(7 * DAY);
@@ -58,7 +58,7 @@ test(
 );
 
 test(
-  'a watermark does not move backwards when one answer has a Date that is too early (R1)',
+  'one response with a Date in the past doesn’t move a watermark backwards (R1)',
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const before = mirrored.checkpoint('columns').watermark;
@@ -69,7 +69,7 @@ test(
 );
 
 test(
-  'without a Date histories are read without start_time_from and are not reported as complete (R1)',
+  'without a Date histories are read without start_time_from and not reported as complete (R1)',
   inWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.dates = 'never';
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'a run without a Date scans, moves no watermark, and keeps the times of the last scan (R1)',
+  'a run without a Date scans, moves no watermark, and leaves the times of the last scan (R1)',
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');
     scene.world.dates = 'never';
@@ -106,9 +106,9 @@ test(
 );
 
 test.each([
-  ['an hour and a minute', 61, 'clock'],
-  ['half an hour', 30, 'increment'],
-])('a watermark %s later than T is used or not as it should be (R1)', (_, minutes, reason) =>
+  ['an hour and a minute later than T is not trusted', 61, 'clock'],
+  ['half an hour later than T is trusted', 30, 'increment'],
+])('a watermark %s (R1)', (_, minutes, reason) =>
   inWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= minutes * 60_000;
@@ -119,7 +119,7 @@ test.each([
   })(),
 );
 
-test.each([undefined, 60])('a feed is read from the watermark less an overlap of %s seconds (R2)', (overlapSeconds) =>
+test.each([undefined, 60])('a feed is read from the watermark minus an overlap of %s seconds (R2)', (overlapSeconds) =>
   inSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('assets');
     await scene.mirrored.sync(overlapSeconds === undefined ? {} : { overlapSeconds });
@@ -131,7 +131,7 @@ test.each([undefined, 60])('a feed is read from the watermark less an overlap of
 );
 
 test(
-  'a commit that becomes visible within the overlap is not lost (R2)',
+  'a row that the source commits late, but within the overlap, is not lost (R2)',
   inSyncedWorld(async (scene) => {
     scene.world.later(HOUR / 2, () => putColumn(scene.place, 'a1.c9', 'a1'));
     scene.world.advance(60);
@@ -162,7 +162,7 @@ test(
 );
 
 test(
-  'a watermark stays until every read of the round has ended (R2)',
+  'a watermark moves only when every read of the round has ended (R2)',
   inSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('columns');
     failAt(scene, 'columns', 2);
@@ -173,7 +173,7 @@ test(
 );
 
 test(
-  'a scan reports rows that came later than the overlap allows (R2)',
+  'a scan reports rows that arrived later than the overlap allows (R2)',
   inSyncedWorld(async (scene) => {
     scene.world.later(2 * HOUR, () => putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'late' }));
     scene.world.advance(1.5 * HOUR);
@@ -191,7 +191,7 @@ test(
 );
 
 test(
-  'late rows are reported only for feed streams, not for a typed stream that is scanned for many marks (R2)',
+  'late rows are reported for feed streams only, not for a scanned typed stream (R2)',
   inSyncedWorld(
     async (scene) => {
       for (const id of LONG)
@@ -223,7 +223,7 @@ test.each([
   [88, 'increment'],
   [90, 'clamp'],
   [120, 'clamp'],
-])('after %i days the streams are read as %s, and no bound is cut silently (R3)', (days, reason) =>
+])('after %i days the reason of a read is %s, and no bound is clamped silently (R3)', (days, reason) =>
   inSyncedWorld(async (scene) => {
     putAsset(scene.place, 'a1', { description: 'new' });
     remove(scene.place, 'columns', 'a1.c1');
@@ -235,7 +235,7 @@ test.each([
 );
 
 test(
-  'in a run that lasts for days, the 89 days are counted from the newest server time, not from its start (R3)',
+  'in a run that lasts for days, the 89 days count from the newest server time, not from the start (R3)',
   inSyncedWorld(async (scene) => {
     const { mirrored, place, world } = scene;
     putColumn(place, 'a1.c1', 'a1', { data_type: 'changed soon after' });
@@ -250,7 +250,7 @@ test(
 );
 
 test(
-  'the stored bound of a feed that was cut off is not sent either once it is too old (R3)',
+  'the stored bound of an interrupted feed is not sent once it is too old (R3)',
   inSyncedWorld(async (scene) => {
     for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
     scene.world.advance(88 * DAY);
@@ -265,7 +265,7 @@ test(
 );
 
 test(
-  'a scan that was cut off goes on, without its tombstones feed if that is too old (R3)',
+  'an interrupted scan resumes without its tombstones feed once that is too old (R3)',
   inSyncedWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, full: true });
@@ -279,7 +279,7 @@ test(
 );
 
 test(
-  'times are kept as UTC text of fixed width, to the microsecond (R4)',
+  'timestamps are stored as fixed-width UTC text with microseconds (R4)',
   inWorld(async (scene) => {
     const sent = {
       'a1.c1': '2026-11-20T04:10:00.123456Z',

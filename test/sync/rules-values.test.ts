@@ -7,7 +7,7 @@ import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf } from '../support/s
 import { inShort, verified } from '../verify/setup.ts';
 
 test(
-  'JSON is compared by value: members in another order write no row, whoever shows it (R21)',
+  'JSON with members in another order counts as equal, so no stream writes the row again (R21)',
   inWorld(async (scene) => {
     const { place, mirrored } = scene;
     const config = { where: { from: 1, to: 2 }, of: ['x'] };
@@ -27,7 +27,7 @@ test(
 );
 
 test(
-  'numbers beyond 2^53 are kept as they were sent, and a change of one is a change of the row (R19)',
+  'numbers beyond 2^53 are kept as sent, and a change of one is a change of its row (R19)',
   inWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const huge = (last: number): unknown => parseExactly(`1234567890123456789${last}`);
@@ -62,7 +62,7 @@ test(
 );
 
 test(
-  'a required count beyond 2^53 rejects no row: the nearest number is stored, and extra has the exact one (R19, R20)',
+  'a required count beyond 2^53 is rounded, and extra has the exact number (R19, R20)',
   inWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     putScore(place, 'a1', 0.5);
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'keys that differ only after U+0000 are different keys, also when they are deleted and come back (R13, R18)',
+  'keys that differ only after U+0000 are different keys, even when deleted and restored (R13, R18)',
   inSyncedWorld(async (scene) => {
     const { place, world, mirrored } = scene;
     const odd = 'a1\u0000b';

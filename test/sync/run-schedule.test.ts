@@ -7,35 +7,35 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import { env, live, MIDNIGHT, ran, synced } from './schedule-setup.ts';
 
 describe('when a run is due', () => {
-  test('runs an environment at the ticks of its own cron expression, read in UTC', async () => {
+  test('an environment runs at the ticks of its own cron expression, in UTC', async () => {
     const { runs } = await live({ ...synced(env('a', '0 6,18 * * *')), hours: 24 });
     expect(runs).toEqual(['06:00 a', '18:00 a']);
   });
 
-  test('waits the delay after a tick of an environment’s own cron', async () => {
+  test('the delay is added to the ticks of an environment’s own cron', async () => {
     const { runs } = await live({ ...synced(env('a', '0 6 * * *')), rules: { delaySeconds: 600 }, hours: 24 });
     expect(runs).toEqual(['06:10 a']);
   });
 
-  test('runs every environment at the ticks of --cron instead, without the delay', async () => {
+  test('with --cron every environment runs at its ticks, without the delay', async () => {
     const rules = { cron: '30 12 * * *', delaySeconds: 600 };
     const { runs } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), rules, hours: 24 });
     expect(runs).toEqual(['12:30 a+b']);
   });
 
-  test('runs an environment that was never synced at once', async () => {
+  test('an environment that was never synced runs at once', async () => {
     const { runs } = await live({ list: () => [env('a', '0 6 * * *')], hours: 5 });
     expect(runs).toEqual(['00:00 a']);
   });
 
-  test('runs an environment once at the start when ticks were missed since its last finished run', async () => {
+  test('at the start, an environment that missed ticks since its last run runs once', async () => {
     const environments = [env('late', '0 * * * *'), env('fresh', '0 6 * * *')];
     const lastStarts = { late: addSeconds(MIDNIGHT, -86_400), fresh: addSeconds(MIDNIGHT, -3600) };
     const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 0.9 });
     expect(runs).toEqual(['00:00 late']);
   });
 
-  test('counts a tick as missed only after its delay has passed', async () => {
+  test('a tick counts as missed only after its delay has passed', async () => {
     const environments = [env('a', '0 0 * * *')];
     const lastStarts = { a: addSeconds(MIDNIGHT, -3600) };
     const world = { list: () => environments, mirrored: { environments, lastStarts }, rules: { delaySeconds: 600 } };
@@ -43,7 +43,7 @@ describe('when a run is due', () => {
     expect((await live({ ...world, startAt: addSeconds(MIDNIGHT, 900), hours: 1 })).runs).toEqual(['00:15 a']);
   });
 
-  test('counts no run that began between a tick and the end of its delay as that tick’s', async () => {
+  test('a run that began between a tick and the end of its delay doesn’t count for that tick', async () => {
     const environments = [env('a', '0 0 * * *')];
     const lastStarts = { a: addSeconds(MIDNIGHT, 300) };
     const mirrored = { environments, lastStarts };
@@ -58,12 +58,12 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:10 a']);
   });
 
-  test('makes one run of all the ticks missed while the machine slept', async () => {
+  test('ticks missed while the machine slept cause a single run', async () => {
     const { runs } = await live({ ...synced(env('a', '0 * * * *')), asleep: [0.5, 7.5], hours: 9 });
     expect(runs).toEqual(['07:30 a', '08:00 a']);
   });
 
-  test('makes one run of all ticks that were missed during another run', async () => {
+  test('ticks missed during another run cause a single run', async () => {
     const { runs, mostAtOnce } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '*/10 1-2 * * *')),
       runSeconds: 3600,
@@ -73,7 +73,7 @@ describe('when a run is due', () => {
     expect(mostAtOnce).toBe(1);
   });
 
-  test('begins with the environment that has been due longest, so that each has its turn', async () => {
+  test('the environment due longest runs first, so each has its turn', async () => {
     const { runs } = await live({
       list: () => [env('busy', '* * * * *'), env('other', '0 1 * * *'), env('new', '0 1 * * *')],
       mirrored: { environments: [], lastStarts: ran('busy', 'other') },
@@ -83,7 +83,7 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:00 new', '00:30 busy', '01:00 busy', '01:30 other+new', '02:00 busy']);
   });
 
-  test('begins with an environment that never ran, before those that are always late', async () => {
+  test('an environment that never ran goes before those that are always late', async () => {
     const [busy, late] = [env('busy', '* * * * *'), env('late', '* * * * *')];
     const { runs } = await live({
       list: (hours) => (hours < 0.9 ? [busy] : [busy, late]),
@@ -94,11 +94,11 @@ describe('when a run is due', () => {
     expect(runs).toEqual(['00:01 busy', '00:31 busy', '01:01 late', '01:31 busy']);
   });
 
-  test('never sleeps longer than a minute: the machine may have slept itself', async () => {
+  test('the schedule wakes up at least every minute, because the machine may have slept', async () => {
     expect((await live({ ...synced(env('a', '0 6 * * *')), hours: 7 })).longestNapMs).toBe(60_000);
   });
 
-  test('is not held up by a clock that was set back', async () => {
+  test('a clock that was set back delays no run', async () => {
     const environments = [env('a', '0 6 * * *')];
     const lastStarts = { a: '2031-01-01T00:00:00.000000Z' };
     const { runs } = await live({ list: () => environments, mirrored: { environments, lastStarts }, hours: 24 });
@@ -106,41 +106,41 @@ describe('when a run is due', () => {
   });
 });
 
-describe('environments that come and go', () => {
+describe('the listing of environments', () => {
   const later = (before: ListedEnvironment[], after: ListedEnvironment[]) => ({
     list: (hours: number) => (hours < 2.5 ? before : after),
     mirrored: { environments: before, lastStarts: ran(...before.map(({ id }) => id)) },
   });
 
-  test('lists them at the start and every hour while nothing runs', async () => {
+  test('environments are listed at the start and hourly while nothing runs', async () => {
     const { listings } = await live({ ...synced(env('a', '0 6 * * *')), hours: 3.5 });
     expect(listings).toEqual(['00:00', '01:00', '02:00', '03:00']);
   });
 
-  test('lists them soon after a clock was set back', async () => {
+  test('environments are listed soon after the clock was set back', async () => {
     const { listings } = await live({ ...synced(env('a', '0 6 * * *')), asleep: [2.5, 0.5], hours: 2.9 });
     expect(listings).toEqual(['00:00', '01:00', '02:00', '00:30', '01:30', '02:30']);
   });
 
-  test('uses the list of a run instead of listing them again', async () => {
+  test('the listing of a run replaces a separate one', async () => {
     const { listings } = await live({ ...synced(env('a', '*/30 * * * *')), hours: 5 });
     expect(listings).toEqual(['00:00']);
   });
 
-  test('syncs one that appears', async () => {
+  test('an environment that appears is synced', async () => {
     const a = env('a', '0 6 * * *');
     const { runs } = await live({ ...later([a], [a, env('b', '0 12 * * *')]), hours: 24 });
     expect(runs).toEqual(['03:00 b', '06:00 a', '12:00 b']);
   });
 
-  test('does not sync one that vanished, reports it once, and waits for its return', async () => {
+  test('an environment that vanishes is reported once, and no longer synced', async () => {
     const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
     expect(warnings).toEqual(['a-name is no longer listed, so it is not synced any more: its rows stay as they are']);
     expect(error).toBeNull();
   });
 
-  test('follows a cron expression that changed', async () => {
+  test('a changed cron expression takes effect', async () => {
     const { runs, news } = await live({ ...later([env('a', '0 6 * * *')], [env('a', '0 9 * * *')]), hours: 24 });
     expect(runs).toEqual(['09:00 a']);
     expect(news.filter((line) => line.includes('next run'))).toEqual([
@@ -149,14 +149,14 @@ describe('environments that come and go', () => {
     ]);
   });
 
-  test('warns once of one without a cron expression, and syncs the others', async () => {
+  test('an environment without a cron expression causes one warning, and the others are synced', async () => {
     const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), hours: 24 });
     expect(runs).toEqual(['06:00 a']);
     expect(warnings).toEqual(['b-name has no cron expression of its own and is not synced: give one with --cron']);
   });
 
   test.each(['61 * * * *', 'daily', '0 0 30 2 *', '2026-11-20T06:00:00Z', ''])(
-    'warns once of a bad cron expression (%o), and syncs the others',
+    'a bad cron expression (%o) causes one warning, and the other environments are synced',
     async (cron) => {
       const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b', cron)), hours: 24 });
       expect(runs).toEqual(['06:00 a']);
@@ -165,7 +165,7 @@ describe('environments that come and go', () => {
     },
   );
 
-  test('syncs only the environments asked for, by id or name', async () => {
+  test('only the requested environments are synced, by id or name', async () => {
     const all = synced(env('a', '0 6 * * *'), env('b', '0 7 * * *'), env('c', '0 8 * * *'));
     const { runs } = await live({ ...all, rules: { environments: ['a', 'c-name'] }, hours: 24 });
     expect(runs).toEqual(['06:00 a', '08:00 c']);
@@ -173,20 +173,20 @@ describe('environments that come and go', () => {
 });
 
 describe('what ends a schedule', () => {
-  test('ends when none of the environments can be scheduled', async () => {
+  test('it ends if none of the environments can be scheduled', async () => {
     const { error } = await live({ list: () => [env('a'), env('b', 'bad')], hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: expect.stringContaining('--cron') });
   });
 
-  test('ends when an environment that was asked for is not listed', async () => {
+  test('it ends if a requested environment is not listed', async () => {
     const { error } = await live({ ...synced(env('a', '0 6 * * *')), rules: { environments: ['x'] }, hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: 'no environment x: the token sees a (a-name)' });
   });
 
   test.each([
     ['before anything was mirrored', {}],
-    ['at the start, whatever is mirrored', synced(env('a', '0 3 * * *'))],
-  ])('ends when the token is refused %s', async (_, world) => {
+    ['at the start, even with a mirror', synced(env('a', '0 3 * * *'))],
+  ])('it ends if the token is refused %s', async (_, world) => {
     const list = () => {
       throw new SyncError('token', 'refused');
     };
@@ -195,14 +195,14 @@ describe('what ends a schedule', () => {
     expect(runs).toEqual([]);
   });
 
-  test('ends when the first run meets a wrong configuration', async () => {
+  test('it ends if the first run finds a wrong configuration', async () => {
     const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'not a mirror' }) as const;
     const { error, runs } = await live({ list: () => [env('a', '0 6 * * *')], ending, hours: 24 });
     expect(error).toMatchObject({ recovery: 'usage', message: 'not a mirror' });
     expect(runs).toEqual(['00:00 a']);
   });
 
-  test('goes on when the first run finds that its environment was just removed', async () => {
+  test('it continues if the first run finds that its environment was just removed', async () => {
     const ending = () => ({ run: null, status: 'problems', recovery: 'usage', error: 'no environment a' }) as const;
     const list = (hours: number) => (hours < 5.5 ? [env('a', '0 6 * * *')] : []);
     const mirrored = { environments: list(0), lastStarts: ran('a') };
@@ -211,7 +211,7 @@ describe('what ends a schedule', () => {
     expect(error).toBeNull();
   });
 
-  test('begins no run after the signal has come', async () => {
+  test('it begins no run after a signal', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '0 1 * * *')),
       rules: { together: false },
@@ -222,7 +222,7 @@ describe('what ends a schedule', () => {
   });
 });
 
-describe('what does not end a schedule', () => {
+describe('what doesn’t end a schedule', () => {
   const failures: Partial<RunSummary>[] = [
     { status: 'problems', recovery: null, error: null },
     { status: 'problems', recovery: 'run', error: 'the service is away' },
@@ -231,13 +231,13 @@ describe('what does not end a schedule', () => {
     { status: 'stopped', recovery: 'budget', error: 'stopped at --max-requests' },
   ];
 
-  test.each(failures)('tries again at the next tick after a run that ended $status, $recovery', async (failure) => {
+  test.each(failures)('after a run that ended $status, $recovery, it tries again at the next tick', async (failure) => {
     const { runs, error } = await live({ ...synced(env('a', '0 6,12 * * *')), ending: () => failure, hours: 24 });
     expect(runs).toEqual(['06:00 a', '12:00 a']);
     expect(error).toBeNull();
   });
 
-  test('tries again at the next tick after an unexpected failure, and reports it', async () => {
+  test('after an unexpected failure it reports that and tries again at the next tick', async () => {
     const { runs, warnings } = await live({
       ...synced(env('a', '0 6,12 * * *')),
       ending: (_, hours) => (hours < 7 ? new Error('boom') : {}),
@@ -247,7 +247,7 @@ describe('what does not end a schedule', () => {
     expect(warnings).toEqual(['a-name: the run failed unexpectedly: boom']);
   });
 
-  test('goes on if the configuration becomes wrong after a good run', async () => {
+  test('it continues if the configuration becomes wrong after a good run', async () => {
     const { runs, error } = await live({
       ...synced(env('a', '0 6,12,18 * * *')),
       ending: (_, hours) => (hours < 7 ? {} : { run: null, status: 'problems', recovery: 'usage', error: 'no file' }),
@@ -257,7 +257,7 @@ describe('what does not end a schedule', () => {
     expect(error).toBeNull();
   });
 
-  test('goes on with the environments of the mirror while they cannot be listed', async () => {
+  test('it continues with the mirror’s environments while they cannot be listed', async () => {
     const list = () => {
       throw new SyncError('run', 'the service is away');
     };
@@ -268,7 +268,7 @@ describe('what does not end a schedule', () => {
   });
 
   test.each(['usage', 'token'] as const)(
-    'goes on when a listing is refused that was taken before: %s',
+    'it continues if a listing that worked before is refused: %s',
     async (recovery) => {
       const list = (hours: number) => {
         if (hours > 2) throw new SyncError(recovery, 'refused');
@@ -280,7 +280,7 @@ describe('what does not end a schedule', () => {
     },
   );
 
-  test('lists them again every minute if none is known', async () => {
+  test('it lists environments every minute while none is known', async () => {
     const list = (hours: number) => {
       if (hours < 0.04) throw new SyncError('run', 'the service is away');
       return [env('a', '0 6 * * *')];
@@ -291,10 +291,10 @@ describe('what does not end a schedule', () => {
   });
 });
 
-describe('turn', () => {
+describe('nextScheduleStep', () => {
   const scheduledRun = { environment: env('a'), cron: null, due: '2026-11-20T02:00:00.000000Z' };
 
-  test('waits for what comes first, the next run or the next listing', () => {
+  test('it waits for the next run or the next listing, whichever comes first', () => {
     const early = '2026-11-20T00:30:00.000000Z';
     expect(nextScheduleStep([scheduledRun], early, MIDNIGHT)).toEqual({ do: 'wait', until: early });
     expect(nextScheduleStep([{ ...scheduledRun, due: early }], addSeconds(MIDNIGHT, 3600), MIDNIGHT)).toEqual({
@@ -303,14 +303,14 @@ describe('turn', () => {
     });
   });
 
-  test('runs before it lists: a run lists as well', () => {
+  test('a run takes precedence over a listing, because a run lists too', () => {
     expect(nextScheduleStep([scheduledRun], scheduledRun.due, scheduledRun.due)).toEqual({
       do: 'run',
       due: [scheduledRun],
     });
   });
 
-  test('lists when nothing is ever due', () => {
+  test('it lists if nothing is ever due', () => {
     expect(nextScheduleStep([{ ...scheduledRun, due: null }], MIDNIGHT, MIDNIGHT)).toEqual({ do: 'list' });
   });
 });

@@ -11,17 +11,17 @@ describe('nextTick', () => {
     ['@daily', '2026-11-21T00:00:00.000000Z'],
     ['*/10 * * * * *', '2026-11-20T12:00:10.000000Z'],
     ['5/15 * * * *', '2026-11-20T12:05:00.000000Z'],
-  ])('finds the first tick of %o strictly after a moment, in UTC', (cron, tick) => {
+  ])('the first tick of %o is strictly after the given moment, in UTC', (cron, tick) => {
     expect(nextTick(cron, NOON)).toBe(tick);
   });
 
-  test('is not misled by a fraction of a second', () => {
+  test('a fraction of a second counts', () => {
     expect(nextTick('0 12 * * *', '2026-11-20T11:59:59.999999Z')).toBe(NOON);
     expect(nextTick('0 12 * * *', '2026-11-20T12:00:00.000001Z')).toBe('2026-11-21T12:00:00.000000Z');
   });
 
   test.each(['', 'daily', '61 * * * *', '0 0 30 2 *', '0 0 0 1 1 * 2020', '2030-01-01T00:00:00Z'])(
-    'finds none for %o, which is no cron expression or never comes due again',
+    '%o has no tick: it is no cron expression or is never due again',
     (cron) => {
       expect(nextTick(cron, NOON)).toBeNull();
     },

@@ -2,19 +2,19 @@ import { describe, expect, test } from 'vitest';
 import { env, live, synced } from './schedule-setup.ts';
 
 describe('environments due at the same moment', () => {
-  test('makes one run of those due at the same moment, which lists the environments once (R22)', async () => {
+  test('they share one run, which lists the environments once (R22)', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1,2 * * *'), env('c', '0 1 * * *'), env('d', '30 1 * * *'));
     const { runs, listings } = await live({ ...all, hours: 3 });
     expect(runs).toEqual(['01:00 a+b+c', '01:30 d', '02:00 b']);
     expect(listings).toEqual(['00:00']);
   });
 
-  test('makes a run for each environment with --max-requests', async () => {
+  test('with --max-requests each has a run of its own', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'));
     expect((await live({ ...all, rules: { together: false }, hours: 3 })).runs).toEqual(['01:00 a', '01:00 b']);
   });
 
-  test('runs the others again at once if one of them was just removed', async () => {
+  test('if one of them was just removed, the others run again at once', async () => {
     const all = synced(env('a', '0 1 * * *'), env('b', '0 1 * * *'), env('c', '0 1 * * *'));
     const { runs, error } = await live({
       ...all,
