@@ -11,7 +11,7 @@ const KINDS: readonly BreakKind[] = ['unsent', 'unanswered', 'conflict'];
 const HISTORY = fc.sample(histories('told', 12), { seed: 20261122, numRuns: 1 }).flat();
 
 test.each(KINDS.flatMap((kind) => NUMBERS.map((nth) => [kind, nth] as const)))(
-  'wherever a transaction breaks, PostgreSQL holds in the end what SQLite does, %s, %i (R5)',
+  'PostgreSQL ends with the same rows as SQLite, wherever transactions break: %s, %i (R5)',
   async (kind, nth) => {
     let database: BreakingDatabase | undefined;
     const schema = await twinSchema((server, name) => {

@@ -48,13 +48,10 @@ const MARKED_OUT_OF_REACH: Step[] = [
 ];
 
 test.each<[string, Step[]]>([
-  ['a bound that goes out of reach while its request is prepared is not sent (R3)', OUT_OF_REACH_MEANWHILE],
+  ['a bound that expires while its request is being prepared is not sent (R3)', OUT_OF_REACH_MEANWHILE],
+  ['of two versions on a page the winner stays, even if the stored time was untrusted (R10)', BELIEVED_WITHOUT_DATE],
   [
-    'of two versions on a page the one that was taken stays, whatever time the mirror believed before (R10)',
-    BELIEVED_WITHOUT_DATE,
-  ],
-  [
-    'a mark that no feed reaches stays until its edges have been read, though its column is shown (R18)',
+    'a mark beyond the reach of the feed stays until its edges have been read, even if its column is returned (R18)',
     MARKED_OUT_OF_REACH,
   ],
 ])('%s', async (_, steps) => {

@@ -47,26 +47,31 @@ export function propertiesOf(pair?: MakeTwin): readonly Property[] {
   return [
     {
       id: 'told',
-      says: 'whatever is told of is mirrored by the next run that ends well',
+      says: 'every change that the service reports is mirrored by the next successful run',
       share: 44,
       property: told as never,
     },
     {
       id: 'sight',
-      says: 'whatever the token loses sight of for a while is mirrored by the weekly scans (R13, R18)',
+      says: 'whatever was hidden from the token for a while is mirrored by the weekly scans (R13, R18)',
       share: 10,
       property: sight as never,
     },
-    { id: 'any', says: 'whatever happens, a scan makes the mirror true again', share: 21, property: whatever as never },
+    {
+      id: 'any',
+      says: 'a full scan makes the mirror accurate again, whatever happened before',
+      share: 21,
+      property: whatever as never,
+    },
     {
       id: 'wire',
-      says: 'whatever befalls it on the wire, it is mirrored, within the quota (R23, R24)',
+      says: 'everything is mirrored within the quota, whatever faults occur on the wire (R23, R24)',
       share: 15,
       property: wire as never,
     },
     {
       id: 'scarce',
-      says: 'one list that always fails starves nothing, however few requests a run has (R6)',
+      says: 'a list that always fails starves no other, however few requests a run has (R6)',
       share: 10,
       property: scarce as never,
     },
