@@ -28,7 +28,7 @@ const FULL = {
 };
 
 test.each(each(SCENES, 3))(
-  'a full disk, however early in %s, ends the run with one clear line, and with room the next run ends equal',
+  'a disk that fills up at any moment of %s ends the run with one clear line, and the next one completes it',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const roomy = await cramped(scene, 1_000_000);

@@ -67,7 +67,7 @@ function endOf(labels: readonly string[]): number {
 }
 
 test.each(SCENES)(
-  'a statement that fails before or after it is executed, once or for good, ends %s with one clear line, and the next run ends equal',
+  'a statement that fails, once or for good, ends %s with one clear line, and the next run completes it',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const labels = await statementsOf(scene);

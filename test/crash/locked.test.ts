@@ -22,7 +22,7 @@ function rowsSeen(reader: Database.Database): unknown[] {
 }
 
 test.each(each(SCENES, 3))(
-  'a reader with a long transaction blocks no statement of %s, nor of the next run',
+  'a reader in a long transaction blocks no statement of %s or of the next run',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const path = scene.fresh();
@@ -85,7 +85,7 @@ async function freePoints(scene: Scene): Promise<number[]> {
 const LOCKED = { line: expect.stringMatching(/ is locked by another program: close it and run again$/), code: 1 };
 
 test.each(each(SCENES, 3))(
-  'another program with an endless write transaction ends %s with one clear line, and after it the next run ends equal',
+  'another program’s endless write transaction ends %s with one clear line, and a later run completes it',
   async (_, stage) => {
     const { scene, reference } = await stage();
     let refused = 0;

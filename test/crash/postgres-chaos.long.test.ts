@@ -37,7 +37,7 @@ const requestsOf = (log: readonly Asked[], envId: string) =>
   countOf(log.filter(({ path }) => path.startsWith(`${envId}/`)));
 
 test.each(HISTORIES)(
-  'writers that are killed, stopped, cut off and started again leave what one quiet sync leaves in a file, ask for nothing twice but what was cut off, and keep to the quota, $name (R5, R6, R23, R26)',
+  'disturbed writers mirror the same as an undisturbed sync, within the quota: $name (R5, R6, R23, R26)',
   async ({ befalls }) => {
     const envIds = befalls.map((_, i) => `e${i + 1}`);
     const world = standing(envIds);

@@ -78,7 +78,7 @@ describe.each([
   ['a day ahead', DAY],
   ['a day behind', -DAY],
 ])('a server whose clock is %s', (_, seconds) => {
-  test('mirrors the same rows as a file on this machine, at the times of this machine (R21)', async () => {
+  test('a mirror there has the same rows as a file, with the times of this machine (R21)', async () => {
     const { schema, world, sync } = await setUp(seconds);
     const file = freshPath();
     const place = world.place();
@@ -102,7 +102,7 @@ describe.each([
     expect(last).toBeLessThanOrEqual(Date.now());
   });
 
-  test('lets one process write at a time, and refuses another one in one clear line (R26)', async () => {
+  test('only one process writes at a time, and another one is refused in one clear line (R26)', async () => {
     const { schema, world, sync, inTheMiddle } = await setUp(seconds);
     const { contents } = await quiet(world);
     const others: unknown[] = [];
@@ -113,8 +113,8 @@ describe.each([
   });
 });
 
-describe('the clock of a server jumps while a process holds an environment (R26)', () => {
-  test('a day ahead: another one may take it before its next sign; then it commits nothing more and ends with exit code 4', async () => {
+describe('the server’s clock jumps while a process holds an environment (R26)', () => {
+  test('a day ahead: another process may take it, and then the first one commits nothing and exits 4', async () => {
     const { proxy, schema, world, sync, inTheMiddle } = await setUp(0);
     const { contents } = await quiet(world);
     let after: unknown[] = [];
@@ -138,7 +138,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
     await expectMirrored(schema.url, contents);
   });
 
-  test('a day back: a process that lives keeps it, and gives its signs by the new time', async () => {
+  test('a day back: a live process keeps it and renews its lease by the new time', async () => {
     const { proxy, schema, sync } = await setUp(DAY);
     expect(await sync()).toMatchObject(DONE);
     const mirror = await (await openStore(schema.url)).open(new AbortController().signal);
@@ -153,7 +153,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
     expect(await sync()).toMatchObject(REFUSED);
   });
 
-  test('a day back: what a dead process held is free at once', async () => {
+  test('a day back: an environment held by a dead process is free at once', async () => {
     const { proxy, schema, sync } = await setUp(DAY);
     expect(await sync()).toMatchObject(DONE);
     await kill(await startHoldProcess(schema.url, ['e1']));
@@ -164,7 +164,7 @@ describe('the clock of a server jumps while a process holds an environment (R26)
     expect(await sync()).toMatchObject(DONE);
   });
 
-  test('a day back: what a dead process held behind a pooler is free within a lease', async () => {
+  test('a day back: an environment held by a dead process behind a pooler is free within one lease', async () => {
     const { proxy, schema, url, sync } = await setUp(DAY);
     const pooler = await transactionPooler(proxy.url);
     onTestFinished(() => pooler.close());

@@ -54,7 +54,7 @@ async function setUpLocked() {
 }
 
 describe('a sync into PostgreSQL', () => {
-  test('goes on when the server is started again in the middle', async () => {
+  test('it continues when the server restarts during the run', async () => {
     const restart = async (): Promise<void> => {
       await server.stop();
       starting = server.start();
@@ -69,7 +69,7 @@ describe('a sync into PostgreSQL', () => {
     await expectMirrored(schema.url, contents);
   });
 
-  test('ends with one clear line when the server stays away, and the next one goes on', async () => {
+  test('it ends with one clear line when the server stays down, and the next run completes it', async () => {
     let isMet = false;
     const { schema, url, contents } = await setUp(async (number) => {
       if (number === 9 && !isMet) {
@@ -84,7 +84,7 @@ describe('a sync into PostgreSQL', () => {
     await expectNextWhole(schema, url, contents);
   });
 
-  test('goes on when an administrator ends all of its connections, time and again', async () => {
+  test('it continues when an administrator repeatedly ends all of its connections', async () => {
     const { schema, url, contents } = await setUp(async (number) => {
       if (number % 9 === 0)
         await schema.ask(`select pg_terminate_backend(pid, 5000) from pg_stat_activity
@@ -100,7 +100,7 @@ describe('a sync into PostgreSQL', () => {
     ['53200', /is out of memory/],
     ['58030', /could not read or write its files/],
   ])(
-    'ends with one clear line when the server refuses a write with %s, and the next one goes on',
+    'it ends with one clear line when the server refuses a write with %s, and the next run completes it',
     async (code, line) => {
       const { schema, url, contents } = await setUp(async (number) => {
         if (number === 5)
@@ -116,7 +116,7 @@ describe('a sync into PostgreSQL', () => {
     },
   );
 
-  test('ends with one clear line when its user may not take so long, and the next one goes on', async () => {
+  test('it ends with one clear line when it exceeds statement_timeout, and the next run completes it', async () => {
     const { schema, url, contents, other } = await setUpLocked();
     const db = await userWith(schema, "set statement_timeout = '1s'");
     const failed = await startSync(url, db, 'e1').ended;
@@ -125,7 +125,7 @@ describe('a sync into PostgreSQL', () => {
     await expectNextWhole(schema, url, contents);
   });
 
-  test('goes on when its user may be idle for a moment only', async () => {
+  test('it continues when its idle connections are closed after a moment', async () => {
     const { schema, url, contents } = await setUp(async (number) => {
       const left = `select 1 from pg_stat_activity where usename like 'user\\_%'`;
       // The connection that shows that the process lives is made again each time.
@@ -138,7 +138,7 @@ describe('a sync into PostgreSQL', () => {
     await expectMirrored(schema.url, contents);
   });
 
-  test('that gets SIGTERM in the middle of a long commit ends by it, and its environment is free at once (R27)', async () => {
+  test('SIGTERM ends it during a long commit, and its environment is free at once (R27)', async () => {
     const { schema, url, contents, other } = await setUpLocked();
     const stopped = startSync(url, schema.url, 'e1');
     const waits = `select 1 from pg_stat_activity where wait_event_type = 'Lock'`;
@@ -152,7 +152,7 @@ describe('a sync into PostgreSQL', () => {
   });
 });
 
-describe('every command on PostgreSQL says in one line what is wrong', () => {
+describe('a command on PostgreSQL', () => {
   const COMMANDS = [
     ['sync', '--base-url=http://127.0.0.1:1', '--allow-http'],
     ['plan', '--base-url=http://127.0.0.1:1', '--allow-http'],
@@ -168,7 +168,7 @@ describe('every command on PostgreSQL says in one line what is wrong', () => {
     }
   }
 
-  test('when its server is away, refuses the password, or has no connection left', async () => {
+  test('it says in one line that its server is down, refuses the password or has no connections left', async () => {
     const schema = await testSchema(server.url);
     const away = new URL(schema.url);
     away.port = '1';
@@ -179,7 +179,7 @@ describe('every command on PostgreSQL says in one line what is wrong', () => {
     await said(await userWith(schema, 'connection limit 0'), 1, /has too many connections/);
   });
 
-  test('when its user may make nothing, or only read', async () => {
+  test('it says in one line that its user may create nothing or only read', async () => {
     const { schema, url } = await setUp();
     const readOnly = await userWith(schema, 'set default_transaction_read_only = on');
     const args = ['sync', `--base-url=${url}`, '--allow-http', '--env=e1'];

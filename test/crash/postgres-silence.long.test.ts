@@ -39,7 +39,7 @@ async function syncThrough(
 }
 
 test.for(['before', 'after'] as const)(
-  'a sync whose connections to PostgreSQL fall silent %s any message is with the server ends well, and leaves what an undisturbed one leaves (R5, R26)',
+  'a sync whose connections fall silent %s any message is sent succeeds, with the rows of an undisturbed one (R5, R26)',
   async (when) => {
     const { sent: count } = await syncThrough();
     for (const moment of each(messages(count), 97)) {
@@ -52,7 +52,7 @@ test.for(['before', 'after'] as const)(
   },
 );
 
-test('a stop waits for no connection that fell silent (R27)', async () => {
+test('stopping a run waits for no silent connection (R27)', async () => {
   const { sent: count } = await syncThrough();
   // While the mirror is open: a command that only looks at it is ended by its signal.
   for (const moment of each(messages(count).slice(count / 4, count / 2), 97)) {

@@ -91,7 +91,7 @@ const CASES = SCENES.flatMap(([name, stage]) =>
 );
 
 test.each(each(CASES, 3))(
-  'a loss of power in %s with %s leaves the mirror as it was after one of its commits, and the next run ends equal (R5)',
+  'a power loss during %s with %s leaves the mirror as of a commit, and the next run completes it (R5)',
   async (_, __, stage, frames) => {
     const { scene, reference } = await stage();
     const states = await statesWith(scene, frames);

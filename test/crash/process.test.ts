@@ -51,7 +51,7 @@ function pointOf({ world }: Scene, from: number, label: string): Point {
 }
 
 test.each([19])(
-  'a process that is killed at request %i leaves no lock, and its next run ends equal (R5, R6, R26)',
+  'a process killed at request %i leaves no lock, and the next run completes its work (R5, R6, R26)',
   async (last) => {
     const { scene, reference } = await first();
     scene.world.nowMs = scene.atMs;
@@ -69,7 +69,7 @@ test.each([19])(
   },
 );
 
-test('a signal ends a process that is stuck in SQLite, and the next run ends equal (R27, R5)', async () => {
+test('a signal ends a process stuck in SQLite, and the next run completes its work (R27, R5)', async () => {
   const { scene, reference } = await first();
   scene.world.nowMs = scene.atMs;
   const from = scene.world.log.length;
@@ -100,27 +100,30 @@ test('a signal ends a process that is stuck in SQLite, and the next run ends equ
 const limited = (blocks: number) => ({ by: ['sh', '-c', 'ulimit -f "$1"; shift; exec "$@"', 'sh', String(blocks)] });
 
 test.each([
-  ['while the mirror is made', 300],
+  ['while the mirror is created', 300],
   ['later', 1000],
-])('a write that the system refuses %s ends the sync with one clear line; the next ends equal', async (_, blocks) => {
-  const { scene, reference } = await first();
-  scene.world.nowMs = scene.atMs;
-  const from = scene.world.log.length;
-  const path = freshPath();
-  const url = await serveWorld(scene.world, () => true);
-  const { code, stderr } = await start(url, path, limited(blocks)).ended;
-  expect({ code, said: stderr.trimEnd().split('\n').at(-1) }).toEqual({
-    code: 1,
-    said: `obsync: ${path} could not be read or written: check the disk and run again`,
-  });
-  expect(stderr).not.toMatch(/\n\s+at /);
-  const { nowMs, requests } = pointOf(scene, from, '');
-  const refused = scene.world.log.slice(-1).filter(({ path }) => path !== 'environments');
-  const point = { label: `${blocks} blocks`, nowMs, requests, inFlight: countOf(refused) };
-  await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
-});
+])(
+  'a write that the system refuses %s ends the sync with one clear line, and the next run completes it',
+  async (_, blocks) => {
+    const { scene, reference } = await first();
+    scene.world.nowMs = scene.atMs;
+    const from = scene.world.log.length;
+    const path = freshPath();
+    const url = await serveWorld(scene.world, () => true);
+    const { code, stderr } = await start(url, path, limited(blocks)).ended;
+    expect({ code, said: stderr.trimEnd().split('\n').at(-1) }).toEqual({
+      code: 1,
+      said: `obsync: ${path} could not be read or written: check the disk and run again`,
+    });
+    expect(stderr).not.toMatch(/\n\s+at /);
+    const { nowMs, requests } = pointOf(scene, from, '');
+    const refused = scene.world.log.slice(-1).filter(({ path }) => path !== 'environments');
+    const point = { label: `${blocks} blocks`, nowMs, requests, inFlight: countOf(refused) };
+    await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
+  },
+);
 
-describe('run by a user who is not root', () => {
+describe('a sync run by an unprivileged user', () => {
   let as: NonNullable<Starting['as']>;
   beforeAll(() => {
     const compiled = basename(dirname(MAIN));
@@ -130,34 +133,31 @@ describe('run by a user who is not root', () => {
   });
 
   test.each([
-    ['a mirror', 0o444, 0o777, /m\.db cannot be written: check the permissions of the file and of its folder$/],
+    ['the mirror', 0o444, 0o777, /m\.db cannot be written: check the permissions of the file and of its folder$/],
     ['the folder of a mirror', 0o644, 0o555, /m\.db(\.lock)? cannot be (written|locked): check /],
     [
-      'the folder of a mirror to be',
+      'the folder of a new mirror',
       null,
       0o555,
       /m\.db\.lock cannot be locked: check that its folder exists and may be written$/,
     ],
-  ])(
-    '%s that can only be read ends the sync with one clear line and stays as it was',
-    async (_, fileMode, folderMode, says) => {
-      const { scene } = await (fileMode === null ? first : second)();
-      const folder = mkdtempSync(join(tmpdir(), 'obsync-readonly-'));
-      onTestFinished(() => rmSync(folder, { recursive: true }));
-      const path = join(folder, 'm.db');
-      const source = scene.fresh();
-      const before = existsSync(source) ? digestOf(source) : null;
-      if (fileMode !== null) place(source, path, fileMode);
-      chmodSync(folder, folderMode);
-      const url = fileMode === null ? await serveWorld(scene.world, () => true) : 'http://world.test';
-      const { code, stderr } = await start(url, path, { as }).ended;
-      expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^obsync: [^\n]+\n$/) });
-      expect(stderr.trimEnd()).toMatch(says);
-      chmodSync(folder, 0o755);
-      expect(readdirSync(folder)).toEqual(fileMode === null ? [] : ['m.db']);
-      if (before !== null) expect(digestOf(path)).toBe(before);
-    },
-  );
+  ])('it ends with one clear line and changes nothing if %s is read-only', async (_, fileMode, folderMode, says) => {
+    const { scene } = await (fileMode === null ? first : second)();
+    const folder = mkdtempSync(join(tmpdir(), 'obsync-readonly-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const path = join(folder, 'm.db');
+    const source = scene.fresh();
+    const before = existsSync(source) ? digestOf(source) : null;
+    if (fileMode !== null) place(source, path, fileMode);
+    chmodSync(folder, folderMode);
+    const url = fileMode === null ? await serveWorld(scene.world, () => true) : 'http://world.test';
+    const { code, stderr } = await start(url, path, { as }).ended;
+    expect({ code, stderr }).toEqual({ code: 2, stderr: expect.stringMatching(/^obsync: [^\n]+\n$/) });
+    expect(stderr.trimEnd()).toMatch(says);
+    chmodSync(folder, 0o755);
+    expect(readdirSync(folder)).toEqual(fileMode === null ? [] : ['m.db']);
+    if (before !== null) expect(digestOf(path)).toBe(before);
+  });
 });
 
 function place(source: string, path: string, mode: number): void {

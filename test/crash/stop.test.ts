@@ -5,7 +5,7 @@ import { carryOn, expectCarriesOn, SCENES } from './reference.ts';
 import type { Scene } from './scenes.ts';
 
 test.each(SCENES)(
-  'after a stop before or after any statement or request of %s the next run ends equal and repeats only the cut-off page (R5, R6)',
+  'a stop at any statement or request of %s costs only the current page, and the next run completes it (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const states = await statesOf(scene);
@@ -17,7 +17,7 @@ test.each(SCENES)(
 const STREAMS_AT_ONCE = 3;
 
 test.each(each(SCENES, 3))(
-  'with several streams at work in %s the next run repeats at most one page of each (R5, R6)',
+  'with several streams in flight, a stop in %s costs at most one page of each (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     let most = 0;
@@ -37,7 +37,7 @@ test.each(each(SCENES, 3))(
 const HOUR_MS = 3_600_000;
 
 test.each(each(SCENES, 3))(
-  'while pages without changes in %s wait for other commits, the next run after a stop at any point still ends equal (R5, R6)',
+  'a stop while unchanged pages of %s wait to be committed loses nothing (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
     const waiting = { ...scene, wish: { ...scene.wish, quietMs: HOUR_MS } };
