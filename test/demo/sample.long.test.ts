@@ -91,7 +91,7 @@ afterAll(() => {
   rmSync(folder, { recursive: true });
 });
 
-describe('the sample', () => {
+describe('the sample of the demo', () => {
   test.each([
     ['environments', 2, 2],
     ['assets', 1800, 2300],
@@ -102,22 +102,22 @@ describe('the sample', () => {
     ['latest_test_executions', 2700, 3700],
     ['test_executions', 35_000, 55_000],
     ['asset_health_scores', 1000, 2000],
-  ])('has a believable number of %s', (table, least, most) => {
+  ])('it has a plausible number of %s', (table, least, most) => {
     expect(count(sample, table)).toBeGreaterThanOrEqual(least);
     expect(count(sample, table)).toBeLessThanOrEqual(most);
   });
 
-  test.each(Object.entries(DANGLING))('has no %s', (_, sql) => {
+  test.each(Object.entries(DANGLING))('it has no %s', (_, sql) => {
     expect(value(sample, sql)).toBe(0);
   });
 
-  test('is the same for the same seed, and another for another', () => {
+  test('it is the same for the same seed, and different for another', () => {
     expect(digest(twin)).toBe(digest(sample));
     expect(digest(sampleFile(8))).not.toBe(digest(sample));
   });
 
   test.each(['assets', 'columns', 'tests', 'latest_test_executions', 'test_executions'])(
-    'has %s synced no later than two hours ago',
+    'it has %s last synced at least two hours ago',
     (table) => {
       const { oldest, newest } = sample.connection
         .prepare(`select min(synced_at) oldest, max(synced_at) newest from ${table}`)
@@ -128,7 +128,7 @@ describe('the sample', () => {
     },
   );
 
-  test('has failing tests, disabled ones, every kind of asset, and assets in bad health', () => {
+  test('it has failing and disabled tests, every kind of asset, and assets in bad health', () => {
     const kinds = sample.connection.prepare('select distinct kind from assets order by 1').pluck().all();
     expect(kinds).toEqual(['bi', 'etl', 'semantic', 'table']);
     const statuses = sample.connection
@@ -141,7 +141,7 @@ describe('the sample', () => {
     expect(value(sample, 'select count(distinct date(start_time)) from test_executions')).toBeGreaterThanOrEqual(14);
   });
 
-  test('has the category of a test in test_type, what it tests in definition_type', () => {
+  test('the category of a test is in test_type, and what it tests in definition_type', () => {
     const named = sample.connection
       .prepare('select distinct test_type, definition_type from tests order by 1, 2')
       .raw()
@@ -156,7 +156,7 @@ describe('the sample', () => {
     ]);
   });
 
-  test('has valid JSON wherever JSON stands', () => {
+  test('all its JSON is valid', () => {
     for (const [table, name] of [
       ['assets', 'owners'],
       ['assets', 'tags'],
@@ -168,7 +168,7 @@ describe('the sample', () => {
     }
   });
 
-  test('reaches from every dashboard back to a source', () => {
+  test('every asset is downstream of a source', () => {
     const lost = `with recursive reached(env_id, id) as (
       select env_id, id from assets where kind = 'etl'
       union select l.env_id, l.downstream_asset_id from reached r
@@ -178,7 +178,7 @@ describe('the sample', () => {
   });
 });
 
-describe('the changes', () => {
+describe('the changes to the sample', () => {
   let changed: MirrorFile;
   let before: Record<string, number>;
   let changes: SampleChanges;
@@ -191,7 +191,7 @@ describe('the changes', () => {
     changedDigest = digest(changed);
   });
 
-  test('are as many as they say', () => {
+  test('their counts match what they did', () => {
     expect(changes).toMatchObject({
       assetsEdited: 8,
       assetsAdded: 3,
@@ -216,11 +216,11 @@ describe('the changes', () => {
     );
   });
 
-  test.each(Object.entries(DANGLING))('leave no %s', (_, sql) => {
+  test.each(Object.entries(DANGLING))('they leave no %s', (_, sql) => {
     expect(value(changed, sql)).toBe(0);
   });
 
-  test('of a column edge show in the columns feed, for edges have no feed of their own', () => {
+  test('changed edges are visible in the columns feed, because edges have no feed of their own', () => {
     const edges = ({ connection }: MirrorFile) =>
       new Map(
         connection
@@ -240,7 +240,7 @@ describe('the changes', () => {
     expect([...old.keys()].some((id) => !present.has(id) && moved.includes(id))).toBe(true);
   });
 
-  test('land in the feeds and in nothing older', async () => {
+  test('they appear in the feeds', async () => {
     const server = await createServer({ mirror: changed, keys: () => [rootToken('all', 'secret')] });
     const headers = { authorization: 'Bearer secret' };
     const items = async (path: string) => {
@@ -261,13 +261,13 @@ describe('the changes', () => {
     await server.close();
   });
 
-  test('can be made again and again', () => {
+  test('they can be made repeatedly', () => {
     const again = changeSample(changed, { seed: 7, nowMs: LATER_MS + 60_000 });
     expect(again).toMatchObject({ assetsAdded: 3, assetsDeleted: 2, testRuns: 40 });
     for (const sql of Object.values(DANGLING)) expect(value(changed, sql)).toBe(0);
   });
 
-  test('of moments leave the sample at its size and most of its tests passing, however long they go on', () => {
+  test('any number of small changes keeps the size of the sample and most tests passing', () => {
     const moments = sampleFile(7);
     const live = 'select count(*) from assets where deleted_at is null';
     const failing = `select avg(status in ('WARN', 'FAIL', 'ERROR')) from latest_test_executions`;
@@ -280,7 +280,7 @@ describe('the changes', () => {
     for (const sql of Object.values(DANGLING)) expect(value(moments, sql)).toBe(0);
   });
 
-  test('are the same for the same seed and time', () => {
+  test('they are the same for the same seed and time', () => {
     const other = sampleFile(7);
     expect(changeSample(other, { seed: 7, nowMs: LATER_MS })).toEqual(changes);
     expect(digest(other)).toBe(changedDigest);
