@@ -24,10 +24,10 @@ function check(files: Readonly<Record<string, string>>): { status: number | null
 test.each([
   ['a value', "import { x } from '../sync/x.ts';\nexport const y = x;\n"],
   ['a type alone', "import type { X } from '../sync/x.ts';\nexport type Y = X;\n"],
-  ['what it passes on', "export { x } from '../sync/x.ts';\n"],
-  ['a type it passes on', "export type { X } from '../sync/x.ts';\n"],
-  ['what it loads later', "export const y = () => import('../sync/x.ts');\n"],
-])('the import check finds an import that is not allowed, of %s', (_, text) => {
+  ['a re-exported value', "export { x } from '../sync/x.ts';\n"],
+  ['a re-exported type', "export type { X } from '../sync/x.ts';\n"],
+  ['a dynamically imported module', "export const y = () => import('../sync/x.ts');\n"],
+])('the import check finds a forbidden import of %s', (_, text) => {
   const files = { 'src/sync/x.ts': 'export const x = 1;\nexport type X = 1;\n', 'src/core/y.ts': text };
   const { status, said } = check(files);
   expect({ status, said }).toEqual({
@@ -41,7 +41,7 @@ test.each([
   ['the state store of one database', '../../state/x.ts', 'sync: src/sync/y.ts → state/x.ts'],
   ['drizzle', 'drizzle-orm', 'no-database-behind-the-ports: src/sync/y.ts → drizzle-orm'],
   ['a driver', 'better-sqlite3', 'no-database-behind-the-ports: src/sync/y.ts → better-sqlite3'],
-])('the import check keeps %s out of the sync, its types too', (_, module, finding) => {
+])('the import check keeps %s out of sync, types included', (_, module, finding) => {
   const files = {
     'state/x.ts': 'export type X = 1;\n',
     'src/streams/x.ts': 'export type X = 1;\n',
@@ -53,9 +53,9 @@ test.each([
 test.each([
   ['the catalogue', '../streams/x.ts', 'verify: src/verify/y.ts → src/streams/x.ts'],
   ['the state store of one database', '../../state/x.ts', 'verify: src/verify/y.ts → state/x.ts'],
-  ['what is not the loop of one stream', '../sync/x.ts', 'verify: src/verify/y.ts → src/sync/x.ts'],
+  ['all of sync but the loop of one stream', '../sync/x.ts', 'verify: src/verify/y.ts → src/sync/x.ts'],
   ['drizzle', 'drizzle-orm', 'no-database-behind-the-ports: src/verify/y.ts → drizzle-orm'],
-])('the import check keeps %s out of verify, its types too', (_, module, finding) => {
+])('the import check keeps %s out of verify, types included', (_, module, finding) => {
   const files = {
     'state/x.ts': 'export type X = 1;\n',
     'src/streams/x.ts': 'export type X = 1;\n',
@@ -65,7 +65,7 @@ test.each([
   expect(check(files)).toEqual({ status: 1, said: expect.stringContaining(finding) });
 });
 
-test('the import check keeps one destination out of another, and lets both share statements', () => {
+test('the import check keeps destinations apart, but lets them share statements', () => {
   const text = (module: string): string => `import type { X } from '../${module}/x.ts';\nexport type Y = X;\n`;
   const files = {
     'src/destination/sql/x.ts': 'export type X = 1;\n',
@@ -80,7 +80,7 @@ test('the import check keeps one destination out of another, and lets both share
   });
 });
 
-test('the import check says nothing else where all is well', () => {
+test('the import check prints nothing else if all imports are allowed', () => {
   const { status, said } = check({ 'src/core/y.ts': 'export const y = 1;\n' });
   expect({ status, said: said.trim() }).toEqual({
     status: 0,

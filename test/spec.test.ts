@@ -129,30 +129,30 @@ function loops(): string[] {
 }
 
 describe('SPEC.md', () => {
-  test.each(RULES)('states %s once', (rule) => {
+  test.each(RULES)('it states %s once', (rule) => {
     expect(spec.split(`**${rule}.**`)).toHaveLength(2);
   });
 
-  test.each(RULES)('names a file that keeps %s and a test that holds it', (rule) => {
+  test.each(RULES)('it names a file that keeps %s and a test that holds it', (rule) => {
     expect(sources.filter(({ text }) => names(text, rule))).not.toEqual([]);
     expect(tests.flatMap(({ titles }) => titles).filter((title) => names(title, rule))).not.toEqual([]);
   });
 
-  test('says where each rule is kept and which tests hold it', async () => {
+  test('it lists where each rule is kept and which tests hold it', async () => {
     await expect(written()).toMatchFileSnapshot(SPEC);
   });
 
-  test('gives its numbers to test titles that name them at their end, in parentheses', () => {
+  test('test titles cite rules at their end, in parentheses', () => {
     const cited = tests.flatMap(({ titles }) => titles).filter((title) => /\bR\d+\b/.test(title));
     expect(cited.filter((title) => !/^[^(].*[^:,] \(R\d+(, R\d+)*\)$/s.test(title))).toEqual([]);
   });
 
-  test('counts every test, because all are made by `test`, never by its other name', () => {
+  test('every test is counted, because all are made by `test`, never by its alias', () => {
     const callers = tests.filter(({ calls }) => calls.has('it'));
     expect(callers.map(({ path }) => path)).toEqual([]);
   });
 
-  test('says of every loop why it ends', () => {
+  test('it says why each loop ends', () => {
     const listed = [...spec.matchAll(/^\| (`[^`]+` `[^`]+`) \| .+ \| .+ \|$/gm)].map(([, loop]) => loop);
     expect(listed.sort()).toEqual(loops());
   });

@@ -24,7 +24,7 @@ describe('one word for one thing', () => {
     expect(twice.map(([type, each = []]) => `${type}: ${each.map(({ path }) => path).join(', ')}`)).toEqual([]);
   });
 
-  test('a type name of one word stands in the glossary', () => {
+  test('a type name of one word is in the glossary', () => {
     const oneWord = types.filter(({ type }) => /^[A-Z][a-z]+$/.test(type));
     const unexplained = oneWord.filter(({ type }) => !glossary.includes(`| ${type.toLowerCase()} |`));
     expect(unexplained.map(({ type, path }) => `${type} (${path})`)).toEqual([]);
