@@ -4,7 +4,7 @@ import { putAsset } from '../model/place.ts';
 import type { World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-describe('counting the tables', () => {
+describe('verify --depth count', () => {
   /** Eight databases of eight schemas with two tables each. */
   async function wide(): Promise<{ world: World; mirrored: Mirrored }> {
     const { world, mirrored } = await syncedWorld();
@@ -16,7 +16,7 @@ describe('counting the tables', () => {
     return { world, mirrored };
   }
 
-  test('finds the one schema that differs in 12 requests and those that confirm', async () => {
+  test('the one schema that differs is found in 12 requests plus those that confirm it', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't21'");
     const from = world.log.length;
@@ -30,7 +30,7 @@ describe('counting the tables', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('reads the ids of all tables if counting on would take more requests', async () => {
+  test('the ids of all tables are read if further counting would take more requests', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id in ('t21', 't42', 't63', 't84')");
     for (const [pageSize, most] of [
@@ -49,21 +49,21 @@ describe('counting the tables', () => {
     }
   });
 
-  test('finds tables of a database that the mirror does not know', async () => {
+  test('tables of a database that the mirror lacks are found', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where db_name = 'db3'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(report.streams).toMatchObject([{ stream: 'assets', missing: 16, extra: 0 }]);
   });
 
-  test('finds a table that the mirror holds in another schema', async () => {
+  test('a table that the mirror has in another schema is found', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("update assets set schema_name = 's0' where id = 't16'; delete from assets where id = 't24'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(inShort(report)).toEqual(['missing assets t24', 'unequal table_assets t16 (schema_name)']);
   });
 
-  test('reads the ids of the tables if the source does not count (R15)', async () => {
+  test('the ids of the tables are read if the source doesn’t count (R15)', async () => {
     const { world, mirrored } = await wide();
     world.place().notLive.add('asset-health-scores');
     mirrored.exec("delete from assets where id = 't21'");
@@ -72,7 +72,7 @@ describe('counting the tables', () => {
     expect(report.not_looked_at[0]).toMatch(/the source does not count them \(404\)/);
   });
 
-  test('compares the ids of the tables if the source stops counting on the way (R15)', async () => {
+  test('the ids of the tables are compared if the source stops counting midway (R15)', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't21'");
     let counts = 0;
@@ -86,7 +86,7 @@ describe('counting the tables', () => {
     expect(report.not_looked_at[0]).toMatch(/the source does not count them \(404\)/);
   });
 
-  test('reports the stream of assets once, and a table that the source has moved since as pending once', async () => {
+  test('the assets stream is reported once, and a table moved at the source since is pending once', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't24'");
     putAsset(world.place(), 't16', { db_name: 'db0', schema_name: 's0' });

@@ -7,8 +7,8 @@ import type { World } from '../model/world.ts';
 import { USUAL_STREAMS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-describe('verify reports what it cannot compare', () => {
-  test('a stream that was never synced to its end is one finding', async () => {
+describe('what verify cannot compare', () => {
+  test('a stream never synced to its end is a single finding', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from sync_checkpoints where stream = 'columns'; delete from columns");
     const report = await verified(world, mirrored);
@@ -26,7 +26,7 @@ describe('verify reports what it cannot compare', () => {
     },
   );
 
-  test('an environment that cannot be read leaves the answer open (R20)', async () => {
+  test('an unreadable environment leaves the answer open (R20)', async () => {
     const { world, mirrored } = await syncedWorld();
     const { source } = world;
     world.source = (...given) => ({
@@ -41,7 +41,7 @@ describe('verify reports what it cannot compare', () => {
     expect(report.not_looked_at).toContain('environment e2: cannot be read: name is not a string');
   });
 
-  test('a collection that is not live keeps its rows, and is no difference (R15)', async () => {
+  test('a collection that is not live keeps its rows and makes no difference (R15)', async () => {
     const { world, mirrored } = await syncedWorld();
     world.place().notLive.add('latest-test-executions').add('asset-health-scores').add('tests');
     const report = await verified(world, mirrored);
@@ -63,7 +63,7 @@ describe('verify reports what it cannot compare', () => {
     ).toEqual([['tests', 'failed']]);
   });
 
-  test('a row that the next sync brings is pending and not possible, also of a stream that was not read to its end, however many others differ (R9)', async () => {
+  test('a row that the next sync fetches is pending even if its stream cannot be read to the end (R9)', async () => {
     const { world, mirrored } = await syncedWorld();
     const put = (prefix: string, count: number): void => {
       for (let n = 0; n < count; n++) putColumn(world.place(), `${prefix}${n}`, 'a1');
@@ -86,7 +86,7 @@ describe('verify reports what it cannot compare', () => {
     expect(report.streams).toMatchObject([{ status: 'failed', possible: 20_100, pending: 1 }]);
   });
 
-  test('a row that the mirror cannot store is a difference, with the reason (R20)', async () => {
+  test('a rejected row is a difference, with the reason (R20)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumn(world.place(), 'bad', 'a1', { name: 7 });
     await mirrored.sync();
@@ -110,11 +110,11 @@ describe('verify reports what it cannot compare', () => {
   });
 });
 
-describe('an edge between assets, which has no time,', () => {
+describe('an edge between assets that differs', () => {
   test.each([
     ['is pending if the service has refreshed its environment since', '2026-11-20T06:10:30Z', true],
-    ['is a difference if it has not', '2026-11-20T06:09:00Z', false],
-  ])('%s', async (_what, last_synced_at, isPending) => {
+    ['is a difference otherwise', '2026-11-20T06:09:00Z', false],
+  ])('it %s', async (_what, last_synced_at, isPending) => {
     const { world, mirrored } = await syncedWorld();
     const source = world.source;
     world.source = (...given) => ({
@@ -128,7 +128,7 @@ describe('an edge between assets, which has no time,', () => {
   });
 });
 
-test('the score of a table that came after the scores were last read is pending (R22)', async () => {
+test('the score of a table that appeared after scores were last read is pending (R22)', async () => {
   const { world, mirrored } = await syncedWorld();
   putAsset(world.place(), 'a4');
   putScore(world.place(), 'a4', 0.25);
@@ -138,7 +138,7 @@ test('the score of a table that came after the scores were last read is pending 
   expect([inShort(report), inShort({ findings: report.pending })]).toEqual([[], ['missing asset_health_scores a4']]);
 });
 
-test('an asset that only changed explains no column that is missing (R13)', async () => {
+test('a changed asset doesn’t explain a missing column (R13)', async () => {
   const { world, mirrored } = await syncedWorld();
   mirrored.exec("delete from columns where id = 'a1.c1'");
   putAsset(world.place(), 'a1', { name: 'new' });
@@ -149,7 +149,7 @@ test('an asset that only changed explains no column that is missing (R13)', asyn
   ]);
 });
 
-describe('a difference is requested again before it is reported', () => {
+describe('the confirmation of differences', () => {
   test('pages that shift while they are read make no false difference', async () => {
     const { world, mirrored } = await syncedWorld();
     const place = world.place();
@@ -164,7 +164,7 @@ describe('a difference is requested again before it is reported', () => {
     expect(place.columns.size).toBe(9);
   });
 
-  test('a sync that is ahead of the answers makes no difference', async () => {
+  test('a sync that overtakes a response makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
     world.answer = (page, { path }) => {
       // The answer is on its way when the source changes and a sync brings that.
@@ -201,9 +201,9 @@ describe('a difference is requested again before it is reported', () => {
 
   test.each([
     ['before the feeds are read', (query: Query) => query['deleted_since'] !== undefined],
-    ['before a row is asked for', (query: Query) => query['ids'] !== undefined],
+    ['before a row is looked up', (query: Query) => query['ids'] !== undefined],
     ['between two pages', (_query: Query, path: string) => path.endsWith('column-lineage')],
-  ])('a sync that runs meanwhile makes no difference: %s', async (_when, isIt) => {
+  ])('a concurrent sync makes no difference: %s', async (_when, isIt) => {
     const { world, mirrored } = await syncedWorld();
     const place = world.place();
     remove(place, 'columns', 'a1.c1');
@@ -219,7 +219,7 @@ describe('a difference is requested again before it is reported', () => {
     });
   });
 
-  test('a row that is written meanwhile is not a difference', async () => {
+  test('a row written during the verification makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
     // Its tombstone comes late: nothing tells but the overlap of the next sync.
     world.later(100, () => remove(world.place(), 'columns', 'a1.c1'));
@@ -238,7 +238,7 @@ describe('a difference is requested again before it is reported', () => {
     expect(await verified(world, mirrored, { only: ['columns'] })).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('after an invalid cursor the read starts again and nothing counts twice (R7)', async () => {
+  test('a read that restarts after an invalid cursor counts nothing twice (R7)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     putColumn(world.place(), 'a1.c2', 'a1', { name: 'new' });
@@ -268,7 +268,7 @@ describe('a difference is requested again before it is reported', () => {
     expect(limits.filter((limit) => limit > 0)).toEqual([2000, 1000, 2000, 1000]);
   });
 
-  test('a list with a repeated cursor is not read on (R8)', async () => {
+  test('a list with a repeated cursor fails (R8)', async () => {
     const { world, mirrored } = await syncedWorld();
     const source = world.source.bind(world);
     world.source = (...given) => {
@@ -286,7 +286,7 @@ describe('a difference is requested again before it is reported', () => {
     expect(report.streams).toMatchObject([{ status: 'failed', error, requests: 2 }]);
   });
 
-  test('in a bounded number of requests, however small the pages', async () => {
+  test('the number of requests is bounded, however small the pages', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     for (let n = 0; n < 291; n++) putColumn(world.place(), `x${n}`, 'a1');
@@ -298,7 +298,7 @@ describe('a difference is requested again before it is reported', () => {
     expect(asked).toHaveLength(50);
   });
 
-  test('in a bounded number of requests; the rest is counted and reported', async () => {
+  test('beyond that number, differences are counted as possible', async () => {
     const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 3000; n++) putColumn(world.place(), `${'long'.repeat(60)}${n}`, 'a1');
     world.advance(3600);
@@ -313,8 +313,8 @@ describe('a difference is requested again before it is reported', () => {
   });
 });
 
-describe('--max-requests', () => {
-  test('leaves the answer open if nothing was requested again', async () => {
+describe('verify --max-requests', () => {
+  test('the answer stays open if no difference could be confirmed', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'], maxRequests: 3 });
@@ -325,7 +325,7 @@ describe('--max-requests', () => {
     ]);
   });
 
-  test('stops cleanly and reports what was found so far and what was not compared', async () => {
+  test('it stops cleanly, and reports what was found and what was not compared', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from assets where id = 'b1'; update columns set name = 'wrong' where id = 'a1.c1'");
     const report = await verified(world, mirrored, { maxRequests: 11 });

@@ -15,7 +15,7 @@ function isTrue({ world, mirrored }: Life): boolean {
   });
 }
 
-test('after any history verify says whether the mirror is true or the next sync makes it so, and a repair makes it true', {
+test('after any history verify tells whether the next sync makes the mirror accurate, and a repair makes it so', {
   timeout: 1_000_000,
 }, async () => {
   await fc.assert(

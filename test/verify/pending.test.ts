@@ -31,7 +31,7 @@ async function later({ world, mirrored }: Subject): Promise<void> {
   world.advance(60);
 }
 
-test('an invented edge is a difference, even if the service refreshed in the second in which the sync began', async () => {
+test('a wrong edge is a difference even if the service refreshed in the second in which the sync began', async () => {
   const { world, mirrored } = await syncedWorld();
   const last_synced_at = new Date(Math.ceil(world.nowMs / 1000) * 1000 + 300).toISOString();
   world.nowMs = Date.parse(last_synced_at);
@@ -56,8 +56,8 @@ test('an invented edge is a difference, even if the service refreshed in the sec
 
 const EDGES = 60;
 
-describe('removals that would be held back (R14)', () => {
-  test('are not repaired and stay differences', async () => {
+describe('verify and removals that would be held back (R14)', () => {
+  test('such removals are not repaired and stay differences', async () => {
     const { world, mirrored } = await syncedWorld();
     refreshing(world);
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < ${EDGES})
@@ -70,7 +70,7 @@ describe('removals that would be held back (R14)', () => {
     expect(report.findings.filter(({ repaired }) => !repaired)).toHaveLength(EDGES);
   });
 
-  test('are differences once they are held back, however lately the service has refreshed', async () => {
+  test('held-back removals are differences, however recently the service refreshed', async () => {
     const subject = await syncedWorld();
     const { world, mirrored } = subject;
     const place = world.place();
@@ -99,8 +99,8 @@ describe('removals that would be held back (R14)', () => {
   });
 });
 
-describe('a row that the next sync does not bring is a difference', () => {
-  test('a column that went unreported with an asset whose old tombstone the feed still shows', async () => {
+describe('a row that the next sync doesn’t fetch', () => {
+  test('a silently deleted column is a difference, even if the feed still shows a tombstone of its asset', async () => {
     const subject = await syncedWorld();
     const place = subject.world.place();
     place.lingering = true;
@@ -114,7 +114,7 @@ describe('a row that the next sync does not bring is a difference', () => {
     expect(await look(subject, 'columns')).toMatchObject({ equal: false });
   });
 
-  test('an edge that the mirror lost, of a column that stays though its asset went', async () => {
+  test('a lost edge is a difference if its column outlives its asset', async () => {
     const subject = await syncedWorld();
     subject.mirrored.exec("delete from column_lineage where downstream_column_id = 'a3.c1'");
     removeAsset(subject.world.place(), 'a3', 'stay');
@@ -123,7 +123,7 @@ describe('a row that the next sync does not bring is a difference', () => {
   });
 });
 
-test('edges of a column that was never seen come once its asset is seen', async () => {
+test('edges of a column that was never visible are pending once its asset is visible', async () => {
   const subject = await syncedWorld();
   const { world, mirrored } = subject;
   const place = world.place();

@@ -10,8 +10,8 @@ function putColumns(world: World, count: number, prefix = 'x'): void {
 
 const LIVE = 'select count(*) n from columns where deleted_at is null';
 
-describe('--repair', () => {
-  test('is a run of its own that ends no cycle (R6)', async () => {
+describe('verify --repair', () => {
+  test('a repair is a run of its own that ends no cycle (R6)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("delete from columns where id = 'a1.c1'; delete from asset_lineage");
     const stopped = await mirrored.sync({ maxRequests: 4, full: true });
@@ -59,7 +59,7 @@ describe('--repair', () => {
       'a wrong execution',
       "update latest_test_executions set status = 'WRONG' where rowid = (select min(rowid) from latest_test_executions)",
     ],
-  ])('counts what it has repaired: %s', async (_, damage) => {
+  ])('%s is found and repaired', async (_, damage) => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(damage);
     const report = await verified(world, mirrored, { repairs: true });
@@ -67,7 +67,7 @@ describe('--repair', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('writes no row that is right already (R21)', async () => {
+  test('a correct row is not written (R21)', async () => {
     const { world, mirrored } = await syncedWorld();
     const before = mirrored.rows('select id, mirrored_at from columns order by id');
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
@@ -77,7 +77,7 @@ describe('--repair', () => {
     expect(written.map(({ id }) => id)).toEqual(['a1.c1']);
   });
 
-  test('leaves the answer open for a stream that could not be read to its end, whatever it has repaired of it', async () => {
+  test('the answer stays open for a stream not read to the end, even if parts of it were repaired', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     world.answer = (page, { path, query, cursor }) => {
@@ -90,7 +90,7 @@ describe('--repair', () => {
     expect(report).toMatchObject({ equal: null, streams: [{ status: 'failed', error: 'the answer is cut off' }] });
   });
 
-  test('leaves a removal of more than half to a sync (R14)', async () => {
+  test('a removal of more than half is left to a sync (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 60)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
@@ -102,7 +102,7 @@ describe('--repair', () => {
     expect(mirrored.rows("select 1 from columns where deleted_at is null and id like 'x%'")).toHaveLength(60);
   });
 
-  test('removes more than half of a stream in no case, however many rows there are (R14)', async () => {
+  test('more than half of a stream is never removed, however many rows it has (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 41000)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
@@ -112,7 +112,7 @@ describe('--repair', () => {
     expect(mirrored.rows('select status from sync_runs order by id desc limit 1')).toEqual([{ status: 'problems' }]);
   });
 
-  test('leaves a removal of more than half alone when a request of the repair fails (R14)', async () => {
+  test('a removal of more than half stays undone if a request of the repair fails (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 60);
     world.advance(10);
@@ -137,7 +137,7 @@ describe('--repair', () => {
     expect(report.requests).toBeLessThan(200);
   });
 
-  test('leaves rows whose removal is held back, requested again or not (R14)', async () => {
+  test('held-back rows stay, whether or not they were looked up again (R14)', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 120);
     world.advance(10);
@@ -155,7 +155,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 9 + 120 + 240 }]);
   });
 
-  test('removes only rows that were found to be extra', async () => {
+  test('only rows found to be extra are removed', async () => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 100);
     world.advance(10);
@@ -170,7 +170,7 @@ describe('--repair', () => {
     expect(mirrored.rows(LIVE)).toEqual([{ n: 109 }]);
   });
 
-  test('brings an asset back with everything that belongs to it, so a second verification finds nothing (R13)', async () => {
+  test('an asset is restored with all its children, so a second verification finds nothing (R13)', async () => {
     const { world, mirrored } = await syncedWorld();
     world.place().hidden.add('a2');
     world.advance(3600);
@@ -191,7 +191,7 @@ describe('--repair', () => {
     expect(await verified(world, mirrored)).toMatchObject({ equal: true, findings: [], pending: [] });
   });
 
-  test('writes rows of which verify cannot tell whether the source changed', async () => {
+  test('differences that are ambiguous are repaired too', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update asset_health_scores set score = 0.1 where asset_id = 'a1'");
     world.advance(3600);

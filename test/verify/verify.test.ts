@@ -15,31 +15,34 @@ import type { World } from '../model/world.ts';
 import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
-describe('after a sync the mirror equals the source', () => {
+describe('verify right after a sync', () => {
   test.each([
     ['count', 3],
     ['ids', 1 + 2 * WHOLE_REQUESTS.ids],
     ['rows', 1 + 2 * WHOLE_REQUESTS.rows],
-  ] as const)('at depth %s, in %i requests for two environments', async (depth, requests) => {
-    const { world, mirrored } = await syncedWorld(['e1', 'e2']);
-    const report = await verified(world, mirrored, { depth });
-    const { equal, findings, pending } = report;
-    expect({ equal, findings, pending, requests: report.requests }).toEqual({
-      equal: true,
-      findings: [],
-      pending: [],
-      requests,
-    });
-  });
+  ] as const)(
+    'source and mirror are equal at depth %s, in %i requests for two environments',
+    async (depth, requests) => {
+      const { world, mirrored } = await syncedWorld(['e1', 'e2']);
+      const report = await verified(world, mirrored, { depth });
+      const { equal, findings, pending } = report;
+      expect({ equal, findings, pending, requests: report.requests }).toEqual({
+        equal: true,
+        findings: [],
+        pending: [],
+        requests,
+      });
+    },
+  );
 });
 
 /** What is done to the mirror behind the sync's back, and how it is found. */
 const CORRUPTIONS = [
-  ['a column that is gone', "delete from columns where id = 'a1.c1'", 'ids', ['missing columns a1.c1']],
-  ['an asset that is gone', "delete from assets where id = 'a1'", 'count', ['missing assets a1']],
-  ['a test that is gone', "delete from tests where id = 't3'", 'ids', ['missing tests t3']],
+  ['a missing column', "delete from columns where id = 'a1.c1'", 'ids', ['missing columns a1.c1']],
+  ['a missing asset', "delete from assets where id = 'a1'", 'count', ['missing assets a1']],
+  ['a missing test', "delete from tests where id = 't3'", 'ids', ['missing tests t3']],
   [
-    'a dead asset',
+    'an asset wrongly deleted',
     "update assets set deleted_at = '2026-11-20T05:00:00.000000Z', deletion = 'tombstone' where id = 'b1'",
     'ids',
     ['missing assets b1'],
@@ -51,18 +54,18 @@ const CORRUPTIONS = [
     ['missing columns a1.c2'],
   ],
   [
-    'an asset too many',
+    'an extra asset',
     "insert into assets (env_id, id, name, kind, source_type, db_name, schema_name, mirrored_at) values ('e1', 'x', 'x', 'table', 'dbt', 'd', 's', '')",
     'count',
     ['extra assets x'],
   ],
   [
-    'a column too many',
+    'an extra column',
     "insert into columns (env_id, id, asset_id, name, mirrored_at) values ('e1', 'x', 'a1', 'x', '')",
     'ids',
     ['extra columns x'],
   ],
-  ['a name that differs', "update assets set name = 'wrong' where id = 'a2'", 'rows', ['unequal assets a2 (name)']],
+  ['a wrong name', "update assets set name = 'wrong' where id = 'a2'", 'rows', ['unequal assets a2 (name)']],
   [
     'a row from the future',
     "update columns set data_type = 'text', synced_at = '2036-01-01T00:00:00.000000Z' where id = 'a2.c1'",
@@ -70,63 +73,68 @@ const CORRUPTIONS = [
     ['unequal columns a2.c1 (data_type synced_at)'],
   ],
   [
-    'a typed field',
+    'a wrong typed field',
     "update assets set schema_name = 'wrong' where id = 'a2'",
     'rows',
     ['unequal table_assets a2 (schema_name)'],
   ],
-  ['a field of another kind', "update assets set url = 'wrong' where id = 'a2'", 'rows', ['unequal assets a2 (url)']],
-  ['an unknown field', "update assets set extra = null where id = 'o1'", 'rows', ['unequal assets o1 (extra)']],
   [
-    'an asset edge that is gone',
+    'a wrong field of another kind',
+    "update assets set url = 'wrong' where id = 'a2'",
+    'rows',
+    ['unequal assets a2 (url)'],
+  ],
+  ['a lost unknown field', "update assets set extra = null where id = 'o1'", 'rows', ['unequal assets o1 (extra)']],
+  [
+    'a missing asset edge',
     "delete from asset_lineage where upstream_asset_id = 'a1'",
     'ids',
     ['missing asset_lineage a1 a2'],
   ],
   [
-    'an asset edge too many',
+    'an extra asset edge',
     "insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e1', 'a1', 'b1', '')",
     'ids',
     ['extra asset_lineage a1 b1'],
   ],
   [
-    'a column edge that is gone',
+    'a missing column edge',
     "delete from column_lineage where downstream_column_id = 'a2.c2'",
     'ids',
     ['missing column_lineage a1.c2 a2.c2'],
   ],
   [
-    'a column edge too many',
+    'an extra column edge',
     "insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at) values ('e1', 'a1.c3', 'a2.c3', ''), ('e1', 'a1.c3', 'nowhere', '')",
     'ids',
     ['extra column_lineage a1.c3 a2.c3', 'extra column_lineage a1.c3 nowhere'],
   ],
   [
-    'a result that differs',
+    'a wrong result',
     "update latest_test_executions set status = 'PASS' where sub_test_unique_id = 't1.2'",
     'rows',
     ['unequal latest_test_executions t1.2 (status)'],
   ],
   [
-    'a result that is gone',
+    'a missing result',
     "delete from latest_test_executions where test_id = 't3'",
     'ids',
     ['missing latest_test_executions t3.1'],
   ],
   [
-    'a score that differs',
+    'a wrong score',
     "update asset_health_scores set score = 0.1 where asset_id = 'a1'",
     'rows',
     ['unequal asset_health_scores a1 (score)'],
   ],
   [
-    'a dimension that differs',
+    'a wrong dimension',
     "update asset_health_score_dimensions set score = 0.1 where dimension = 'validity'",
     'rows',
     ['unequal asset_health_scores a2 (dimensions.validity)'],
   ],
   [
-    'a dimension that is gone',
+    'a missing dimension',
     "delete from asset_health_score_dimensions where dimension = 'validity'",
     'rows',
     ['unequal asset_health_scores a2 (dimensions.validity)'],
@@ -141,8 +149,8 @@ const CORRUPTIONS = [
 
 const DEPTHS = ['count', 'ids', 'rows'] as const;
 
-describe('an error in the mirror is found and repaired', () => {
-  test.each(CORRUPTIONS)('%s', async (_what, sql, depth, found) => {
+describe('verify of a corrupted mirror', () => {
+  test.each(CORRUPTIONS)('%s is found at its depth and repaired', async (_what, sql, depth, found) => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec(sql);
     for (const each of DEPTHS) {
@@ -163,13 +171,13 @@ describe('an error in the mirror is found and repaired', () => {
   });
 });
 
-describe('a change at the source since the last sync is pending', () => {
+describe('verify after a change at the source', () => {
   test.each([
     ['a new column', (w: World) => putColumn(w.place(), 'a1.c4', 'a1'), 1],
     ['a changed asset', (w: World) => putAsset(w.place(), 'a1', { name: 'new', materialization: 'view' }), 2],
     ['a tombstone', (w: World) => remove(w.place(), 'columns', 'a3.c2'), 1],
-    ['an asset that went with all it has', (w: World) => removeAsset(w.place(), 'a2', 'tombstone'), 12],
-    ['children that went without a word', (w: World) => removeAsset(w.place(), 'a2', 'lost'), 12],
+    ['an asset deleted with all its children', (w: World) => removeAsset(w.place(), 'a2', 'tombstone'), 12],
+    ['a silent deletion of children', (w: World) => removeAsset(w.place(), 'a2', 'lost'), 12],
     ['a new edge into a column', (w: World) => putColumnEdges(w.place(), 'a3.c2', ['a1.c1']), 2],
     ['the last edge of a column', (w: World) => putColumnEdges(w.place(), 'a2.c2', []), 2],
     [
@@ -180,9 +188,9 @@ describe('a change at the source since the last sync is pending', () => {
       },
       2,
     ],
-    ['a run', (w: World) => execute(w.place(), 't1', 'new'), 1],
+    ['a new execution', (w: World) => execute(w.place(), 't1', 'new'), 1],
     [
-      'the first run of a new test',
+      'the first execution of a new test',
       (w: World) => {
         putTest(w.place(), 't5', 'a1');
         execute(w.place(), 't5', 'new');
@@ -205,7 +213,7 @@ describe('a change at the source since the last sync is pending', () => {
       },
       2,
     ],
-  ] as const)('%s', async (_what, change, pending) => {
+  ] as const)('%s is pending until the next sync', async (_what, change, pending) => {
     const { world, mirrored } = await syncedWorld();
     change(world);
     world.advance(60);
@@ -221,7 +229,7 @@ describe('a change at the source since the last sync is pending', () => {
   });
 });
 
-test('a marked row is pending, because the next sync asks for it (R18, R22)', async () => {
+test('a marked row is pending, because the next sync reads it (R18, R22)', async () => {
   const { world, mirrored } = await syncedWorld();
   putAsset(world.place(), 'a1', { materialization: 'view' });
   putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
@@ -234,7 +242,7 @@ test('a marked row is pending, because the next sync asks for it (R18, R22)', as
   ]);
 });
 
-test('a row is pending if a sync of other streams has changed its owner since', async () => {
+test('a row is pending if a sync of other streams has changed its parent since', async () => {
   const { world, mirrored } = await syncedWorld();
   removeAsset(world.place(), 'a3', 'tombstone');
   world.advance(60);
@@ -244,7 +252,7 @@ test('a row is pending if a sync of other streams has changed its owner since', 
   expect(report.pending.length).toBeGreaterThan(0);
 });
 
-test('a row that is shown though its asset went is a difference, because no sync asks for it (R13)', async () => {
+test('a column returned despite its deleted asset is a difference, because no sync looks it up (R13)', async () => {
   const { world, mirrored } = await syncedWorld();
   remove(world.place(), 'columns', 'a2.c1', 'lost');
   await mirrored.sync({ full: true });
@@ -254,8 +262,8 @@ test('a row that is shown though its asset went is a difference, because no sync
   expect(inShort(await verified(world, mirrored, { only: ['columns'] }))).toEqual(['missing columns a2.c1']);
 });
 
-describe('any number of changes at the source since the last sync are no differences', () => {
-  test('deleted rows and what belongs to them, in more requests than confirm differences', async () => {
+describe('verify after many changes at the source', () => {
+  test('deletions and their children are pending, however many requests it takes to tell', async () => {
     const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
     for (let n = 0; n < 60; n++) putColumnEdges(world.place(), `x${n}`, ['a1.c1']);
@@ -272,7 +280,7 @@ describe('any number of changes at the source since the last sync are no differe
   });
 });
 
-test('the answer stays open while no difference that was requested again has been confirmed', async () => {
+test('the answer stays open if differences remain unconfirmed and none was confirmed', async () => {
   const { world, mirrored } = await syncedWorld();
   for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
   await mirrored.sync();
