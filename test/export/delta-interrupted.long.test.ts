@@ -7,7 +7,7 @@ import { DELTA, exported, filesOf, versionsOf } from './delta-setup.ts';
 import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
 import { exportOf, folder, mirrorRows } from './setup.ts';
 
-describe('an export to Delta tables that does not come to its end', () => {
+describe('an interrupted export to Delta tables', () => {
   async function countOperations(): Promise<number> {
     const { mirror, to } = await changedSince(DELTA);
     let count = 0;
@@ -22,7 +22,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     return count;
   }
 
-  test('leaves each table as it was or as it is to be, at whatever file operation it is killed; the next one makes the commits that lack, each once', async () => {
+  test('each table is old or new, wherever the export is killed, and the next one makes the missing commits', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const old = SOME.map((table) => filesOf(to, table).log);
     const most = await countOperations();
@@ -45,7 +45,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     expect([...seen]).toEqual(['0,0,0', '1,0,0', '1,0,1', '1,1,1']);
   });
 
-  test('can be the first: the next one is whole', async () => {
+  test('an interrupted first export is completed by the next one', async () => {
     const { mirror } = await changedSince(DELTA);
     const most = await countOperations();
     for (let n = 1; n <= most; n++) {
@@ -58,7 +58,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     }
   });
 
-  test('because a file operation fails leaves each table whole, whichever it is', async () => {
+  test('each table is intact, whichever file operation fails', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const old = SOME.map((table) => filesOf(to, table).log);
     const most = await countOperations();
@@ -85,7 +85,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     ]);
   });
 
-  test('says what stands when the disk is full at a log', async () => {
+  test('the error says which export stands if the disk is full at a log', async () => {
     const { mirror, to } = await changedSince(DELTA);
     await expect(exportOf(mirror, to, DELTA, failingAt(1, 'ENOSPC', 'link'))).rejects.toThrow(
       `the disk of ${to} is full: make room and export again; the new export is whole, but not yet in every Delta log`,
@@ -94,7 +94,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
   });
 
-  test('and drops the log of a table is finished by the next one, wherever it was killed', async () => {
+  test('an interrupted removal of a table’s log is completed by the next export', async () => {
     const { mirror, to } = await exported({ tables: SOME });
     for (let n = 1; n <= 60; n++) {
       const copy = join(folder(), 'copy');
@@ -108,7 +108,7 @@ describe('an export to Delta tables that does not come to its end', () => {
     }
   });
 
-  test('meanwhile shows a reader each table whole, as of the last export or the new one', async () => {
+  test('a reader sees each table intact meanwhile, as of the last export or the new one', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const old = SOME.map((table) => filesOf(to, table).log);
     const looking = watched(() => {

@@ -26,7 +26,7 @@ const logPath = (to: string, table: string, version: number): string =>
   join(to, table, '_delta_log', `${String(version).padStart(20, '0')}.json`);
 
 describe('a Delta table of an export', () => {
-  test('has every row of its table or view, with the types of the columns', async () => {
+  test('it has every row of its table or view, with the types of the columns', async () => {
     const { mirror, to } = await exported({ views: true });
     const { types, declared, rows } = await readDelta(to, ALL_RELATIONS);
     expect(rows).toEqual(mirrorRows(mirror, ALL_RELATIONS));
@@ -38,19 +38,19 @@ describe('a Delta table of an export', () => {
     expect(Object.keys(types)).toEqual(expect.arrayContaining(TABLES));
   });
 
-  test('is there with its columns when it has no rows', async () => {
+  test('it exists with its columns even without rows', async () => {
     const { to } = await exported({}, () => {});
     const table = readTable(join(to, 'assets'));
     expect(table).toMatchObject({ version: 0, files: new Map() });
     expect(table?.schema.map(({ name }) => name)).toContain('owners');
   });
 
-  test('has names of columns that differ by more than their case', () => {
+  test('its column names differ by more than case', () => {
     for (const { columns } of EXPORT_RELATIONS)
       expect(new Set(columns.map(({ name }) => name.toLowerCase())).size).toBe(columns.length);
   });
 
-  test('describes itself and its columns as the dictionary does', async () => {
+  test('it has the descriptions of the dictionary', async () => {
     const { to } = await exported({ tables: ['assets'] });
     const { metaData, schema } = readTable(join(to, 'assets')) ?? {};
     const described = DICTIONARY.find(({ name }) => name === 'assets');
@@ -60,7 +60,7 @@ describe('a Delta table of an export', () => {
     );
   });
 
-  test('counts the rows of each file, and bounds its environment and its key or time', async () => {
+  test('its statistics count the rows of each file and bound its environment and its key or time', async () => {
     const { mirror, to } = await exported({ tables: ['columns', 'test_executions', 'environments'] });
     for (const [table, column, rounded] of [
       ['columns', 'id', false],
@@ -88,7 +88,7 @@ describe('a Delta table of an export', () => {
     }
   });
 
-  test('can be moved, because its paths are relative to it', async () => {
+  test('it can be moved, because its paths are relative', async () => {
     const { mirror, to } = await exported({ tables: SOME });
     const moved = join(folder(), 'moved');
     renameSync(to, moved);
@@ -100,7 +100,7 @@ describe('a Delta table of an export', () => {
 const nextMillisecond = (instant: string): string => new Date(Date.parse(`${instant.slice(0, 23)}Z`) + 1).toISOString();
 
 describe('the log of a Delta table', () => {
-  test('gets one commit of an export that changed the table, with the number of the export, and none of one that did not', async () => {
+  test('an export that changes the table makes one commit, with its number, and any other makes none', async () => {
     const { mirror, to } = await changedSince(DELTA);
     expect(versionsOf(to)).toEqual({ assets: 0, test_executions: 0, asset_lineage: 0 });
     mirror.connection.exec('delete from asset_lineage');
@@ -114,7 +114,7 @@ describe('the log of a Delta table', () => {
     expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
   });
 
-  test('removes and adds only the files of partitions that have changed', async () => {
+  test('a commit removes and adds only files of changed partitions', async () => {
     const { mirror, to } = await changedSince(DELTA);
     await exportOf(mirror, to, DELTA);
     const commit = readCommit(logPath(to, 'assets', 1));
@@ -126,7 +126,7 @@ describe('the log of a Delta table', () => {
     expect(added).toEqual([expect.stringMatching(/month=2026-11/), expect.stringMatching(/month=2026-11/)]);
   });
 
-  test('has its commit, and the folders above it, for good before the export goes on', async () => {
+  test('a commit and the folders above it are synced to disk before the export continues', async () => {
     const { mirror } = await changedSince(DELTA);
     const [to, calls] = [folder(), [] as string[]];
     const watching = watched((operation, paths) => calls.push(`${operation} ${relative(to, String(paths.at(-1)))}`));
@@ -136,7 +136,7 @@ describe('the log of a Delta table', () => {
     expect(calls.slice(linked + 2, next)).toEqual(['syncFolder assets/_delta_log', 'syncFolder assets', 'syncFolder ']);
   });
 
-  test('says which program wrote it, when, and as of which instant', async () => {
+  test('a commit says which program wrote it, when, and as of which instant', async () => {
     const { to } = await exported({ tables: ['assets'] });
     const [[name, info] = []] = readCommit(logPath(to, 'assets', 0));
     expect(name).toBe('commitInfo');
@@ -148,7 +148,7 @@ describe('the log of a Delta table', () => {
     expect(Math.abs(Number(info?.['timestamp']) - Date.now())).toBeLessThan(600_000);
   });
 
-  test('takes new columns and descriptions in a new version, and keeps the id and the properties of the table', async () => {
+  test('new columns and descriptions make a new version, which keeps the table’s id and properties', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const before = readTable(join(to, 'assets'));
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
@@ -165,7 +165,7 @@ describe('the log of a Delta table', () => {
     });
   });
 
-  test('goes on where the manifest was removed, with a greater number', async () => {
+  test('without a manifest the log continues, with a higher number', async () => {
     const { mirror, to } = await changedSince(DELTA);
     rmSync(join(to, 'manifest.json'));
     await exportOf(mirror, to, DELTA);
@@ -174,7 +174,7 @@ describe('the log of a Delta table', () => {
     expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
   });
 
-  test('goes with the table when the next export has it no longer, or has another format', async () => {
+  test('the log is removed when the next export lacks the table or has another format', async () => {
     const { mirror, to } = await exported({ tables: SOME });
     mkdirSync(join(to, 'mine', '_delta_log'), { recursive: true });
     await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
@@ -186,7 +186,7 @@ describe('the log of a Delta table', () => {
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
-  test('that others made over the Parquet files of an export stays', async () => {
+  test('a log that another program made over exported Parquet files stays', async () => {
     const { mirror, to } = await exported({ format: 'parquet', tables: ['assets'] });
     mkdirSync(join(to, 'assets', '_delta_log'));
     const commit = '{"protocol":{"minReaderVersion":3,"minWriterVersion":7}}\n';
@@ -212,7 +212,7 @@ describe('the checkpoint of a log', () => {
 
   const checkpoints = (table: string): string[] => logOf(table).filter((name) => name.includes('checkpoint'));
 
-  test('comes after ten commits, and is all that a reader needs of them', async () => {
+  test('it is written after ten commits, and a reader needs nothing before it', async () => {
     const { mirror, to, table, commitNext } = await committed(9);
     expect(checkpoints(table)).toEqual([]);
     await commitNext(9);
@@ -236,7 +236,7 @@ describe('the checkpoint of a log', () => {
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
-  test('has no files that were removed more than a week ago', async () => {
+  test('it leaves out files that were removed more than a week ago', async () => {
     const { table, commitNext } = await committed(9);
     for (const name of logOf(table)) {
       const path = join(table, '_delta_log', name);
@@ -250,7 +250,7 @@ describe('the checkpoint of a log', () => {
     expect((await readCheckpoint(table, 9)).filter(([name]) => name === 'remove')).toHaveLength(1);
   });
 
-  test('lets commits go that are older than a month, but never what a newer commit needs', async () => {
+  test('commits older than a month are removed, except those that newer commits need', async () => {
     const { mirror, to, table, commitNext } = await committed(19);
     const old = new Date(Date.now() - 31 * 86_400_000);
     for (let version = 0; version <= 12; version++) utimesSync(logPath(to, 'assets', version), old, old);
@@ -280,7 +280,7 @@ describe('the checkpoint of a log', () => {
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
-  test('removes no commit of a table whose user has set how long they are kept', async () => {
+  test('no commit is removed if the user has set how long commits are kept', async () => {
     const { to, table, commitNext } = await committed(9);
     const old = new Date(0);
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
@@ -294,7 +294,7 @@ describe('the checkpoint of a log', () => {
     expect(logOf(table)).toHaveLength(20 + 3);
   });
 
-  test('is made by a later export when the one that was to make it is killed; the table is whole at every moment', async () => {
+  test('a later export writes it if an export was killed before; the table stays intact', async () => {
     const { mirror, to, commitNext } = await committed(9);
     for (let n = 1; ; n++) {
       const copy = join(folder(), 'copy');
@@ -316,7 +316,7 @@ describe('the checkpoint of a log', () => {
     expect(checkpoints(join(to, 'assets'))).toHaveLength(2);
   });
 
-  test('that cannot be written is a warning: every table has its commit, and a later export writes it', async () => {
+  test('failing to write it is a warning: the tables have their commits, and a later export writes it', async () => {
     const { mirror, to, table, commitNext } = await committed(9);
     const full = watched((operation, [path]) => {
       if (operation === 'create' && String(path).includes('checkpoint'))
@@ -331,7 +331,7 @@ describe('the checkpoint of a log', () => {
     expect(checkpoints(table)).toEqual(['00000000000000000010.checkpoint.parquet', '_last_checkpoint']);
   });
 
-  test('that is damaged is named', async () => {
+  test('a damaged one is named', async () => {
     const { mirror, to, table } = await committed(10);
     writeFileSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet'), 'PAR1');
     await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(
@@ -344,7 +344,7 @@ describe('a Delta table that another program has changed', () => {
   const append = (to: string, version: number, ...actions: readonly object[]): void =>
     writeFileSync(logPath(to, 'assets', version), actions.map((action) => `${JSON.stringify(action)}\n`).join(''));
 
-  test('has the rows of the mirror again after the next export', async () => {
+  test('it has the rows of the mirror again after the next export', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const [path = ''] = filesOf(to, 'assets').log;
     append(to, 1, { remove: { path: encodeURI(path), dataChange: true, deletionTimestamp: 0 } });
@@ -369,7 +369,7 @@ describe('a Delta table that another program has changed', () => {
       },
       /only be added to/,
     ],
-  ])('is left alone when it %s', async (_, action, why) => {
+  ])('it is left alone if it %s', async (_, action, why) => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     append(to, 1, action);
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
@@ -386,7 +386,7 @@ describe('a Delta table that another program has changed', () => {
     ['is cut short', (to: string) => writeFileSync(logPath(to, 'assets', 0), '{"protocol":')],
     ['has a gap', (to: string) => renameSync(logPath(to, 'assets', 0), logPath(to, 'assets', 1))],
     ['has a commit without any action', (to: string) => writeFileSync(logPath(to, 'assets', 0), '\n')],
-  ])('is not written to when its log %s, and is made anew when it was removed', async (_, damage) => {
+  ])('it is not written to if its log %s, and is recreated once the log was removed', async (_, damage) => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     damage(to);
     const why = /00000\.json is .*: remove the folder _delta_log that it belongs to, and export again/;
@@ -405,7 +405,7 @@ describe('a Delta table that another program has changed', () => {
   test.each([
     ['other tables', 'asset_lineage', { ...DELTA, tables: ['assets'] }],
     ['another format', 'assets', { format: 'csv', tables: SOME, keep: 0 }],
-  ] as const)('is in the way of no export of %s when its log is damaged, and loses it', async (_, table, choice) => {
+  ] as const)('its damaged log does not block an export of %s, which removes it', async (_, table, choice) => {
     const { mirror, to } = await exported({ tables: SOME });
     writeFileSync(logPath(to, table, 0), '{"protocol":');
     await exportOf(mirror, to, choice);
@@ -413,7 +413,7 @@ describe('a Delta table that another program has changed', () => {
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
-  test('keeps a damaged log that no export has made', async () => {
+  test('a damaged log that no export has made stays', async () => {
     const { mirror, to } = await exported({ format: 'parquet', tables: ['assets'] });
     mkdirSync(join(to, 'assets', '_delta_log'));
     append(to, 1, { protocol: { minReaderVersion: 1, minWriterVersion: 2 } });
@@ -421,7 +421,7 @@ describe('a Delta table that another program has changed', () => {
     expect(readdirSync(join(to, 'assets', '_delta_log'))).toHaveLength(1);
   });
 
-  test.each(['protocol', 'metaData'])('has its %s again after the next export, when its log lacks it', async (lost) => {
+  test.each(['protocol', 'metaData'])('its %s is restored by the next export if its log lacks it', async (lost) => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const lines = readFileSync(logPath(to, 'assets', 0), 'utf8').split('\n');
     writeFileSync(logPath(to, 'assets', 0), lines.filter((line) => !line.startsWith(`{"${lost}"`)).join('\n'));
@@ -431,7 +431,7 @@ describe('a Delta table that another program has changed', () => {
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
-  test('has its own sizes of files again after the next export', async () => {
+  test('its file sizes are restored by the next export', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
     writeFileSync(logPath(to, 'assets', 0), text.replace(/"size":\d+/, '"size":1'));
@@ -441,7 +441,7 @@ describe('a Delta table that another program has changed', () => {
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
-  test('has its columns again after the next export, when its new metadata has neither columns nor properties', async () => {
+  test('its columns are restored by the next export, even if its metadata lost columns and properties', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     append(to, 1, { metaData: { id: 'x', schemaString: '{}', partitionColumns: [] } });
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
@@ -451,7 +451,7 @@ describe('a Delta table that another program has changed', () => {
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
-  test('has its name again after the next export', async () => {
+  test('its name is restored by the next export', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const text = readFileSync(logPath(to, 'assets', 0), 'utf8');
     writeFileSync(logPath(to, 'assets', 0), text.replace('"name":"assets"', '"name":"mine"'));
@@ -459,7 +459,7 @@ describe('a Delta table that another program has changed', () => {
     expect(readTable(join(to, 'assets'))?.metaData.name).toBe('assets');
   });
 
-  test('at the same moment keeps its commit, and the next export goes on', async () => {
+  test('a concurrent commit of another program stays, and the next export continues after it', async () => {
     const { mirror, to } = await changedSince(DELTA);
     const commit = '{"commitInfo":{"operation":"OPTIMIZE"}}\n';
     const racing = watched((operation, [, path]) => {

@@ -36,7 +36,7 @@ function change({ connection }: MirrorFile, statement: string, n = 1): number {
 }
 
 describe('an export into the folder of an earlier one', () => {
-  test('writes nothing when nothing has changed', async () => {
+  test('nothing is written if nothing has changed', async () => {
     const { mirror, to, first } = await exported();
     const before = manifestIn(to);
     const again = await exportOf(mirror, to, { keep: 0 });
@@ -55,7 +55,7 @@ describe('an export into the folder of an earlier one', () => {
     ],
     ['removed', "delete from columns where env_id = 'e1' and id = 'model.shop.table_0007.id' and @now > ''"],
     ['inserted', "insert into columns (env_id, id, mirrored_at) values ('e1', 'new', @now)"],
-  ])('rewrites only the file of a row that was %s', async (_, statement) => {
+  ])('only the file of a row that was %s is rewritten', async (_, statement) => {
     const { mirror, to } = await exported();
     expect(change(mirror, statement)).toBe(1);
     const before = manifestIn(to).files.map(({ path }) => path);
@@ -65,7 +65,7 @@ describe('an export into the folder of an earlier one', () => {
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
-  test('writes nothing after runs that changed nothing, one of them under way at the first export', async () => {
+  test('runs that changed nothing cause no writes, even if one was in progress at the first export', async () => {
     const { mirror, to } = await exported((made) => {
       fillMirror(made);
       addRun(made, 2, { ended_at: null });
@@ -80,7 +80,7 @@ describe('an export into the folder of an earlier one', () => {
     ['before the run', mirroredAt(1)],
     ['during the run', null],
   ])(
-    'writes every file again after the mirror was restored from a backup made %s that the export has, although other changes have the same times',
+    'every file is rewritten after the mirror was restored from a backup made %s that was last exported',
     async (when, endedAt) => {
       const { mirror, to, first } = await exported((made) => {
         fillMirror(made);
@@ -100,7 +100,7 @@ describe('an export into the folder of an earlier one', () => {
     },
   );
 
-  test('drops a partition whose rows are gone, and adds one for a new month', async () => {
+  test('partitions without rows are dropped, and a new month becomes a new partition', async () => {
     const { mirror, to } = await exported();
     change(mirror, "delete from test_executions where env_id = 'e1' and start_time < '2026-09' and @now > ''");
     const later = { ...execution('e1', 1, 99_999, 1), start_time: '2027-01-31T23:59:59.999999Z' };
@@ -113,7 +113,7 @@ describe('an export into the folder of an earlier one', () => {
   });
 
   test.each(['parquet', 'delta'] as const)(
-    'writes a file as %s again that was taken away or cut short, or has one other byte',
+    'a %s file that is missing, truncated or altered is rewritten',
     async (format) => {
       const { mirror, to } = await exported(fillMirror, 0, { format });
       const before = dataFiles(to);
@@ -133,7 +133,7 @@ describe('an export into the folder of an earlier one', () => {
     },
   );
 
-  test('writes everything anew in another format, and removes the files of the last one', async () => {
+  test('another format rewrites everything and removes the files of the last export', async () => {
     const { mirror, to, first } = await exported();
     expect(await exportOf(mirror, to, { format: 'csv', keep: 0 })).toMatchObject({
       files_written: first.files,
@@ -143,7 +143,7 @@ describe('an export into the folder of an earlier one', () => {
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
-  test.each([0, 1, 2])('keeps the files of the last %i exports before it', async (keep) => {
+  test.each([0, 1, 2])('the files of the last %i exports before it are kept', async (keep) => {
     const { mirror, to } = await exported(fillMirror, keep);
     const manifests = [manifestIn(to)];
     for (let n = 1; n <= 3; n++) {
@@ -156,10 +156,10 @@ describe('an export into the folder of an earlier one', () => {
   });
 });
 
-describe('a large view', () => {
+describe('the export of a large view', () => {
   const rowOf = (n: number): string => `column.${n % 3 === 0 ? '😀' : '～'}${String(n).padStart(6, '0')}`;
 
-  test('has several files, of which only those are rewritten whose rows have changed', async () => {
+  test('it has several files, and only those with changed rows are rewritten', async () => {
     const views = { tables: ['live_columns'], keep: 0 };
     const fill = (mirror: MirrorFile): void => {
       insert(mirror, 'environments', { id: 'e1', name: 'Production' });
@@ -178,7 +178,7 @@ describe('a large view', () => {
     expect(await exportOf(mirror, to, views)).toMatchObject({ files_written: 0 });
   });
 
-  test('loses no rows whose first column is NULL', async () => {
+  test('no row is lost whose first column is NULL', async () => {
     const views = { tables: ['test_runs_daily_by_test_type'], keep: 0 };
     const fill = (mirror: MirrorFile): void => {
       insert(mirror, 'environments', { id: 'e1', name: 'Production' });
@@ -211,11 +211,11 @@ async function shareWritten(table: string, { mirror, to }: Awaited<ReturnType<ty
   return (100 * (written?.bytes_written ?? 0)) / (written?.bytes ?? 0);
 }
 
-describe('after one row in a hundred has changed, an export writes at most 3 % of the bytes', () => {
+describe('an export after one row in a hundred has changed', () => {
   const fill = (assets: number, runs: number) => (mirror: MirrorFile) =>
     fillMirror(mirror, { assets, runs, envs: ['e1'] });
 
-  test('when the latest executions of tests were added', async () => {
+  test('it writes at most 3 % of the bytes if executions were added', async () => {
     const place = await exported(fill(100, 50_000));
     for (let n = 0; n < 500; n++) {
       const start_time = `2026-11-19T23:59:59.${String(n).padStart(6, '0')}Z`;
@@ -225,7 +225,7 @@ describe('after one row in a hundred has changed, an export writes at most 3 % o
     expect(await shareWritten('test_executions', place)).toBeLessThanOrEqual(3);
   });
 
-  test('when rows with neighbouring keys changed', async () => {
+  test('it writes at most 3 % of the bytes if rows with neighbouring keys changed', async () => {
     const place = await exported((mirror) => {
       for (let n = 0; n < 70_000; n++)
         insert(mirror, 'columns', {

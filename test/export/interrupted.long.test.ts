@@ -28,8 +28,8 @@ async function countOperations(only?: keyof FileOperations, keep = 1): Promise<n
   return count;
 }
 
-describe('an export that does not come to its end', () => {
-  test('leaves the last one whole, at whatever file operation it is killed, and the next one is whole', async () => {
+describe('an interrupted export', () => {
+  test('the last export stays intact, wherever the new one is killed, and the next one is intact', async () => {
     const { mirror, to, first } = await changedSince();
     const most = await countOperations();
     expect(most).toBeGreaterThan(30);
@@ -52,7 +52,7 @@ describe('an export that does not come to its end', () => {
     expect(hasOld).toBeLessThan(most);
   });
 
-  test('is no reason to refuse the folder when it was the first, and the next one is whole', async () => {
+  test('an interrupted first export doesn’t block the folder, and the next one is intact', async () => {
     const { mirror } = await changedSince();
     for (const n of [1, 2, 3, 10, 30]) {
       const to = folder();
@@ -68,7 +68,7 @@ describe('an export that does not come to its end', () => {
     }
   });
 
-  test('leaves the last one whole when the disk is full at any write, and takes back what it wrote', async () => {
+  test('if the disk is full the last export stays intact, and the new files are removed', async () => {
     const { mirror, to, first } = await changedSince();
     const before = dataFiles(to).sort();
     const writes = await countOperations('write');
@@ -98,39 +98,42 @@ describe('an export that does not come to its end', () => {
 });
 
 describe('a file operation that fails once', () => {
-  test.each(['EPERM', 'EIO'])('leaves every file whole that the manifest names, whichever it is (%s)', async (code) => {
-    const { mirror, to, first } = await changedSince();
-    const most = await countOperations(undefined, 0);
-    const ends = { new: 0, warned: 0, failed: 0 };
-    for (let n = 1; n <= most; n++) {
-      const copy = join(folder(), 'copy');
-      cpSync(to, copy, { recursive: true });
-      const ended = await exportOf(mirror, copy, { tables: SOME, keep: 0 }, failingAt(n, code)).catch(String);
-      expect(brokenFiles(copy)).toEqual([]);
-      const isNew = manifestIn(copy).instant !== first.instant;
-      if (typeof ended === 'string') {
-        expect(ended).toMatch(isNew ? /; the new export is whole$/ : /; the last whole export is untouched$/);
-        expect(ended).toContain(`${copy} cannot be written (${code}): check`);
-      } else {
-        expect(ended.warnings).toEqual([expect.stringContaining(`old files in ${copy} cannot be removed (${code})`)]);
+  test.each(['EPERM', 'EIO'])(
+    'every file named in the manifest is intact, whichever operation fails (%s)',
+    async (code) => {
+      const { mirror, to, first } = await changedSince();
+      const most = await countOperations(undefined, 0);
+      const ends = { new: 0, warned: 0, failed: 0 };
+      for (let n = 1; n <= most; n++) {
+        const copy = join(folder(), 'copy');
+        cpSync(to, copy, { recursive: true });
+        const ended = await exportOf(mirror, copy, { tables: SOME, keep: 0 }, failingAt(n, code)).catch(String);
+        expect(brokenFiles(copy)).toEqual([]);
+        const isNew = manifestIn(copy).instant !== first.instant;
+        if (typeof ended === 'string') {
+          expect(ended).toMatch(isNew ? /; the new export is whole$/ : /; the last whole export is untouched$/);
+          expect(ended).toContain(`${copy} cannot be written (${code}): check`);
+        } else {
+          expect(ended.warnings).toEqual([expect.stringContaining(`old files in ${copy} cannot be removed (${code})`)]);
+        }
+        ends[!isNew ? 'failed' : typeof ended === 'string' ? 'new' : 'warned'] += 1;
+        expect((await exportOf(mirror, copy, { tables: SOME, keep: 0 })).warnings).toEqual([]);
+        expect(brokenFiles(copy)).toEqual([]);
+        expect(dataFiles(copy).sort()).toEqual(
+          manifestIn(copy)
+            .files.map(({ path }) => path)
+            .sort(),
+        );
+        expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
       }
-      ends[!isNew ? 'failed' : typeof ended === 'string' ? 'new' : 'warned'] += 1;
-      expect((await exportOf(mirror, copy, { tables: SOME, keep: 0 })).warnings).toEqual([]);
-      expect(brokenFiles(copy)).toEqual([]);
-      expect(dataFiles(copy).sort()).toEqual(
-        manifestIn(copy)
-          .files.map(({ path }) => path)
-          .sort(),
-      );
-      expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
-    }
-    // After the manifest has its name: the two times that it is made durable, and what writes views.sql.
-    expect(ends.new).toBe(7);
-    expect(ends.warned).toBeGreaterThan(3);
-    expect(ends.failed).toBeGreaterThan(30);
-  });
+      // After the manifest has its name: the two times that it is made durable, and what writes views.sql.
+      expect(ends.new).toBe(7);
+      expect(ends.warned).toBeGreaterThan(3);
+      expect(ends.failed).toBeGreaterThan(30);
+    },
+  );
 
-  test('is not said to have left an export untouched where there is none', async () => {
+  test('the error doesn’t speak of an untouched export if there was none', async () => {
     const { mirror } = await changedSince();
     const to = folder();
     await expect(exportOf(mirror, to, { tables: SOME }, fullAt(3))).rejects.toThrow(
@@ -140,7 +143,7 @@ describe('a file operation that fails once', () => {
 });
 
 describe('views.sql', () => {
-  test('has the paths of the folder after it was moved, although nothing else has changed', async () => {
+  test('it has the new paths after the folder was moved, even if nothing else has changed', async () => {
     const { mirror, to } = await changedSince();
     await exportOf(mirror, to, { tables: SOME });
     const moved = join(folder(), 'moved');
@@ -149,7 +152,7 @@ describe('views.sql', () => {
     expect((await readBack(moved, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
   });
 
-  test('comes back after it was deleted, although nothing else has changed', async () => {
+  test('it is recreated after it was deleted, even if nothing else has changed', async () => {
     const { mirror, to } = await changedSince();
     await exportOf(mirror, to, { tables: SOME });
     rmSync(join(to, 'views.sql'));
@@ -157,7 +160,7 @@ describe('views.sql', () => {
     expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
   });
 
-  test('stays that of the last export when the disk is full at the manifest', async () => {
+  test('it stays that of the last export if the disk is full at the manifest', async () => {
     const { mirror, to } = await changedSince();
     const before = await readBack(to, SOME);
     const writes = await countOperations('write');
@@ -166,8 +169,8 @@ describe('views.sql', () => {
   });
 });
 
-describe('a reader that goes by the manifest', () => {
-  test('finds every file of it at every moment of the next export', async () => {
+describe('a reader that follows the manifest', () => {
+  test('it finds every file of the manifest at every moment of the next export', async () => {
     const { mirror, to, first } = await changedSince();
     const instants = new Set<string>();
     const looking = watched(() => {
@@ -180,7 +183,7 @@ describe('a reader that goes by the manifest', () => {
     expect(missing).toEqual([]);
   });
 
-  test('sees one instant of the mirror, whatever is committed during the export', async () => {
+  test('it sees one instant of the mirror, whatever is committed during the export', async () => {
     const { mirror } = await changedSince();
     const [to, before] = [folder(), mirrorRows(mirror, SOME)];
     let commits = 0;
@@ -196,7 +199,7 @@ describe('a reader that goes by the manifest', () => {
   });
 });
 
-describe('a process that exports', () => {
+describe('an exporting process', () => {
   async function running(format: ExportFormat = 'parquet') {
     const mirror = makeMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 }));
     onTestFinished(() => void mirror.connection.close());
@@ -215,7 +218,7 @@ describe('a process that exports', () => {
   }
 
   test.each(['parquet', 'delta'] as const)(
-    'can be killed: the last export as %s is whole, and so is the next',
+    'if it is killed, the last export as %s is intact, and so is the next',
     async (format) => {
       const { mirror, to, first, args, program } = await running(format);
       program.kill('SIGKILL');
@@ -228,7 +231,7 @@ describe('a process that exports', () => {
     },
   );
 
-  test('stops at SIGTERM with exit code 143 and takes back what it wrote (R27)', async () => {
+  test('SIGTERM stops it with exit code 143, and it removes what it wrote (R27)', async () => {
     const { to, first, program } = await running();
     program.kill('SIGTERM');
     expect(await program.ended).toMatchObject({ code: 143, stderr: expect.stringContaining('stopped by a signal') });

@@ -44,9 +44,9 @@ function open(fill = fillMirror as Parameters<typeof makeMirror>[0]) {
   return mirror;
 }
 
-describe('what DuckDB reads of an export', () => {
+describe('an export read by DuckDB', () => {
   test.each(EXPORT_FORMATS)(
-    'is every row of every table and view as %s, with the types of the columns',
+    'as %s it has every row of every table and view, with the types of the columns',
     async (format) => {
       const [mirror, to] = [open(), folder()];
       await exportOf(mirror, to, { format, views: true });
@@ -57,7 +57,7 @@ describe('what DuckDB reads of an export', () => {
     },
   );
 
-  test.each(EXPORT_FORMATS)('has the types of the columns as %s when a table has no rows', async (format) => {
+  test.each(EXPORT_FORMATS)('as %s it has the types of the columns even without rows', async (format) => {
     const [mirror, to] = [open(() => {}), folder()];
     await exportOf(mirror, to, { format, views: true });
     expect(await readBack(to, ALL_RELATIONS)).toEqual({
@@ -66,7 +66,7 @@ describe('what DuckDB reads of an export', () => {
     });
   });
 
-  test('is the same where a table is cut into many files and row groups', async () => {
+  test('a table in many files and row groups reads like a small one', async () => {
     const [mirror, to] = [open((file) => fillMirror(file, { assets: 300, runs: 12_000 })), folder()];
     await exportOf(mirror, to);
     const ofExecutions = manifestIn(to).files.filter(({ table }) => table === 'test_executions');
@@ -74,7 +74,7 @@ describe('what DuckDB reads of an export', () => {
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
-  test('is found by the partitions of the folders as well, without the manifest', async () => {
+  test('partition folders are found without the manifest', async () => {
     const [mirror, to] = [open(), folder()];
     await exportOf(mirror, to);
     const duck = await (await DuckDBInstance.create(':memory:')).connect();
@@ -90,7 +90,7 @@ describe('what DuckDB reads of an export', () => {
   });
 
   test.each(['parquet', 'delta'] as const)(
-    'says of each file as %s which table it is of, what its columns mean, and as of which instant',
+    'each %s file names its table, the meaning of its columns, and its instant',
     async (format) => {
       const [mirror, to] = [open(), folder()];
       await exportOf(mirror, to, { format, tables: ['assets'] });
@@ -115,7 +115,7 @@ describe('what DuckDB reads of an export', () => {
   );
 });
 
-test('a Parquet file has the bounds of its columns, but none of long texts, which the writer would all keep in memory', async () => {
+test('a Parquet file has bounds for its columns, but none for long texts, which would fill memory', async () => {
   const long = 'x'.repeat(2000);
   const mirror = open((file) => {
     insert(file, 'environments', { id: 'e1', name: 'Production' });
@@ -138,7 +138,7 @@ test('a Parquet file has the bounds of its columns, but none of long texts, whic
 });
 
 describe('the tables of an export', () => {
-  test('are all that streams are kept in, and all views of the mirror', () => {
+  test('they are all tables that streams are stored in, and all views of the mirror', () => {
     const mirror = open();
     const views = mirror.connection.prepare("select name from sqlite_schema where type = 'view'").pluck().all();
     expect(
@@ -155,7 +155,7 @@ describe('the tables of an export', () => {
     expect([...TABLES].sort()).toEqual(kept.sort());
   });
 
-  test('have a timestamp for every instant, and for the times that the mirror adds (R4)', () => {
+  test('they have a timestamp for every instant, and for the times that the mirror adds (R4)', () => {
     const columnsOf = (table: string) => EXPORT_RELATIONS.find(({ name }) => name === table)?.columns ?? [];
     const fields = [
       ['environments', ENVIRONMENT_FIELDS] as const,
@@ -177,7 +177,7 @@ describe('the tables of an export', () => {
     }
   });
 
-  test('are in the manifest with their columns, rows and bytes', async () => {
+  test('the manifest has their columns, rows and bytes', async () => {
     const [mirror, to] = [open(), folder()];
     await exportOf(mirror, to, { tables: ['tests', 'failing_tests'] });
     const { tables, files, instant, schema_version } = manifestIn(to);
@@ -195,7 +195,7 @@ describe('the tables of an export', () => {
     expect(readFileSync(join(to, 'views.sql'), 'utf8')).toContain(`-- The mirror as of ${instant}`);
   });
 
-  test('are limited to the environments that were asked for, by id or name', async () => {
+  test('they are limited to the requested environments, by id or name', async () => {
     const [mirror, to] = [open(), folder()];
     await exportOf(mirror, to, { environments: ['name of e1'] });
     expect(new Set(manifestIn(to).files.map(({ env_id }) => env_id))).toEqual(new Set(['e1']));

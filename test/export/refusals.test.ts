@@ -22,7 +22,7 @@ beforeAll(() => {
 const exporting = (to: string, ...args: string[]) => obsync(['export', '--db', db, '--to', to, ...args]);
 
 describe('obsync export', () => {
-  test('prints what the folder holds and what it wrote', async () => {
+  test('it prints what the folder holds and what it wrote', async () => {
     const to = join(folder(), 'new');
     const { code, stdout } = await exporting(to, '--table', 'assets,columns');
     expect({ code, stdout }).toMatchObject({ code: 0, stdout: expect.stringContaining('4 files written') });
@@ -30,7 +30,7 @@ describe('obsync export', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ format: 'parquet', rows: 8, files: 4, files_written: 0 });
   });
 
-  test('says which tables and environments the folder no longer holds, and how many files of them', async () => {
+  test('it reports tables and environments that the folder no longer holds, with the number of files', async () => {
     const to = folder();
     await exporting(to, '--table', 'assets,columns,tests');
     const fewer = ['--table', 'assets', '--env', 'e1'];
@@ -43,13 +43,13 @@ describe('obsync export', () => {
     expect(json).toMatchObject({ dropped_tables: ['assets'], dropped_environments: [], dropped_files: 1 });
   });
 
-  test('refuses a table that is unknown, and names those that are known', async () => {
+  test('it refuses an unknown table and names the known ones', async () => {
     const to = folder();
     expect(await exporting(to, '--table', 'asset')).toEqual(refusal(/no table asset: choose from .*assets, /));
     expect(readdirSync(to)).toEqual([]);
   });
 
-  test('refuses an environment that is unknown', async () => {
+  test('it refuses an unknown environment', async () => {
     const to = folder();
     expect(await exporting(to, '--env', 'e9')).toEqual(
       refusal(/no environment e9 in the mirror: choose from name of e1/),
@@ -58,9 +58,9 @@ describe('obsync export', () => {
   });
 
   test.each([
-    ['files of others', 'notes.txt', 'mine'],
+    ['files of another program', 'notes.txt', 'mine'],
     ['a manifest of another program', 'manifest.json', '{"name":"an app"}'],
-    ['a manifest that is no JSON', 'manifest.json', '{"progr'],
+    ['a manifest that is not JSON', 'manifest.json', '{"progr'],
     ['a manifest without its lists', 'manifest.json', '{"program":"obsync export","layout":1}'],
     [
       'a manifest whose files have no paths',
@@ -68,14 +68,14 @@ describe('obsync export', () => {
       '{"program":"obsync export","layout":1,"number":1,"format":"csv","instant":"","schema_version":1,"limited":false,"environments":[],"tables":[],"files":[{}],"earlier":[]}',
     ],
     ['the manifest of a later version', 'manifest.json', '{"program":"obsync export","layout":99}'],
-  ])('refuses a folder with %s, and touches nothing', async (_, name, text) => {
+  ])('it refuses a folder with %s, and touches nothing', async (_, name, text) => {
     const to = folder();
     writeFileSync(join(to, name), text);
     expect(await exporting(to)).toEqual(refusal(/(name|--to)/));
     expect(readdirSync(to)).toEqual([name]);
   });
 
-  test('refuses a file in the place of the folder, a folder nowhere, and none at all', async () => {
+  test('it refuses a file in place of the folder, a folder whose parent is missing, and no folder at all', async () => {
     const file = join(folder(), 'file');
     writeFileSync(file, '');
     expect(await exporting(file)).toEqual(refusal(/is a file: name a folder/));
@@ -83,7 +83,7 @@ describe('obsync export', () => {
     expect(await obsync(['export', '--db', db])).toEqual(refusal(/no folder to export to: name one with --to/));
   });
 
-  test('refuses a mirror of an earlier version, and one that mirrors nothing yet', async () => {
+  test('it refuses a mirror of an earlier version, and one that was never synced', async () => {
     const older = makeMirror(() => {});
     const empty = makeMirror(() => {});
     older.connection.exec('delete from __drizzle_migrations where created_at > 0');
@@ -95,7 +95,7 @@ describe('obsync export', () => {
     expect(readdirSync(to)).toEqual([]);
   });
 
-  test('ends 4 while another export writes to the folder', async () => {
+  test('it exits 4 while another export writes to the folder', async () => {
     const to = folder();
     const lock = takeLock(join(to, 'manifest.json'));
     const ended = await exporting(to);
@@ -103,7 +103,7 @@ describe('obsync export', () => {
     expect(ended).toMatchObject({ code: 4, stderr: expect.stringMatching(/another export is writing to/) });
   });
 
-  test('says of a folder whose lock cannot be made whether the disk is full or it may not be written', async () => {
+  test('the error for a folder that cannot be locked says whether the disk is full', async () => {
     const to = folder();
     mkdirSync(join(to, 'manifest.json.lock'));
     const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
@@ -119,7 +119,7 @@ describe('obsync export', () => {
     expect(lockError(to, join(to, 'manifest.json'), cause, NODE_FILES)).toMatchObject(full);
   });
 
-  test('says which column holds a value of another type, and leaves the last export whole', async () => {
+  test('it names the column that holds a value of another type, and leaves the last export intact', async () => {
     const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
     const to = folder();
     await exportOf(mirror, to);
@@ -139,7 +139,7 @@ describe('obsync export', () => {
       ['a flag of two', 'tests', 'disabled', '2'],
       ['a time without its microseconds', 'assets', 'mirrored_at', "'2026-11-20T04:00:00Z'"],
       ['a time that no calendar has', 'assets', 'mirrored_at', "'2026-13-41T04:00:00.000000Z'"],
-    ])('refuses %s, and names table and column (R4)', async (_, table, column, value) => {
+    ])('it refuses %s, and names table and column (R4)', async (_, table, column, value) => {
       const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
       mirror.connection.exec(`update ${table} set ${column} = ${value}`);
       const to = folder();
@@ -154,7 +154,7 @@ describe('obsync export', () => {
     });
   });
 
-  test('leaves other folders and files beside its own alone', async () => {
+  test('it leaves other files and folders alone', async () => {
     const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
     const to = folder();
     await exportOf(mirror, to, { tables: ['assets'] });

@@ -19,14 +19,14 @@ async function exported(choice: Partial<ExportSettings> = {}, fill: (mirror: Mir
 const fileOf = (against: string, table: string) => manifestIn(against).files.find((file) => file.table === table);
 
 describe('obsync verify --against', () => {
-  test.each(EXPORT_FORMATS)('finds an export of tables and views as %s equal', async (format) => {
+  test.each(EXPORT_FORMATS)('an export of tables and views as %s is equal', async (format) => {
     const { verify, against } = await exported({ format, views: true });
     const { files } = manifestIn(against);
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     expect(await verify()).toMatchObject({ equal: true, differences: [], files: files.length, rows });
   });
 
-  test('finds an export equal that was written in parts by several exports, with tables in many files', async () => {
+  test('an export written in parts by several exports, with many files, is equal', async () => {
     const large = (mirror: MirrorFile): void => fillMirror(mirror, { assets: 30, runs: 6000, envs: ['e1'] });
     const { mirror, against, verify } = await exported({}, large);
     mirror.connection.exec(`update test_executions set status = 'WARN', mirrored_at = '${mirroredAt(1)}' where id like '%77';
@@ -44,17 +44,20 @@ describe('obsync verify --against', () => {
     ['changed in its key alone', "update test_executions set id = 'run-00' where id = 'run-0'", 'unequal'],
     ['removed', "delete from test_executions where id = 'run-0'", 'unequal'],
     ['removed with all others of its month', "delete from test_executions where start_time < '2026-09'", 'extra'],
-  ] as const)('names the file of a row that was %s, even if the mirror notes no change', async (_, statement, what) => {
-    const { mirror, verify } = await exported({ environments: ['e1'], tables: ['test_executions', 'assets'] });
-    mirror.connection.exec(`${statement.replace('where', "where env_id = 'e1' and")}`);
-    const path = expect.stringMatching(/^test_executions\/env_id=e1\/month=2026-08\/part-/);
-    expect(await verify()).toMatchObject({
-      equal: false,
-      differences: [{ what, table: 'test_executions', env_id: 'e1', month: '2026-08', path }],
-    });
-  });
+  ] as const)(
+    'the file of a row that was %s is named, even if the mirror recorded no change',
+    async (_, statement, what) => {
+      const { mirror, verify } = await exported({ environments: ['e1'], tables: ['test_executions', 'assets'] });
+      mirror.connection.exec(`${statement.replace('where', "where env_id = 'e1' and")}`);
+      const path = expect.stringMatching(/^test_executions\/env_id=e1\/month=2026-08\/part-/);
+      expect(await verify()).toMatchObject({
+        equal: false,
+        differences: [{ what, table: 'test_executions', env_id: 'e1', month: '2026-08', path }],
+      });
+    },
+  );
 
-  test('names a partition that is new, of a month or of an environment', async () => {
+  test('a new partition is named, of a month or of an environment', async () => {
     const { mirror, verify } = await exported({ tables: ['test_executions'] });
     const later = { ...execution('e1', 1, 99_999, 1), start_time: '2027-01-31T23:59:59.999999Z' };
     insert(mirror, 'test_executions', later);
@@ -66,7 +69,7 @@ describe('obsync verify --against', () => {
     ]);
   });
 
-  test('leaves out environments that the export was not asked for', async () => {
+  test('environments that were not exported are left out', async () => {
     const { mirror, verify } = await exported({ environments: ['e1'] });
     mirror.connection.exec("delete from assets where env_id <> 'e1'");
     expect(await verify()).toMatchObject({ equal: true });
@@ -83,14 +86,14 @@ describe('obsync verify --against', () => {
     ],
     ['was cut short', (path: string) => writeFileSync(path, readFileSync(path).subarray(1))],
     ['has one other byte', (path: string) => writeFileSync(path, readFileSync(path).fill(0, 9, 10))],
-  ])('names a file that %s', async (_, damage) => {
+  ])('a file that %s is named', async (_, damage) => {
     const { against, verify } = await exported();
     const { path = '', table, env_id } = fileOf(against, 'columns') ?? {};
     damage(join(against, path));
     expect((await verify()).differences).toEqual([{ what: 'damaged', table, env_id, month: null, path, reason: null }]);
   });
 
-  test('ends 0 when the export equals the mirror, and 1 with a line for each difference', async () => {
+  test('it exits 0 if the export equals the mirror, and 1 with a line for each difference', async () => {
     const { mirror, against } = await exported({ tables: ['assets'] });
     const args = ['verify', '--against', against, '--db', mirror.path];
     expect(await obsync(args)).toMatchObject({
@@ -107,7 +110,7 @@ describe('obsync verify --against', () => {
     expect(JSON.parse(json.stdout)).toMatchObject({ equal: false, differences: [{ what: 'unequal' }] });
   });
 
-  test('refuses a folder without an export, an export of an older mirror, and a repair', async () => {
+  test('it refuses a folder without an export, an export of an older mirror, and a repair', async () => {
     const { mirror, against } = await exported({ tables: ['assets'] });
     const verify = (to: string, ...args: string[]) => obsync(['verify', '--against', to, '--db', mirror.path, ...args]);
     expect(await verify(folder())).toEqual(refusal(/holds no export: make one with/));
