@@ -252,7 +252,7 @@ function expectClean({ code, stdout, stderr, log, shown }: Ran, { name }: Return
 }
 
 test(
-  'whatever the arguments, variables and config file, a command ends with an exit code, one clear line and no stack (R25)',
+  'any arguments, variables and config file end in an exit code and one clear line, never a stack trace (R25)',
   LONG,
   async () => {
     expect([...commands.keys()]).toEqual(

@@ -16,7 +16,7 @@ const column = { id: 'c', asset_id: 'a', name: 'n', data_type: 'int', synced_at:
 
 const nested = (levels: number): unknown => JSON.parse(`${'['.repeat(levels)}${']'.repeat(levels)}`);
 
-test('half a surrogate pair is not a key, because SQLite would store two such keys as one (R20)', () => {
+test('a key with an unpaired surrogate is rejected, because SQLite would store two such keys as one (R20)', () => {
   const { rows, rejected } = decodePage(streamOf('columns'), [
     { ...column, id: 'x\ud800' },
     { ...column, id: 'x\ud801' },
@@ -24,19 +24,19 @@ test('half a surrogate pair is not a key, because SQLite would store two such ke
   expect([rows, rejected.map(({ reason }) => reason)]).toEqual([[], ['no usable id', 'no usable id']]);
 });
 
-test('text with half a surrogate pair has the wrong type and is kept in extra (R20)', () => {
+test('a text with an unpaired surrogate becomes NULL, and extra keeps it (R20)', () => {
   const { rows } = decodePage(streamOf('columns'), [{ ...column, data_type: 'x\ud800' }]);
   expect(rows[0]?.row).toMatchObject({ data_type: null, extra: '{"data_type":"x\\ud800"}' });
 });
 
-test('a number that is too large for JSON is not a number (R20)', () => {
+test('a number too large for a double is rejected in a required field (R20)', () => {
   const total = JSON.parse('{"score":1e400,"test_count":1,"bucket_at":"2026-11-20T04:00:00"}');
   const { rejected } = decodePage(streamOf('asset_health_scores'), [{ asset_id: 'a', total, dimensions: [] }]);
   expect(rejected).toMatchObject([{ key: ['a'], reason: 'score is not a number' }]);
 });
 
 test.each([901, 1001, 100_000])(
-  'an item nested %i levels deep is rejected, and its payload is kept as far as possible (R20)',
+  'an item nested %i levels deep is rejected, and most of its payload is kept (R20)',
   (levels) => {
     const { rows, rejected } = decodePage(streamOf('columns'), [{ ...column, more: nested(levels - 1) }, column]);
     expect(rows).toHaveLength(1);
@@ -45,7 +45,7 @@ test.each([901, 1001, 100_000])(
   },
 );
 
-test('the deepest values that are accepted can be read with SQL', async () => {
+test('the most deeply nested values that are accepted can be read with SQL', async () => {
   const world = createWorld();
   furnish(world.place());
   const mirrored = mirrorOf(world);
@@ -66,7 +66,7 @@ test('the deepest values that are accepted can be read with SQL', async () => {
 });
 
 test.each(['Sat, 13 Sep 275760 00:00:00 GMT', 'Fri, 20 Nov 10000 04:10:00 GMT', 'Mon, 1', 'Fri, 20 Nov 2026'])(
-  '%s is not a date of HTTP (R1)',
+  '%s is not an HTTP date (R1)',
   (text) => {
     expect(httpDateMs(text)).toBeNull();
   },
@@ -81,11 +81,11 @@ test.each(['Fri, 31 Dec 9999 23:59:59 GMT', 'Sat, 13 Sep 275760 00:00:00 GMT'])(
   },
 );
 
-test('an error is one line, whatever it quotes', () => {
+test('an error message is one line, whatever it quotes', () => {
   expect(new SyncError('usage', 'a\r\nb\u2028c\u001b[31m does not exist').message).toBe('a b c [31m does not exist');
 });
 
-test('a schedule makes no lock file beside a file that is not a mirror', async () => {
+test('a schedule creates no lock file beside a file that is not a mirror', async () => {
   const cwd = folder();
   writeFileSync(join(cwd, 'notes.txt'), 'no mirror');
   const words = ['schedule', '--base-url', 'http://127.0.0.1:1', '--db', 'notes.txt'];

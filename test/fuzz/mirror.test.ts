@@ -81,35 +81,31 @@ function readViews(mirrored: Mirrored): void {
     mirrored.rows(`select * from "${name}"`);
 }
 
-test(
-  'a garbled item touches no row but its own, however often it comes, and the mirror can be read (R20, R21)',
-  LONG,
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(victims, fc.boolean(), async (spoilt, full) => {
-        const world = createWorld();
-        furnish(world.place());
-        const mirrored = mirrorOf(world);
-        try {
-          expect((await mirrored.sync({ history: true })).status).toBe('done');
-          world.advance(60);
-          const named = spoil(world, spoilt);
-          const before = others(mirrored, named);
-          const wish = { history: true, full, allowShrink: true };
-          expect((await mirrored.sync(wish)).error).toBeNull();
-          await mirrored.sync(wish);
-          readViews(mirrored);
-          expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
-          const { rows_written } = await mirrored.sync(wish);
-          expect(rows_written).toBe(0);
-          world.answer = (page) => page;
-          await mirrored.sync({ ...wish, full: true });
-          expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
-        } finally {
-          mirrored.close();
-        }
-      }),
-      tries(12),
-    );
-  },
-);
+test('a garbled item changes no row but its own, however often it is returned (R20, R21)', LONG, async () => {
+  await fc.assert(
+    fc.asyncProperty(victims, fc.boolean(), async (spoilt, full) => {
+      const world = createWorld();
+      furnish(world.place());
+      const mirrored = mirrorOf(world);
+      try {
+        expect((await mirrored.sync({ history: true })).status).toBe('done');
+        world.advance(60);
+        const named = spoil(world, spoilt);
+        const before = others(mirrored, named);
+        const wish = { history: true, full, allowShrink: true };
+        expect((await mirrored.sync(wish)).error).toBeNull();
+        await mirrored.sync(wish);
+        readViews(mirrored);
+        expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
+        const { rows_written } = await mirrored.sync(wish);
+        expect(rows_written).toBe(0);
+        world.answer = (page) => page;
+        await mirrored.sync({ ...wish, full: true });
+        expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
+      } finally {
+        mirrored.close();
+      }
+    }),
+    tries(12),
+  );
+});

@@ -112,7 +112,7 @@ function expectOneOf(stream: CatalogueEntry, item: unknown, tombstones: boolean)
   for (const row of rejected) expectRejected(stream, row, item);
 }
 
-test.each(STREAM_NAMES)('every odd value in every field of %s is kept as it is, or not at all (R20)', (name) => {
+test.each(STREAM_NAMES)('any odd value in any field of %s is stored unchanged or rejected (R20)', (name) => {
   const stream = streamOf(name);
   const sample = sampleItem(stream, 'i');
   for (const to of TELLING) {
@@ -133,7 +133,7 @@ const pages = fc.record({
   changes: fc.array(fc.option(someGarblings, { nil: [] }), { minLength: 1, maxLength: 5 }),
 });
 
-test('whatever an item is, it becomes one row of the right types or one rejected row (R19, R20)', LONG, () => {
+test('any item becomes one row of the right types or one rejected row (R19, R20)', LONG, () => {
   fc.assert(
     fc.property(pages, ({ name, tombstones, deletedAt, changes }) => {
       const stream = streamOf(name);
@@ -155,7 +155,7 @@ test('whatever an item is, it becomes one row of the right types or one rejected
   );
 });
 
-test('a decoded instant is text of one width in the order of time (R4)', LONG, () => {
+test('a decoded instant is fixed-width text in the order of time (R4)', LONG, () => {
   const digits = (max: number, width: number): fc.Arbitrary<string> =>
     fc.nat(max).map((n) => String(n).padStart(width, '0'));
   const date = fc.tuple(digits(9999, 4), digits(13, 2), digits(32, 2)).map((parts) => parts.join('-'));

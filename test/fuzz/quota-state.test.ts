@@ -163,7 +163,7 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
 }
 
 test(
-  'in whatever order processes ask, send, are answered and die, and whatever the clock does, none is refused (R23)',
+  'no request is refused, in whatever order processes send, receive and die, and whatever the clock does (R23)',
   LONG,
   () => {
     fc.assert(
@@ -175,7 +175,7 @@ test(
   },
 );
 
-test('nobody is told to wait while the window has requests left, unless a process died (R23)', LONG, () => {
+test('no process waits while the window has requests left, unless a process died (R23)', LONG, () => {
   fc.assert(
     fc.property(games, (game) => {
       const { waits, kills, windows } = playTogether(game);

@@ -45,38 +45,42 @@ function expectSound(window: RateWindow, ended: number): void {
     expect(ms < Number.POSITIVE_INFINITY).toBe(true);
 }
 
-test('whatever the headers say, a wait is finite and followed by a permit, and no memory grows (R23)', LONG, () => {
-  fc.assert(
-    fc.property(fc.array(steps, { maxLength: 60 }), (happenings) => {
-      const inFlight: RequestStart[] = [];
-      let [window, nowMs, ended] = [UNKNOWN_WINDOW, 0, 0];
-      for (const step of happenings) {
-        if (step.do === 'send') inFlight.push(requestStart(window, nowMs));
-        else if (step.do === 'pass') nowMs += step.ms;
-        else {
-          const [departure = requestStart(window, nowMs)] = inFlight.splice(
-            step.which % Math.max(1, inFlight.length),
-            1,
-          );
-          window = observe(window, departure, step.answer, nowMs);
-          ended++;
+test(
+  'whatever the headers say, each wait is finite and ends in a permit, and the state does not grow (R23)',
+  LONG,
+  () => {
+    fc.assert(
+      fc.property(fc.array(steps, { maxLength: 60 }), (happenings) => {
+        const inFlight: RequestStart[] = [];
+        let [window, nowMs, ended] = [UNKNOWN_WINDOW, 0, 0];
+        for (const step of happenings) {
+          if (step.do === 'send') inFlight.push(requestStart(window, nowMs));
+          else if (step.do === 'pass') nowMs += step.ms;
+          else {
+            const [departure = requestStart(window, nowMs)] = inFlight.splice(
+              step.which % Math.max(1, inFlight.length),
+              1,
+            );
+            window = observe(window, departure, step.answer, nowMs);
+            ended++;
+          }
+          expectSound(window, ended);
+          const allowance = permitNow(window, nowMs);
+          if (allowance.kind === 'go') expect(allowance.inFlight).toBeGreaterThanOrEqual(1);
+          else {
+            expect(allowance.delayMs).toBeGreaterThan(0);
+            expect(allowance.delayMs).toBeLessThan(LONGEST_MS);
+            expect(permitNow(window, nowMs + allowance.delayMs).kind).toBe('go');
+            expect(waitsTooLong(window, nowMs, allowance.delayMs - 1)).toBe(true);
+          }
         }
-        expectSound(window, ended);
-        const allowance = permitNow(window, nowMs);
-        if (allowance.kind === 'go') expect(allowance.inFlight).toBeGreaterThanOrEqual(1);
-        else {
-          expect(allowance.delayMs).toBeGreaterThan(0);
-          expect(allowance.delayMs).toBeLessThan(LONGEST_MS);
-          expect(permitNow(window, nowMs + allowance.delayMs).kind).toBe('go');
-          expect(waitsTooLong(window, nowMs, allowance.delayMs - 1)).toBe(true);
-        }
-      }
-    }),
-    tries(300),
-  );
-});
+      }),
+      tries(300),
+    );
+  },
+);
 
-test('the wait for a further try is finite and bounded, whatever Retry-After says (R24)', LONG, () => {
+test('the delay before a retry is bounded, whatever Retry-After says (R24)', LONG, () => {
   const waits = fc.record({
     failures: fc.integer({ min: 1, max: 101 }),
     random: fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
@@ -113,7 +117,7 @@ function muddled(answer: AnswerHead, noise: Record<string, string>): AnswerHead 
   return { ...answer, headers: { ...others, 'ratelimit-remaining': `about ${noise['ratelimit-remaining']}` } };
 }
 
-test('answers without quota headers never lead beyond the quota (R23)', LONG, () => {
+test('responses without quota headers never lead beyond the quota (R23)', LONG, () => {
   fc.assert(
     fc.property(quotas, ({ quota, lengthMs, turns }) => {
       const inFlight: Traveller[] = [];

@@ -7,8 +7,8 @@ async function ask(url: string, method: 'GET' | 'HEAD' | 'POST' = 'GET', token =
   return (await world.server).inject({ method, url, headers: { authorization: `Bearer ${token}` } });
 }
 
-describe('whatever requests a server gets, it keeps only a bounded part', () => {
-  test('of its statements', async () => {
+describe('what a server keeps of any number of requests', () => {
+  test('the number of its cached statements is bounded', async () => {
     const { mirror } = world;
     const names = ['ids', 'asset_ids', 'test_types', 'definition_types', 'source_types', 'tags'];
     const shapes = Array.from({ length: 320 }, (_, i) => {
@@ -29,7 +29,7 @@ describe('whatever requests a server gets, it keeps only a bounded part', () => 
     prepare.mockRestore();
   });
 
-  test('of addresses, methods and tokens in its metrics', async () => {
+  test('the number of its metrics doesn’t grow with odd addresses, methods and tokens', async () => {
     const series = async (): Promise<number> => (await ask('/metrics')).body.split('\n').length;
     const roam = async (from: number, to: number): Promise<void> => {
       for (let i = from; i < to; i++)

@@ -189,8 +189,8 @@ function rowsIn({ body, type }: Answer): number {
   return (answered as { items?: unknown[] }).items?.length ?? 0;
 }
 
-describe('whatever request a server gets', () => {
-  test('it answers, or refuses with the envelope and reveals no details', LONG, async () => {
+describe('the server, given any request', () => {
+  test('it answers, or refuses with the error envelope and no internal details', LONG, async () => {
     await fc.assert(
       fc.asyncProperty(requests, async (request) => {
         const headers = request.token === '' ? {} : { authorization: request.token };
@@ -213,7 +213,7 @@ describe('whatever request a server gets', () => {
     fc.record({ do: fc.constant('else'), at: fc.nat(1), bit: fc.constant(0) }),
   );
 
-  test('a cursor that was not issued for it is refused (400 invalid_cursor)', LONG, async () => {
+  test('it refuses a cursor that was not issued for the request (400 invalid_cursor)', LONG, async () => {
     const issued = async (path: string, from: typeof other): Promise<string> =>
       (await from.get(path)).body.next_cursor as string;
     await fc.assert(
@@ -254,7 +254,7 @@ describe('whatever request a server gets', () => {
       }),
   );
 
-  test('bytes that are hardly a request are answered or dropped, and the next request is served', LONG, async () => {
+  test('it answers or drops any bytes, and serves the next request', LONG, async () => {
     const app = await server;
     if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
     const { port } = app.server.address() as AddressInfo;

@@ -56,7 +56,7 @@ const bytes = fc.oneof(
   },
 );
 
-test('every body decodes to an envelope or to null (R8)', LONG, () => {
+test('any body decodes to an envelope or to null (R8)', LONG, () => {
   fc.assert(
     fc.property(bytes, (body) => {
       const json = parseJson(body);
@@ -127,7 +127,7 @@ const scripts = fc.array(
 );
 
 test(
-  'whatever a server answers, a call returns what was asked for or throws a SyncError of one line (R23, R24, R25)',
+  'whatever the server answers, a call returns its result or throws a one-line SyncError (R23, R24, R25)',
   LONG,
   async () => {
     const server = await startApiServer();
