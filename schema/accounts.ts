@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { bigint, customType, index, pgSchema, primaryKey, timestamp } from 'drizzle-orm/pg-core';
 
 /*
- * The accounts that workers sync, in a schema of their own. They are in PostgreSQL alone, and stay on one node where a database shards.
+ * The accounts that workers sync, in a schema of their own. They exist only in PostgreSQL, and stay on one node if the
+ * database shards.
  */
 
 /** Text is ordered by code point, as everywhere. */
@@ -52,7 +53,7 @@ export const accountEnvironments = accountsSchema.table(
     name: text('name').notNull(),
     /** Its own cron expression, as listed. */
     cron: text('cron'),
-    /** When its next sync is due; NULL if it has no cron expression that has a next time. */
+    /** When its next sync is due; NULL if it has no cron expression with a next tick. */
     due_at: time('due_at'),
     /**
      * Its place in the queue, the earliest first: `due_at`, plus a minute for each environment of the account that was
@@ -63,17 +64,17 @@ export const accountEnvironments = accountsSchema.table(
     retry_at: time('retry_at'),
     /** The worker that claimed it; NULL if none has. */
     worker: text('worker'),
-    /** When the sync at hand began; NULL if there is none. */
+    /** When the current sync began; NULL if there is none. */
     started_at: time('started_at'),
-    /** When the last sync that ended began. */
+    /** When the last finished sync began. */
     last_started_at: time('last_started_at'),
     /** When it ended. */
     ended_at: time('ended_at'),
-    /** When the last sync that ended well began: what the mirror shows is at least as new. */
+    /** When the last successful sync began: the mirror is at least that new. */
     synced_at: time('synced_at'),
     /** How the last sync ended, as in `sync_runs`. */
     status: text('status'),
-    /** What was wrong with the last sync; NULL if nothing was. */
+    /** The error of the last sync; NULL if there was none. */
     error: text('error'),
   },
   (t) => [
@@ -84,13 +85,13 @@ export const accountEnvironments = accountsSchema.table(
   ],
 );
 
-/** The workers that are known. One that has given no sign for a while has ended. */
+/** The known workers. One without a heartbeat for a while is presumed dead. */
 export const workers = accountsSchema.table('workers', {
   worker: text('worker').primaryKey(),
   host: text('host').notNull(),
   pid: count('pid').notNull(),
   started_at: time('started_at').notNull().default(sql`now()`),
   seen_at: time('seen_at').notNull().default(sql`now()`),
-  /** How many jobs it does at once. */
+  /** How many jobs it runs at a time. */
   concurrency: count('concurrency').notNull(),
 });

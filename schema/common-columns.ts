@@ -20,9 +20,7 @@ export const kept = () => ({
   extra: json('fields of the source that this version of obsync does not know, as JSON; NULL if there are none'),
 });
 
-/**
- * When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while the row lives.
- */
+/** When and how (`tombstone` or `absent`) a row of a feed stream was deleted (R11); both are NULL while it is live. */
 const soft = () => ({
   deleted_at: time('when the row was deleted; NULL while it is live'),
   deletion: text(
@@ -55,8 +53,8 @@ export const isLive = sql`deleted_at is null`;
 type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
 
 /**
- * The key of a feed table, and for readers that follow the mirror: its live rows, and its deleted rows, in the order in
- * which it changed them (R21).
+ * The key of a feed table and, for readers that follow the mirror, indexes of its live and its deleted rows in the
+ * order of their changes (R21).
  */
 export const feedKeys = (name: string, { env_id, mirrored_at, id }: FollowedColumns) => [
   primaryKey({ columns: [env_id, id] }),

@@ -5,7 +5,8 @@ import { dimensionOrTotal, score } from './health.ts';
 import { table } from './table.ts';
 
 /*
- * What the page of `serve` shows and no other table can tell, or not soon enough. It is not read from the service, and no export has it.
+ * What the page of `serve` shows and other tables cannot tell, or not fast enough. It is not read from the service, and
+ * is in no export.
  */
 
 export const verifications = table(

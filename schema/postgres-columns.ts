@@ -38,21 +38,21 @@ const TYPES: Readonly<Record<ColumnKind, (name: string) => PgColumnBuilderBase>>
   time: (name) => timestamp(name, { withTimezone: true, mode: 'string' }),
   day: (name) => date(name, { mode: 'string' }),
   flag: (name) => boolean(name),
-  // Not jsonb, which forgets the order of members and how a number was written.
+  // Not jsonb, which loses the order of members and the spelling of numbers.
   json: (name) => json(name),
 };
 
-/** What a table has beside the columns that SQLite has, or instead of them. */
+/** What a table has in addition to, or instead of, SQLite's columns. */
 interface PostgresAdditions {
   readonly columns?: Readonly<Record<string, PgColumnBuilderBase>>;
-  /** Instead of the key in SQLite; without columns the table has none. */
+  /** Replaces SQLite's key; if empty, the table has none. */
   readonly key?: readonly string[];
   readonly indexes?: (columns: Readonly<Record<string, PgColumn>>) => ReturnType<ReturnType<typeof index>['on']>[];
 }
 
 /**
- * The PostgreSQL form of a table of SQLite: the same columns in the same order, with the same key and the same indexes.
- * It names no schema, because each mirror has a schema of its own.
+ * The PostgreSQL form of an SQLite table: the same columns in the same order, the same key and the same indexes. It
+ * names no schema, because each mirror has its own.
  */
 export function inPostgres(
   table: SQLiteTable,
@@ -66,7 +66,7 @@ export function inPostgres(
   ]);
 }
 
-/** A table with a key of its own name: the names that drizzle makes are too long for PostgreSQL. */
+/** A table whose key has a name of its own: the names that drizzle generates are too long for PostgreSQL. */
 export function keyedTable(
   name: string,
   columns: Readonly<Record<string, PgColumnBuilderBase>>,
@@ -91,14 +91,14 @@ function columnOf(column: SQLiteColumn): PgColumnBuilderBase {
   return builder as unknown as PgColumnBuilderBase;
 }
 
-/** An index with the same rows and columns. */
+/** An index over the same rows and columns. */
 function indexOf({ config }: Index, columns: readonly SQLiteColumn[], named: Readonly<Record<string, PgColumn>>) {
   const [first, ...others] = config.columns.map((column) => named[(column as SQLiteColumn).name] as PgColumn);
   const built = index(config.name).on(first as PgColumn, ...others);
   return config.where === undefined ? built : built.where(conditionOf(config.where, columns));
 }
 
-/** PostgreSQL does not compare a boolean with a number. */
+/** PostgreSQL does not compare booleans with numbers. */
 function conditionOf(where: SQL, columns: readonly SQLiteColumn[]): SQL {
   const { sql: condition } = new SQLiteSyncDialect().sqlToQuery(where);
   const flags = columns.filter((column) => kindOf(column) === 'flag').map(({ name }) => name);

@@ -9,7 +9,8 @@ import { count, inPostgres, keyedTable, text } from './postgres-columns.ts';
 import * as syncTables from './sync.ts';
 
 /*
- * The tables in PostgreSQL, for drizzle-kit: those of SQLite, derived from their one description, and those that PostgreSQL alone has.
+ * The tables in PostgreSQL, for drizzle-kit: SQLite's tables, derived from the same definitions, and those that only
+ * PostgreSQL has.
  */
 
 export const environments = inPostgres(assetTables.environments);
@@ -24,7 +25,7 @@ export const assetHealthScores = inPostgres(healthTables.assetHealthScores);
 export const assetHealthScoreDimensions = inPostgres(healthTables.assetHealthScoreDimensions);
 export const assetHealthScoreHistory = inPostgres(healthTables.assetHealthScoreHistory);
 
-/** `row_number` is what `rowid` is in SQLite: of two staged rows with one key, the later one has the greater number. */
+/** `row_number` replaces SQLite's `rowid`: of two staged rows with one key, the later one has the higher number. */
 const stagedInPostgres = (table: SQLiteTable): PgTable =>
   inPostgres(table, { columns: { row_number: count('row_number').generatedAlwaysAsIdentity() } });
 
@@ -48,13 +49,13 @@ export const verifications = inPostgres(pageTables.verifications);
 export const assetHealthMeans = inPostgres(pageTables.assetHealthMeans);
 export const staleHealthDays = inPostgres(pageTables.staleHealthDays);
 
-/** A database that shards by environment wants it in every key. */
+/** A database that shards by environment requires it in every key. */
 export const seenPages = inPostgres(syncTables.seenPages, { key: ['env_id', 'id'] });
 
 /**
- * `row_key` may be a whole payload, which no entry of an index can hold. So rows are told apart by its hash: an upsert
- * says `on conflict (env_id, stream, md5(row_key))`, and a lookup by key finds the index if it says
- * `md5(row_key) = md5(…)` as well.
+ * `row_key` may be a whole payload, which no index entry can hold. So rows are identified by its hash: an upsert says
+ * `on conflict (env_id, stream, md5(row_key))`, and a lookup by key uses the index if it also says
+ * `md5(row_key) = md5(…)`.
  */
 export const rejectedRows = inPostgres(syncTables.rejectedRows, {
   key: [],
@@ -64,8 +65,8 @@ export const rejectedRows = inPostgres(syncTables.rejectedRows, {
 });
 
 /**
- * Also who may write to an environment (R26): `lease_epoch` grows with each new owner, so that a commit of an earlier
- * one fails.
+ * Also the lease of each environment (R26): `lease_epoch` grows with each new owner, so a commit of an earlier one
+ * fails.
  */
 export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   columns: {
@@ -75,7 +76,8 @@ export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
 });
 
 /**
- * How long each owner of environments lives if it says nothing more. `backend` is its connection, null behind a pooler.
+ * When the lease of each owner of environments expires unless renewed. `backend` is its connection; null behind a
+ * pooler.
  */
 export const leaseOwners = keyedTable(
   'lease_owners',
@@ -84,7 +86,7 @@ export const leaseOwners = keyedTable(
 );
 
 /**
- * A table that SQLite keeps as a temporary one (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it
+ * A table that is temporary in SQLite (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it
  * unlogged.
  */
 function ofRound(name: string, texts: readonly string[], numbers: readonly string[], key: readonly string[]): PgTable {

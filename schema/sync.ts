@@ -78,7 +78,7 @@ export const syncRuns = table(
       .default(''),
   },
   (t) => [
-    // Monitoring of a server asks for these often, and there may be very many runs.
+    // Monitoring of a server queries these often, and there may be very many runs.
     index('sync_runs_done').on(t.ended_at).where(sql`status = 'done' and command = 'sync'`),
     index('sync_runs_timed').on(t.id).where(sql`server_time is not null`),
   ],

@@ -1,6 +1,6 @@
 import type { SQL } from 'drizzle-orm';
 
-/** The asset at which a walk begins, by its columns, and the ends of an edge between which it goes. */
+/** The asset where a walk begins, by its columns, and the ends of an edge that it goes from and to. */
 export interface LineageWalk {
   readonly envId: string;
   readonly id: string;
@@ -8,9 +8,9 @@ export interface LineageWalk {
   readonly to: string;
 }
 
-/** What each database writes in its own way in a view. The results are the same. */
+/** What differs between databases in a view. The results are the same. */
 export interface ViewDialect {
-  /** Gives a computed column its type, which BI tools look for in the catalogue. */
+  /** Gives a computed column its type, which BI tools read from the catalog. */
   readonly text: (value: SQL) => SQL;
   readonly integer: (value: SQL) => SQL;
   readonly real: (value: SQL) => SQL;
@@ -24,45 +24,44 @@ export interface ViewDialect {
   readonly daysBetween: (from: SQL, to: SQL) => SQL;
   /** A number with three decimals. */
   readonly rounded: (value: SQL) => SQL;
-  /** What part of the whole it is, from 0 to 1; NULL if the whole is NULL. Both are integers. */
+  /** The part's share of the whole, from 0 to 1; NULL if the whole is NULL. Both are integers. */
   readonly share: (part: SQL, whole: SQL) => SQL;
   /** How many rows meet a condition that is never NULL. */
   readonly countIf: (condition: SQL) => SQL;
   /** The condition that the test `t` is not disabled. */
   readonly enabled: SQL;
-  /** Joins the elements `e` of a JSON array; none when it is NULL or not an array. */
+  /** Joins the elements `e` of a JSON array; none if it is NULL or not an array. */
   readonly joinElements: (list: string) => SQL;
   /**
-   * The label of an element `e`: the name of an object, else its email, else its id, else its text; NULL when that is
-   * empty.
+   * The label of an element `e`: an object's name, else its email, else its id; otherwise the element's text. NULL if
+   * that is empty.
    */
   readonly label: SQL;
-  /** A JSON array as text for people: the labels of its elements, separated by commas. */
+  /** A JSON array as readable text: the labels of its elements, separated by commas. */
   readonly listed: (list: string) => SQL;
-  /** A JSON list, or another one if it is empty or NULL. */
+  /** A JSON list, or the other one if it is empty or NULL. */
   readonly listOr: (list: string, other: string) => string;
   /**
-   * Joins what an asset reaches as `w`, and what the mirror holds of it as `o`. A view leaves out the rows whose `o` is
-   * deleted.
+   * Joins what an asset reaches as `w`, and the mirror's row of it as `o`. A view leaves out rows whose `o` is deleted.
    */
   readonly joinReached: (walk: LineageWalk) => SQL;
   readonly reachedId: SQL;
-  /** The least number of edges to it. */
+  /** The smallest number of edges to it. */
   readonly reachedDepth: SQL;
-  /** How many assets `o` an asset reaches that are not deleted; `condition` says which ones count. */
+  /** How many assets `o` that are not deleted an asset reaches; `condition` selects those that count. */
   readonly countReached: (walk: LineageWalk, condition?: SQL) => SQL;
   /** The incidents of the test `t`: joins their last failing run `l`, and the PASS `p` that ended them. */
   readonly joinIncidents: SQL;
   readonly incident: Readonly<Record<'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
-  /** The score of the last bucket of each day, and the mean of the day's buckets. */
+  /** The score of each day's last bucket, and the mean of the day's buckets. */
   readonly healthDaily: SQL;
   /**
-   * What makes a joined subquery look up its rows for each row, by a condition, where a database would else read all of
-   * them too often.
+   * Makes a joined subquery look up its rows per row, by a condition, where a database would otherwise read all of them
+   * too often.
    */
   readonly perRow: { readonly lateral: SQL; readonly condition: (condition: SQL) => SQL };
-  /** A name for a subquery, for databases that demand one. */
+  /** A name for a subquery, for databases that require one. */
   readonly named: (name: string) => SQL;
-  /** Further columns to group by, which the others determine. */
+  /** More columns to group by, which the others determine. */
   readonly alsoBy: (columns: string) => SQL;
 }

@@ -5,12 +5,13 @@ import type { ViewDialect } from './view-dialect.ts';
 
 /*
  * Views for people and BI tools. Four rules hold for all of them:
- * - They show no deleted rows, and no scores, incidents or lineage of a deleted asset or test. A live column or test of a
- *   deleted asset is shown without the asset's name. LEFT JOIN is needed because an id may name a row that was never mirrored.
- * - SQLite 3.38 can parse them, because an older reader cannot open a file with a view that it cannot parse. For example, they
+ * - They return no deleted rows, and no scores, incidents or lineage of a deleted asset or test. A live column or test
+ *   of a deleted asset has no asset name. LEFT JOIN is needed because an id may refer to a row that was never mirrored.
+ * - SQLite 3.38 can parse them, because a reader cannot open a file with a view that it cannot parse. For example, they
  *   have no ORDER BY within aggregates.
  * - A filter on `env_id` and on the id of the asset or test uses the keys of the tables.
- * - Every column has a type in the catalogue of SQLite, where BI tools look for it: a computed one by `text` of the dialect and its like.
+ * - Every column has a type in SQLite's catalog, where BI tools look for it; computed columns get it from the dialect's
+ *   `text` and its siblings.
  */
 
 /** The first columns of every view. */
@@ -44,11 +45,11 @@ export const coverage = () => ({
 /** Joins the environment `v` of a row of `from`. */
 export const joinEnvironment = (from: string) => sql.raw(`LEFT JOIN environments v ON v.id = ${from}.env_id`);
 
-/** Joins the asset `a` that a row of `from` names, deleted or not. */
+/** Joins the asset `a` that a row of `from` refers to, deleted or not. */
 export const joinAsset = (from: string) =>
   sql.raw(`LEFT JOIN assets a ON a.env_id = ${from}.env_id AND a.id = ${from}.asset_id`);
 
-/** The same for rows that outlive their asset: when the asset is deleted, the row is shown without its name. */
+/** The same for rows that outlive their asset: once the asset is deleted, the row loses its name. */
 export const joinLiveAsset = (from: string) => sql`${joinAsset(from)} AND a.deleted_at IS NULL`;
 
 /** The kinds that this version knows; any other kind is `other` (R19). */
@@ -60,11 +61,11 @@ export const kind = (dialect: ViewDialect, asset: string) =>
 /** The live assets `a`; a view of one kind adds its condition with AND. */
 export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.deleted_at IS NULL`;
 
-/** The verdicts that make an incident, as the index of failing runs has them. */
+/** The verdicts of an incident, as in the index of failing runs. */
 export const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
 
 /**
- * Joins the owners `o` of the test that a row of `from` names, once each: the test's own or, if it has none, those of
+ * Joins the owners `o` of the test that a row of `from` refers to, once each: the test's own or, without any, those of
  * its asset.
  */
 export const joinOwnersOfTest = (dialect: ViewDialect, from: string) => joinOwners(dialect, from, sql``, sql``);
@@ -80,6 +81,6 @@ const joinOwners = ({ label, joinElements, listOr }: ViewDialect, from: string, 
     FROM tests t ${joinAsset('t')} ${joinElements(listOr('t.owners', 'a.owners'))}
     WHERE ${label} IS NOT NULL${condition}) o ON o.env_id = ${sql.raw(from)}.env_id AND o.test_id = ${sql.raw(from)}.test_id`;
 
-/** The scores `h` that were ever seen, of assets `a` that are not deleted. */
+/** All scores `h` ever seen of assets `a` that are not deleted. */
 export const fromHealthHistory = sql`FROM asset_health_score_history h ${joinEnvironment('h')} ${joinAsset('h')}
 WHERE a.deleted_at IS NULL`;

@@ -7,33 +7,33 @@ const typedInteger = (value: SQL) => sql`CAST(${value} AS bigint)`;
 const typedReal = (value: SQL) => sql`CAST(${value} AS double precision)`;
 
 /**
- * Days as SQLite counts them: a double of a day's milliseconds since the year -4713. So a difference is the same double
- * in both.
+ * Days as SQLite counts them: the milliseconds since the year -4713 as a double of days. So a difference is the same
+ * double in both.
  */
 const julianDay = (time: SQL) =>
   sql`(CAST(floor(extract(epoch FROM ${time}) * 1000 + 0.5) + 210866760000000 AS double precision) / 86400000)`;
 
 /**
- * Escapes in JSON that PostgreSQL cannot make text of: U+0000, and half a surrogate pair (JSON text holds no whole one
- * as escapes).
+ * Escapes in JSON that PostgreSQL cannot convert to text: U+0000 and lone surrogates (JSON text never holds a whole
+ * pair as escapes).
  */
 const UNREADABLE = String.raw`\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})`;
 
-/** A JSON array whose texts can all be read; an empty one for anything else. An unreadable character becomes U+FFFD. */
+/** A JSON array whose texts are all readable; an empty one for anything else. Unreadable characters become U+FFFD. */
 const readable = (list: string) =>
   sql.raw(String.raw`CASE WHEN COALESCE(json_typeof(${list}), '') <> 'array' THEN '[]'::json
       WHEN ${list}::text ~ '${UNREADABLE}'
       THEN CAST(regexp_replace(${list}::text, '(?<!\\)((?:\\\\)*)${UNREADABLE}', '\1\\ufffd', 'g') AS json)
       ELSE ${list} END`);
 
-/** A double as SQLite shows it; `n` is the decimal number of the digits that tell it from others. */
+/** A double as SQLite prints it; `n` is the shortest decimal number that identifies it. */
 const SHOWN_REAL = `(SELECT CASE WHEN r.n = 0 THEN '0.0'
         WHEN abs(r.n) < 0.0001 OR abs(r.n) >= 1e17
         THEN replace(regexp_replace(btrim(to_char(r.n, '9.9999999999999999EEEE')), '0+e', 'e'), '.e', '.0e')
         WHEN strpos(r.n::text, '.') = 0 THEN r.n::text || '.0' ELSE r.n::text END
       FROM (SELECT CAST(CAST(x.token AS double precision) AS text)::numeric AS n) r)`;
 
-/** A number of JSON as SQLite shows it. No number makes it fail, however many digits it has. */
+/** A JSON number as SQLite prints it. It never fails, however many digits the number has. */
 const SHOWN_NUMBER = `CASE WHEN x.token ~ '^-?[0-9]{1,18}$' THEN x.token::bigint::text
       WHEN length(x.token) > 10000 THEN x.token
       WHEN x.token ~ '[eE][-]0*[0-9]{4}' THEN '0.0'
@@ -51,8 +51,7 @@ const member = sql.join(
 );
 
 /**
- * The elements `e` of a JSON array, each with its number and its label. Within an object, true is shown as 1, as SQLite
- * does.
+ * The elements `e` of a JSON array, each with its number and its label. Within an object, true becomes 1, as in SQLite.
  */
 const elements = (list: string) => sql`LATERAL (
     SELECT x.number, NULLIF(CASE json_typeof(x.shown)
@@ -72,8 +71,8 @@ const elements = (list: string) => sql`LATERAL (
   ) e`;
 
 /**
- * All that an asset reaches by edges, as `walk`: a row for each depth, with the assets that are first met there. So
- * each asset is met once, and a walk ends in a cycle. It comes to deleted assets as well, but not beyond them.
+ * Everything that an asset reaches over edges, as `walk`: one row per depth, with the assets first reached there. So
+ * each asset occurs once, and a walk ends in a cycle. It includes deleted assets, but does not go beyond them.
  */
 const walking = ({ envId, id, from, to }: LineageWalk) =>
   sql.raw(`WITH RECURSIVE walk(depth, ids, seen) AS (
@@ -92,8 +91,8 @@ const walking = ({ envId, id, from, to }: LineageWalk) =>
   )`);
 
 /**
- * OFFSET makes PostgreSQL look up each asset by its key: it takes a walk for much longer than it is, and would read all
- * assets.
+ * OFFSET makes PostgreSQL look up each asset by its key: it overestimates the length of a walk and would otherwise read
+ * all assets.
  */
 const joinFound = ({ envId }: LineageWalk, id: string) =>
   sql.raw(`LEFT JOIN LATERAL (SELECT * FROM assets WHERE env_id = ${envId} AND id = ${id} OFFSET 0) o ON true`);
@@ -101,8 +100,8 @@ const joinFound = ({ envId }: LineageWalk, id: string) =>
 const reached = sql.raw('FROM walk CROSS JOIN LATERAL unnest(walk.ids) AS r(id)');
 
 /**
- * Failing runs of a sub-test belong to one incident if the same PASS comes next. min() finds the worst status, because
- * ERROR, FAIL, WARN are in alphabetical order.
+ * Failing runs of a sub-test belong to one incident if they precede the same PASS. min() finds the worst status,
+ * because ERROR, FAIL, WARN are in alphabetical order.
  */
 const incidents = sql`SELECT g.sub_test_unique_id, g.pass_id, min(g.start_time) AS first_start_time, count(*) AS run_count,
     min(g.status) AS worst_status, (array_agg(g.id ORDER BY g.start_time DESC, g.id DESC))[1] AS last_id

@@ -6,10 +6,10 @@ const typedText = (value: SQL) => sql`CAST(${value} AS TEXT)`;
 const typedInteger = (value: SQL) => sql`CAST(${value} AS INTEGER)`;
 const typedReal = (value: SQL) => sql`CAST(${value} AS REAL)`;
 
-/** As text: SQLite has no type for dates, and CAST AS DATE would make a number of the year. */
+/** As text: SQLite has no date type, and CAST AS DATE would return the year as a number. */
 const day = (time: string) => typedText(sql`substr(${sql.raw(time)}, 1, 10)`);
 
-/** The elements `e` of a JSON array; none when the text is NULL, not an array or not JSON. */
+/** The elements `e` of a JSON array; none if the text is NULL, not an array or not JSON. */
 const elements = (list: string) =>
   sql.raw(`json_each(CASE WHEN json_valid(${list}) THEN CASE json_type(${list}) WHEN 'array' THEN ${list} END END) e`);
 
@@ -24,12 +24,12 @@ const label = typedText(
 );
 
 /**
- * All that an asset reaches by edges, each asset once, as `walk`. The walk begins at each asset separately, so that a
- * filter on the asset makes one walk. It goes breadth first: the depth is a text of spaces. RTRIM takes all such texts
- * for equal, so that UNION keeps an asset only once, as it was first met; ORDER BY tells them apart and takes the
- * nearest asset first. So a walk costs no more than its edges, even with diamonds and cycles. It comes to deleted
- * assets as well, but not beyond them: each is looked up once, and not by every edge. CROSS JOIN and unlikely() make
- * SQLite look up edges by their end, whatever statistics it has.
+ * Everything that an asset reaches over edges, each asset once, as `walk`. Each asset's walk is separate, so a filter
+ * on the asset needs only one. It is breadth-first: the depth is a text of spaces. RTRIM treats all such texts as
+ * equal, so UNION keeps each asset only where it was first reached; ORDER BY distinguishes them and takes the nearest
+ * asset first. So a walk costs no more than its edges, even with diamonds and cycles. It includes deleted assets but
+ * does not go beyond them: each is looked up once, not once per edge. CROSS JOIN and unlikely() make SQLite look up
+ * edges by their end, whatever its statistics.
  */
 const walking = ({ envId, id, from, to }: LineageWalk) =>
   sql.raw(`WITH RECURSIVE walk(id, depth) AS (
@@ -42,10 +42,10 @@ const walking = ({ envId, id, from, to }: LineageWalk) =>
   )`);
 
 /**
- * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if the same PASS
- * comes next. It is looked up for failing runs only, in the index by test and time: `+` keeps SQLite from the key, by
- * which it would sort all runs of the sub-test. min() finds the worst status, because ERROR, FAIL, WARN are in
- * alphabetical order.
+ * The incidents of the test `t` as a JSON array. Failing runs of a sub-test belong to one incident if they precede the
+ * same PASS. The PASS is looked up only for failing runs, in the index by test and time: `+` keeps SQLite from using
+ * the key, for which it would sort all runs of the sub-test. min() finds the worst status, because ERROR, FAIL, WARN
+ * are in alphabetical order.
  */
 const incidents = sql`SELECT json_group_array(json_array(
     (SELECT y.rowid FROM test_executions y
@@ -84,7 +84,7 @@ export const SQLITE_VIEWS: ViewDialect = {
   label,
   listed: (list) => typedText(sql`(SELECT group_concat(${label}, ', ') FROM ${elements(list)})`),
   listOr: (list, other) => `COALESCE(NULLIF(${list}, '[]'), ${other})`,
-  // Ids are JSON values, because SQLite cuts names of JSON members at U+0000.
+  // Ids are JSON values, because SQLite truncates the names of JSON members at U+0000.
   joinReached: (walk) => sql`JOIN json_each((
   ${walking(walk)}
   SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0

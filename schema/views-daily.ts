@@ -5,8 +5,8 @@ import type { ViewDialect } from './view-dialect.ts';
 import { environment, joinEnvironment, joinOwnersOfTest, joinOwnersPerRow } from './view-parts.ts';
 
 /*
- * Runs per environment and UTC day: those that the mirror has seen, even of tests deleted since, and the pass rate from 0 to 1. The rate
- * leaves out the other runs, whose status is SKIPPED, NO_DATA or unknown.
+ * Runs per environment and UTC day: all runs that the mirror has seen, even of tests deleted since, and the pass rate
+ * from 0 to 1. The rate leaves out runs whose status is SKIPPED, NO_DATA or unknown.
  */
 
 const counted = (d: ViewDialect, statuses: SQL) =>
@@ -14,7 +14,7 @@ const counted = (d: ViewDialect, statuses: SQL) =>
 
 /**
  * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted
- * by their status: this reads an index alone, and few rows are left to be told apart.
+ * by status: that only reads an index and leaves few rows to group further.
  */
 const daily = (d: ViewDialect, by: Readonly<Record<string, SQL>>, join: SQL) => {
   const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));

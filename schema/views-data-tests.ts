@@ -136,8 +136,8 @@ export const testTags = view('test_tags', {
 });
 
 /**
- * The tests whose incidents are shown: those that are not deleted, and those that have failing runs and were never
- * mirrored. The conditions that every row meets lead SQLite to the index of failing runs.
+ * The tests whose incidents are listed: those that are not deleted, and those with failing runs that were never
+ * mirrored. The conditions that every row meets make SQLite use the index of failing runs.
  */
 const testsWithRuns = sql`(
   SELECT env_id, id AS test_id, name, disabled, asset_id, owners FROM tests WHERE deleted_at IS NULL

@@ -170,7 +170,7 @@ export const healthDaily = view('health_daily', {
   select: (d) => d.healthDaily,
 });
 
-/** One row per asset at the `from` end of an edge and every asset that it reaches by edges to their `to` end. */
+/** One row per asset at the `from` end of an edge, and per asset that it reaches over edges to their `to` end. */
 const lineage = (d: ViewDialect, from: string, to: string, other: string) => {
   const name = (part: string) => sql.raw(`${other}_${part}`);
   return sql`SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, ${d.reachedId} AS ${sql.raw(to)},
