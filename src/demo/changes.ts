@@ -37,7 +37,7 @@ interface ChangeShare {
   readonly runs: number;
 }
 
-/** How long a time the changes stand for. Those of moments leave the sample at its size, however long they go on. */
+/** The time span of the changes. Those of moments keep the sample's size, however many there are. */
 export type ChangeSpan = 'hour' | 'moment';
 
 const SHARES: Readonly<Record<ChangeSpan, readonly ChangeShare[]>> = {
@@ -53,7 +53,7 @@ const SHARES: Readonly<Record<ChangeSpan, readonly ChangeShare[]>> = {
 
 const NUMBER_TYPES = ['NUMBER(38,2)', 'NUMBER(38,4)'] as const;
 
-/** Makes the small changes of an hour, or of a moment, in the sample's file, all dated now. */
+/** Applies the small changes of an hour or a moment to the sample's file, all dated now. */
 export function changeSample(
   { connection }: MirrorFile,
   { seed, nowMs }: SampleOptions,
@@ -152,7 +152,7 @@ function addTables(
   };
 }
 
-/** A report over a fact table, with some of its columns. */
+/** Adds a report over a fact table, with some of its columns. */
 function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): void {
   const rows = connection
     .prepare('select * from columns where env_id = ? and asset_id = ? and deleted_at is null order by rowid')
@@ -188,7 +188,7 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
   addNode(estate, plan, columns, [source]);
 }
 
-/** Only the newest ends are deleted, so that the rest stays, however long the changes go on. */
+/** Only the newest leaves are deleted, so the rest stays, however many changes there are. */
 const NEWEST = 20;
 
 function deleteAssets(
@@ -231,10 +231,7 @@ function deleteAsset({ connection, env, now }: SampleScene, id: string): { colum
   return { columns: bury('columns', 'asset_id'), tests: bury('tests', 'asset_id') };
 }
 
-/**
- * The chance that a run ends otherwise than the one before: what fails is mended sooner than something else begins to
- * fail.
- */
+/** The chance that a run ends differently from the one before: failures are fixed sooner than new ones begin. */
 const TURN = { toBad: 0.06, toPass: 0.4 };
 
 /** How long ago the first of the new runs started. */

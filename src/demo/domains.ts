@@ -1,6 +1,6 @@
 import domains from './domains.json' with { type: 'json' };
 
-/** The vocabulary of the sample, a growing shop, by domain. It has only words, no rules. */
+/** The words of the sample, a growing shop, by domain; no rules. */
 export interface SampleDomain {
   readonly name: string;
   readonly team: string;

@@ -11,13 +11,13 @@ export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
 const PASS_EVERY_MS = 6 * HOUR_MS;
 
-/** An environment that is being made. */
+/** An environment under construction. */
 export interface SampleEstate {
   readonly env: string;
   readonly platform: string;
   readonly random: SeededRandom;
   readonly nowMs: number;
-  /** The time of the service's newest sync, and the number of its syncs that the objects come from. */
+  /** The time of the service's newest sync, and how many of its syncs the objects come from. */
   readonly latestMs: number;
   readonly syncs: number;
   readonly nodes: SampleAsset[];
@@ -79,7 +79,7 @@ export function addNode(
   return node;
 }
 
-/** The time at which the service synced an object. Objects of one sync share their `synced_at`. */
+/** When the service synced an object. Objects of one sync share their `synced_at`. */
 export function syncedMs({ random, latestMs, syncs }: SampleEstate): number {
   return latestMs - random.whole(syncs) * PASS_EVERY_MS;
 }

@@ -23,7 +23,7 @@ from test_runs_daily group by day order by day desc limit 7`,
 from test_incidents group by worst_status order by incidents desc`,
   },
   {
-    words: 'What stands downstream of the table that feeds most others?',
+    words: 'What is downstream of the table that feeds the most others?',
     sql: `select depth, count(*) as assets, min(downstream_name) as for_example
 from lineage_downstream
 where (env_id, asset_id) = (

@@ -1,8 +1,8 @@
-/** A source of random choices that is the same for the same seed. */
+/** A source of random choices that are the same for the same seed. */
 export interface SeededRandom {
-  /** A number from 0 to below 1. */
+  /** A number from 0 up to but excluding 1. */
   next(): number;
-  /** A whole number from 0 to below `below`. */
+  /** An integer from 0 up to but excluding `below`. */
   whole(below: number): number;
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;

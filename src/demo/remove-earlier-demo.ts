@@ -12,7 +12,7 @@ import { ENVIRONMENT_IDS } from './sample.ts';
 export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
   if (!mirrorExists(db)) return;
-  // No lock file is made beside a file that is not a mirror.
+  // Avoids creating a lock file beside a file that is not a mirror.
   refuseInvalidMirror(db);
   const lock = takeLock(db);
   try {
@@ -24,7 +24,7 @@ export function removeEarlierDemo(db: string): void {
   }
 }
 
-/** A real service may be reached over loopback as well (a tunnel), but it has other environments. */
+/** A real service may also be reached over loopback (a tunnel), but it has other environments. */
 function refuseOther(db: string): void {
   const { connection } = openEarlier(db);
   try {
@@ -38,8 +38,8 @@ function refuseOther(db: string): void {
 }
 
 /**
- * Whoever has it open would go on with a file that is gone. SQLite leaves the mode of a mirror only if nobody else has
- * it open.
+ * A program that has it open would continue with a deleted file. SQLite leaves a mirror's WAL mode only if no other
+ * connection is open.
  */
 function refuseOpen(db: string): void {
   const connection = new Database(db, { timeout: 200 });
@@ -47,7 +47,7 @@ function refuseOpen(db: string): void {
     connection.pragma('journal_mode = delete');
   } catch (cause) {
     if (!(cause instanceof Database.SqliteError) || !cause.code.startsWith('SQLITE_BUSY')) throw cause;
-    const message = `${db} is open in another program, such as a demo that goes on: end it, or name another file with --db`;
+    const message = `${db} is open in another program, such as a running demo: stop it, or name another file with --db`;
     throw new SyncError('locked', message, { cause });
   } finally {
     connection.close();

@@ -6,8 +6,9 @@ interface SampleEdge {
 }
 
 /**
- * Changes the edges of columns: the first column loses all of them, each other one gets a sibling column of the same
- * upstream table instead of one. Each column is dated now, because its feed is what brings its edges again.
+ * Changes the edges of columns: the first column loses all of them; each of the others gets a sibling column from the
+ * same upstream table instead. Each column's `synced_at` is set to now, because its feed is what makes its edges be
+ * read again.
  */
 export function rewireColumns(scene: SampleScene, count: number): number {
   const { connection, estate, env, now } = scene;

@@ -76,7 +76,7 @@ function subTypesOf({ definition_type: type }: TestRow): string[] {
 function troubleOf(test: TestRow, random: SeededRandom): FailurePeriod {
   const luck = random.next();
   const since = 1 + random.whole(HISTORY_DAYS - 1);
-  // Most of what fails now began before the history does, so that days are alike and some get better.
+  // Most current failures began before the history does, so days are alike and some get better.
   if (luck < 0.035) return { status: badStatus(test), since: since + random.whole(60), until: 0 };
   if (luck < 0.045) return { status: 'ERROR', since: random.whole(3), until: 0 };
   if (luck < 0.055) return { status: isHosted(test) ? 'NO_DATA' : 'SKIPPED', since, until: 0 };

@@ -7,10 +7,10 @@ import { makeSample } from './sample.ts';
 
 const SEED = 7;
 
-/** The sample in a file of its own, which exists while the demo runs. */
+/** The sample, in a file of its own that exists while the demo runs. */
 export interface SampleSource {
   readonly path: string;
-  /** Makes the small changes of that time. */
+  /** Applies the small changes of that time span. */
   change(span: ChangeSpan): SampleChanges;
   /** Removes the file. */
   close(): void;

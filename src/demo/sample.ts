@@ -15,7 +15,7 @@ import { scoresOf } from './scores.ts';
 import { buildDomain } from './warehouse.ts';
 
 export interface SampleOptions {
-  /** The same seed and time make the same sample. */
+  /** The same seed and time give the same sample. */
   readonly seed: number;
   readonly nowMs: number;
 }

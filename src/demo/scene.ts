@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import type { SampleEstate } from './estate.ts';
 import type { InsertRows } from './insert.ts';
 
-/** An environment that is being changed. A row that changes now was synced now. */
+/** An environment that is being changed. Rows that change now were synced now. */
 export interface SampleScene {
   readonly connection: Database.Database;
   readonly insert: InsertRows;

@@ -23,7 +23,7 @@ interface AssetRuns {
 const POINTS: Readonly<Record<string, number>> = { PASS: 1, WARN: 0.5, FAIL: 0 };
 const WEIGHTS: Readonly<Record<string, number>> = { freshness: 2, completeness: 1.5 };
 
-/** The scores of the hour of `atMs`: the runs make the score of a dimension, the weighted dimensions make the total. */
+/** The scores of the hour of `atMs`: runs make up a dimension's score, weighted dimensions make up the total. */
 export function scoresOf(assets: readonly AssetRuns[], atMs: number, nowMs: number): SampleScores {
   const stamp = { bucket_at: instantOfMs(Math.floor(atMs / HOUR_MS) * HOUR_MS), mirrored_at: instantOfMs(nowMs) };
   const dimensions = assets.map((asset) => dimensionsOf(asset, stamp));
@@ -36,7 +36,7 @@ interface ScorePlace {
   readonly env: string;
 }
 
-/** Replaces the scores of these assets by those of the present hour. */
+/** Replaces the scores of these assets with those of the current hour. */
 export function rescore({ connection, insert, env }: ScorePlace, assetIds: readonly string[], nowMs: number): void {
   const latest = connection.prepare(`select l.* from tests t
     join latest_test_executions l on l.env_id = t.env_id and l.test_id = t.id

@@ -1,4 +1,4 @@
-/** The vocabulary of the sample that does not belong to one domain. It has only words, no rules. */
+/** The sample's words that belong to no single domain; no rules. */
 
 /** Names of dashboards, looks and reports. */
 export const VIEWS: readonly string[] = [

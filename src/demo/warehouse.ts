@@ -29,7 +29,7 @@ const MARTS: WarehouseLayer = {
   materializations: ['table', 'incremental'],
 };
 
-/** Makes a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
+/** Builds a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
 export function buildDomain(estate: SampleEstate, domain: SampleDomain): DomainMarts {
   const connectors = domain.systems.map((system) => addConnector(estate, domain, system));
   const unions = domain.entities.map((entity) => {
@@ -124,7 +124,7 @@ function addStaging(estate: SampleEstate, domain: SampleDomain, system: string, 
   return addModel(estate, domain, STAGING, { name: `stg_${system}__${entity}`, columns, from: [raw] });
 }
 
-/** Unites two tables of the same columns and adds a column with the name of the table. */
+/** Unions two tables with the same columns, and adds a column with the table's name. */
 function merged(tables: readonly SampleAsset[]): ColumnPlan[] {
   const [first, second] = tables as [SampleAsset, SampleAsset];
   const columns = first.columns.map((column, i) => ({

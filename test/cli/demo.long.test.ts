@@ -81,7 +81,7 @@ describe.concurrent('demo', () => {
     expect(await demo.ended).toMatchObject({ code: 143 });
   });
 
-  test('leaves a mirror that another program has open alone, such as a demo that goes on, and ends 4', async () => {
+  test('leaves a mirror that another program has open alone, such as a running demo, and ends 4', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const { ino } = statSync(db);
     const reader = new Database(db, { readonly: true });
@@ -89,9 +89,7 @@ describe.concurrent('demo', () => {
     expect(await obsync(['demo', '--db', db])).toEqual({
       code: 4,
       stdout: '',
-      stderr: expect.stringMatching(
-        /^obsync: \S+ is open in another program, such as a demo that goes on: end it, .*\n$/,
-      ),
+      stderr: expect.stringMatching(/^obsync: \S+ is open in another program, such as a running demo: stop it, .*\n$/),
     });
     reader.close();
     expect(statSync(db).ino).toBe(ino);
