@@ -1,11 +1,11 @@
 import type { CellRow } from './cell.ts';
 import type { SegmentRow, SurveyedSegment } from './segment.ts';
 
-/** Rows that are written at once, as one row group of Parquet. They belong to one file. */
+/** Rows of one file that are written together, as one Parquet row group. */
 export interface RowBatch {
   readonly surveyed: SurveyedSegment;
   readonly rows: readonly CellRow[];
-  /** The bound of the file that these rows begin; undefined when they go on with the file of the last batch. */
+  /** The lower bound of the file that these rows begin; undefined if they continue the last batch's file. */
   readonly newFileFrom: string | null | undefined;
 }
 
@@ -13,12 +13,11 @@ type GrowingBatch = RowBatch & { readonly rows: CellRow[] };
 
 const MOST_ROWS = 10_000;
 
-/** Rows may be large: a batch of them has to fit into memory several times over. */
+/** Rows may be large, and a batch must fit into memory several times over. */
 const MOST_CHARACTERS = 1024 * 1024;
 
 /**
- * How many files a large table of an environment has at first: so few rows in each that a change touches little of the
- * whole.
+ * How many files a large table of an environment starts with: few enough rows per file that a change rewrites little.
  */
 const FILES = 128;
 
@@ -26,12 +25,12 @@ const FEWEST_ROWS_OF_FILE = 500;
 
 const MOST_ROWS_OF_FILE = 100_000;
 
-/** The rows of a file where a segment is cut into several. */
+/** How many rows each file gets when a segment is split. */
 export function rowsPerFile(rows: number): number {
   return Math.min(MOST_ROWS_OF_FILE, Math.max(FEWEST_ROWS_OF_FILE, Math.ceil(rows / FILES)));
 }
 
-/** Gathers rows into batches, and cuts a segment that holds the rows of two files or more. */
+/** Groups rows into batches, and splits a segment with enough rows for two files or more. */
 export function* batchesOf(
   segmentRows: Iterable<SegmentRow>,
   cutValue: (row: CellRow) => string,

@@ -3,7 +3,7 @@ import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';
 
-/** What an export consists of, whatever is in its folder already. */
+/** What an export should contain, whatever is in its folder already. */
 export interface ExportScope {
   readonly relations: readonly ExportRelation[];
   readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
@@ -12,17 +12,17 @@ export interface ExportScope {
   readonly schemaVersion: number;
   /** The newest run of the mirror. */
   readonly run: MirrorRun | null;
-  /** The number of earlier exports whose files stay, for readers that go by their manifests. */
+  /** How many earlier exports keep their files, for readers of their manifests. */
   readonly keep: number;
 }
 
-/** What came before an export in its folder: the manifest, if there is one, and the number of the last export. */
+/** What preceded an export in its folder: the manifest, if there is one, and the number of the last export. */
 export interface EarlierState {
   readonly manifest: ExportManifest | null;
   readonly number: number;
 }
 
-/** The manifest of an export of these files; that of the last one when it is the same export. */
+/** The manifest of an export of these files; the last one if nothing has changed. */
 export function manifestOf(
   { format, instant }: Pick<ExportFolder, 'format' | 'instant'>,
   { relations, environments, isLimited, schemaVersion, run, keep }: ExportScope,
@@ -55,7 +55,7 @@ export function manifestOf(
   return { ...manifest, number: isSame ? number : number + 1, earlier: earlier.slice(0, keep) };
 }
 
-/** The earlier exports, the latest first, each with those of its files that are not part of the new one. */
+/** The earlier exports, latest first, each with its files that are not part of the new one. */
 function earlierExports({ files }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
   if (previous === null) return [];
   const current = new Set(files.map(({ path }) => path));
@@ -74,9 +74,7 @@ export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): 
   return files.reduce((sum, file) => sum + file[field], 0);
 }
 
-/**
- * What the export before had and this one does not have, because it was asked for less or the mirror has it no longer.
- */
+/** What the previous export had and this one lacks, because less was requested or the mirror no longer has it. */
 export interface DroppedParts {
   readonly tables: readonly string[];
   readonly environments: readonly string[];

@@ -2,10 +2,7 @@ import type { Instant } from '../core/time/instant.ts';
 import type { CellRow } from './cell.ts';
 import type { ExportRelation } from './relation.ts';
 
-/**
- * The least and the greatest value of columns of a file, so that a reader can pass over files. None is NULL in such a
- * column.
- */
+/** The smallest and the largest value of a file's columns, so readers can skip files. These columns have no NULL. */
 export type ColumnBounds = Readonly<Record<string, ValueBounds>>;
 
 type ValueBounds = readonly [least: string, greatest: string];
@@ -43,14 +40,14 @@ function extremes(rows: readonly CellRow[], at: number): ValueBounds {
   return [least, greatest];
 }
 
-/** Keys come in their order, which is that of bytes. */
+/** Keys come in byte order. */
 function wider(before: ValueBounds | undefined, [least, greatest]: ValueBounds, isTime: boolean): ValueBounds {
   if (before === undefined) return [least, greatest];
   if (!isTime) return [before[0], greatest];
   return [least < before[0] ? least : before[0], greatest > before[1] ? greatest : before[1]];
 }
 
-/** Readers of Delta take bounds of times in milliseconds: rounded away from each other, they hold all values. */
+/** Delta readers expect bounds of times in milliseconds: rounded outwards, they cover all values. */
 function inMilliseconds([least, greatest]: readonly [Instant, Instant]): ValueBounds {
   const isExact = greatest.slice(MILLISECONDS_END, -1) === '000';
   const next = isExact ? 0 : 1;

@@ -10,7 +10,7 @@ import { partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
 
-/** A data file in the making. It gets its name when it is complete. */
+/** An unfinished data file. It gets its final name when it is complete. */
 export interface DataFile {
   add(rows: readonly CellRow[]): void;
   finish(): ExportedFile;
@@ -71,10 +71,10 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
   };
 }
 
-/** A rewritten segment gets a new name, so that the file of the last export stays until nobody goes by it. */
+/** A rewritten segment gets a new name, so the last export's file stays while it may still be read. */
 const NAME_DIGITS = 16;
 
-/** The two digests of the rows of a file: of what tells that they have changed, and of all of their content. */
+/** The two digests of a file's rows: of the columns that show changes, and of the whole content. */
 export interface RowMeasure {
   readonly changes: ChangeFingerprint;
   readonly content: Hash;
@@ -90,7 +90,7 @@ export function createMeasure({ columns, changeColumns }: ExportRelation): RowMe
     content,
     add(rows) {
       for (const row of rows) changes.add(at.map((i) => row[i] ?? null));
-      // One by one: together they would be one more copy of the batch.
+      // One by one: together they would be another copy of the batch.
       for (const row of rows) content.update(`${JSON.stringify(row)}\n`);
     },
     result: () => ({ changes: changes.text(), content_sha256: content.digest('hex') }),

@@ -5,9 +5,9 @@ import type { Instant } from '../core/time/instant.ts';
 import { type CellRow, type CellValue, checkValue, type FileEncoder } from './cell.ts';
 import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
-/** What a file says of itself to whoever has nothing but the file. */
+/** What a file says about itself, for readers that have only the file. */
 export interface FileLabels {
-  /** As of which it was written. */
+  /** The instant of its content. */
   readonly instant: Instant;
   readonly schemaVersion: number;
 }
@@ -16,7 +16,7 @@ export interface FileLabels {
 export function encodeParquet({ name, columns, described }: ExportRelation, labels: FileLabels): FileEncoder {
   const writer = new ByteWriter();
   const take = (): Uint8Array => {
-    // No copy: they are written before the next rows come.
+    // Not copied: the bytes are written before the next rows come.
     const bytes = writer.getBytes();
     writer.index = 0;
     return bytes;
@@ -39,8 +39,8 @@ export function encodeParquet({ name, columns, described }: ExportRelation, labe
       return take();
     },
     end() {
-      // Only now: with it, the writer takes values for parsed JSON and writes their text anew. Readers need it as well
-      // as the logical type.
+      // Set only now: otherwise the writer would take values for parsed JSON and serialize them again. Readers need it
+      // besides the logical type.
       for (const element of elements) if (element.logical_type?.type === 'JSON') element.converted_type = 'JSON';
       void parquet.finish();
       return take();
@@ -86,7 +86,7 @@ function columnSource(
   { column, at }: { readonly column: ExportColumn; readonly at: number },
   rows: readonly CellRow[],
 ): ColumnSource {
-  const convert = remembering(CONVERSIONS[column.type]);
+  const convert = memoized(CONVERSIONS[column.type]);
   let longest = 0;
   const data = rows.map((row) => {
     const value = row[at] ?? null;
@@ -94,14 +94,14 @@ function columnSource(
     if (typeof value === 'string' && value.length > longest) longest = value.length;
     return value === null ? null : convert(value);
   });
-  // The bounds of JSON tell a reader nothing. The writer keeps all bounds in full until the end of the file.
+  // Bounds of JSON are useless to a reader, and the writer keeps all bounds in full until the end of the file.
   return { name: column.name, data, statistics: column.type !== 'json' && longest <= LONGEST_BOUND };
 }
 
 const LONGEST_BOUND = 1000;
 
-/** Values repeat within a batch, and the copies of one value are best one object. */
-function remembering(convert: ((value: CellValue) => ParquetValue) | null): (value: CellValue) => ParquetValue {
+/** Values repeat within a batch, so equal values share one object. */
+function memoized(convert: ((value: CellValue) => ParquetValue) | null): (value: CellValue) => ParquetValue {
   if (convert === null) return (value) => value as ParquetValue;
   const known = new Map<CellValue, ParquetValue>();
   return (value) => {

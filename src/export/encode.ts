@@ -25,7 +25,7 @@ function withoutJson(relation: ExportRelation): ExportRelation {
   return { ...relation, columns };
 }
 
-/** With a header line. NULL is an empty field, and an empty text is quoted. */
+/** With a header line. NULL is an empty field; an empty text is quoted. */
 function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
   let header: readonly unknown[][] = [columns.map(({ name }) => name)];
   return {
@@ -41,7 +41,7 @@ function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
   };
 }
 
-/** One JSON object per line. What the mirror keeps as JSON text stands in it as JSON. */
+/** One JSON object per line, with the mirror's JSON text embedded as JSON. */
 function encodeNdjson({ name: table, columns }: ExportRelation): FileEncoder {
   const keys = columns.map(({ name }, i) => `${i === 0 ? '{' : ','}${JSON.stringify(name)}:`);
   const line = (row: CellRow): string =>
@@ -54,12 +54,12 @@ function encodeNdjson({ name: table, columns }: ExportRelation): FileEncoder {
 
 function jsonText(table: string, column: ExportColumn, value: CellValue): string {
   const plain = plainValue(table, column, value);
-  // Within a string of JSON there is no line break.
+  // A JSON string contains no line breaks, so only whitespace is replaced.
   if (column.type === 'json' && typeof plain === 'string') return plain.replaceAll(/[\r\n]/g, ' ');
   return JSON.stringify(plain);
 }
 
-/** Texts for times and JSON, true and false for flags. */
+/** Times and JSON as text, flags as true and false. */
 function plainValue(table: string, column: ExportColumn, value: CellValue): string | number | boolean | null {
   checkValue(table, column, value);
   return column.type === 'boolean' && value !== null ? value !== 0 : value;

@@ -16,7 +16,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 
-/** The operations by which an export changes a folder. */
+/** The operations with which an export changes a folder. */
 export interface FileOperations {
   makeFolder(path: string): void;
   create(path: string): number;
@@ -24,11 +24,11 @@ export interface FileOperations {
   sync(file: number): void;
   close(file: number): void;
   rename(from: string, to: string): void;
-  /** Gives a file a second name, unless there is a file of that name. */
+  /** Gives a file a second name, unless the name is taken. */
   link(from: string, to: string): void;
   /** Makes the names within a folder durable. */
   syncFolder(path: string): void;
-  /** Removes a file, or a folder with all that is in it. */
+  /** Removes a file, or a folder and its contents. */
   remove(path: string): void;
   /** Removes a folder if it is empty. */
   removeFolder(path: string): void;
@@ -37,7 +37,7 @@ export interface FileOperations {
 export const NODE_FILES: FileOperations = {
   makeFolder: (path) => void mkdirSync(path, { recursive: true }),
   create: (path) => openSync(path, 'w'),
-  // Unlike `writeSync`, it writes all of them.
+  // Unlike `writeSync`, this always writes all bytes.
   write: writeFileSync,
   sync: fsyncSync,
   close: closeSync,
@@ -46,7 +46,7 @@ export const NODE_FILES: FileOperations = {
     try {
       linkSync(from, to);
     } catch (error) {
-      // Some file systems have no second names. One export at a time writes here, so that looking first is enough for
+      // Some file systems have no hard links. Only one export at a time writes here, so checking first is enough for
       // them.
       if (!isSystemError(error) || !NO_LINKS.includes(error.code) || existsSync(to)) throw error;
       renameSync(from, to);
@@ -68,7 +68,7 @@ export const NODE_FILES: FileOperations = {
   },
 };
 
-/** Writes a file with all its bytes, which are durable then. */
+/** Writes a whole file durably. */
 export function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {
   const file = files.create(path);
   try {
@@ -79,19 +79,22 @@ export function writeWhole(path: string, bytes: Uint8Array, files: FileOperation
   }
 }
 
-/** Refuses a place in a folder that does not exist. @throws SyncError `usage` */
+/**
+ * Refuses a path in a folder that does not exist.
+ * @throws SyncError `usage`
+ */
 export function refuseNoParent(path: string, noun: 'file' | 'folder'): void {
   const parent = dirname(resolve(path));
   if (!existsSync(parent))
     throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --to`);
 }
 
-/** The text of a file; null when there is none. */
+/** The text of a file; null if there is none. */
 export function readTextOf(path: string): string | null {
   return existsSync(path) ? readFileSync(path, 'utf8') : null;
 }
 
-/** The size of a file; null when there is none. */
+/** The size of a file; null if there is none. */
 export function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
 }
@@ -120,8 +123,8 @@ export function isSystemError(error: unknown): error is SystemError {
 }
 
 /**
- * What went wrong in the folder of an export, as one line that says what to do and which export stands; null for none.
- * Other errors come back as they are.
+ * Turns an error in the folder of an export into one line that says what to do and which export is current; `standing`
+ * is null for none. Other errors are returned as they are.
  */
 export function folderError(folder: string, error: unknown, standing: string | null): unknown {
   const end = standing === null ? '' : `; ${standing}`;
@@ -138,7 +141,7 @@ export function fullDisk(folder: string, cause: unknown, standing: string | null
   return new SyncError('run', `the disk of ${folder} is full: make room and export again${end}`, { cause });
 }
 
-/** The same for who only reads the export. */
+/** Like `folderError`, for readers of an export. */
 export function unreadableError(folder: string, error: unknown): unknown {
   if (!isSystemError(error)) return error;
   const message = `${folder} cannot be read (${String(error.code)}): check its permissions and the disk, or name another folder`;

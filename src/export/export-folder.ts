@@ -2,41 +2,44 @@ import { basename, dirname, join } from 'node:path';
 import type { Instant } from '../core/time/instant.ts';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
-import { asideOf, isOwnPath } from './partition-path.ts';
+import { isOwnPath, removalPathOf } from './partition-path.ts';
 
-/** The folder of an export while files are written into it. */
+/** The folder of an export while files are written to it. */
 export interface ExportFolder {
   readonly path: string;
   readonly format: ExportFormat;
   readonly instant: Instant;
   readonly schemaVersion: number;
   readonly files: FileOperations;
-  /** Makes the folder of a partition. @returns the path of a file that nobody goes by yet */
-  begin(partition: string): string;
-  /** Notes a data file that has got its name. */
-  created(path: string): void;
-  /** Puts a text or bytes in the place of a file, all at once. If it fails, the file is as before. */
-  replace(name: string, content: string | Uint8Array): void;
-  /** Puts a text in a new file, all at once and durable. @throws the system's EEXIST when there is one of that name */
-  putNew(name: string, text: string): void;
-  /** Takes away a folder with all that is in it, all at once. */
-  drop(name: string): void;
-  /** Makes all names durable that data files have got. */
-  syncNames(): void;
-  /** Makes the names durable that were replaced. */
-  sync(): void;
-  /** Removes the data files that are not among these. */
-  removeOthers(paths: ReadonlySet<string>): FileRemoval;
   /**
-   * Removes, after a failure, the data files that were written and those that were begun. The next export removes what
-   * it cannot.
+   * Creates the folder of a partition.
+   * @returns the path for a new file that no reader knows yet
    */
+  begin(partition: string): string;
+  /** Records a data file that has its final name. */
+  created(path: string): void;
+  /** Replaces a file atomically. If that fails, the file is unchanged. */
+  replace(name: string, content: string | Uint8Array): void;
+  /**
+   * Creates a new file, atomically and durably.
+   * @throws the system's EEXIST if the name is taken
+   */
+  putNew(name: string, text: string): void;
+  /** Removes a folder and its contents, atomically. */
+  drop(name: string): void;
+  /** Makes the names of new data files durable. */
+  syncNames(): void;
+  /** Makes the names of replaced files durable. */
+  sync(): void;
+  /** Removes all data files except these. */
+  removeOthers(paths: ReadonlySet<string>): FileRemoval;
+  /** After a failure, removes the data files that were written or begun. The next export removes any that remain. */
   undo(keptPaths: ReadonlySet<string>): void;
 }
 
 interface FileRemoval {
   readonly removedCount: number;
-  /** What stopped it; null when all are removed. */
+  /** What stopped it; null if all files were removed. */
   readonly failure: unknown;
 }
 
@@ -96,14 +99,14 @@ function putNew(files: FileOperations, folder: string, name: string, text: strin
 }
 
 function drop(files: FileOperations, folder: string, name: string): void {
-  const [path, aside] = [join(folder, name), join(folder, asideOf(name))];
+  const [path, aside] = [join(folder, name), join(folder, removalPathOf(name))];
   files.remove(aside);
   files.rename(path, aside);
   files.remove(aside);
   files.removeFolder(dirname(path));
 }
 
-/** Removes data files, and folders that are empty then. */
+/** Removes data files, and folders that become empty. */
 function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): FileRemoval {
   let removedCount = 0;
   try {
@@ -120,7 +123,7 @@ function removeAll(files: FileOperations, folder: string, pathsOf: () => readonl
   }
 }
 
-/** Writes a file beside the place where it is to stand, and puts it there. */
+/** Writes a temporary file beside the final path, and then puts it there. */
 function writeBeside(files: FileOperations, path: string, whole: Uint8Array, put: (beside: string) => void): void {
   const beside = join(dirname(path), `.${basename(path)}.tmp`);
   try {

@@ -29,11 +29,11 @@ export interface ExportResult {
   readonly written: readonly ExportedFile[];
   readonly dropped: DroppedParts;
   readonly removedCount: number;
-  /** What went wrong after the new export was whole, one sentence each. */
+  /** What went wrong after the new export was complete, one sentence each. */
   readonly warnings: readonly string[];
 }
 
-/** The mirror as of one instant: the connection is inside a read transaction. */
+/** The mirror as of one instant; the connection is inside a read transaction. */
 export interface ExportWork {
   readonly connection: Database;
   readonly folder: ExportFolder;
@@ -46,9 +46,9 @@ export interface ExportWork {
 
 /**
  * Writes what has changed since the previous export. The manifest is replaced after all data files: until then the
- * previous export stands, and a failure takes back what was written. From then on the new one stands, and none of its
- * files is taken back. Delta logs follow it, so that they too name only files that stay; old files are removed when no
- * log names them any more.
+ * previous export is current, and a failure removes what was written. From then on the new one is current, and none of
+ * its files is removed. Delta logs follow, so they too name only files that stay; old files are removed once no log
+ * names them.
  */
 export async function exportTables(
   work: ExportWork,
@@ -72,16 +72,16 @@ export async function exportTables(
     const result = finish(work, manifest, previous);
     return { ...result, warnings: [...warnings, ...result.warnings] };
   } catch (error) {
-    throw folderError(to, error, 'the new export is whole');
+    throw folderError(to, error, 'the new export is complete');
   }
 }
 
-/** What stands when an export ends between the manifest and the logs. */
+/** What is current if an export ends between the manifest and the logs. */
 const WITHOUT_LOGS: Readonly<Record<ExportFormat, string>> = {
-  parquet: 'the new export is whole',
-  csv: 'the new export is whole',
-  ndjson: 'the new export is whole',
-  delta: 'the new export is whole, but not yet in every Delta log',
+  parquet: 'the new export is complete',
+  csv: 'the new export is complete',
+  ndjson: 'the new export is complete',
+  delta: 'the new export is complete, but not yet in every Delta log',
 };
 
 async function publishOrUndo(work: ExportWork, scope: ExportScope, before: EarlierState): Promise<ExportManifest> {
@@ -90,11 +90,11 @@ async function publishOrUndo(work: ExportWork, scope: ExportScope, before: Earli
     return publish(work, scope, await exportFiles(work, scope, previous), before);
   } catch (error) {
     work.folder.undo(pathsOf(previous));
-    throw folderError(work.to, error, previous === null ? null : 'the last whole export is untouched');
+    throw folderError(work.to, error, previous === null ? null : 'the last complete export is untouched');
   }
 }
 
-/** @returns the files of the new export: those that stay, and those that were written */
+/** @returns the files of the new export, both kept and written */
 async function exportFiles(
   work: ExportWork,
   scope: ExportScope,
@@ -115,9 +115,9 @@ async function exportFiles(
 }
 
 /**
- * The files of the previous export, by relation and environment, unless this version would write the same rows
- * differently, or `mirrored_at` does not tell what has changed since: in a mirror restored from a backup, other commits
- * may have the same times (R21).
+ * The files of the previous export, by relation and environment. None if this version would write the same rows
+ * differently, or if `mirrored_at` does not show what has changed since: in a mirror restored from a backup, other
+ * commits may have the same times (R21).
  */
 function reusableFiles(
   { connection, folder: { format } }: ExportWork,
@@ -132,7 +132,7 @@ function reusableFiles(
   return Map.groupBy(isAlike ? previous.files : [], ({ table, env_id }) => `${table}/${env_id}`);
 }
 
-/** @returns the files of the environment: those whose rows have not changed, and new ones for all other rows */
+/** @returns the files of the environment: those with unchanged rows, and new ones for all other rows */
 async function exportEnvironment(
   work: ExportWork,
   relation: ExportRelation,
@@ -150,10 +150,7 @@ async function exportEnvironment(
   return [...kept, ...written].sort(inPlace);
 }
 
-/**
- * A file that was damaged is written again: to hash it takes a fraction of what it takes to read its rows from the
- * mirror.
- */
+/** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */
 async function isUnchanged({ path }: ExportFolder, { segment: { file }, changes }: SurveyedSegment): Promise<boolean> {
   return file !== null && file.changes === changes && (await isIntact(path, file));
 }
@@ -163,7 +160,7 @@ function inPlace(a: ExportedFile, b: ExportedFile): number {
   return compare(a.month, b.month) || compare(a.from, b.from);
 }
 
-/** In the order of SQLite, which compares bytes; nothing comes first. */
+/** In SQLite's order, which compares bytes; null comes first. */
 function compare(a: string | null, b: string | null): number {
   return Buffer.compare(Buffer.from(a ?? ''), Buffer.from(b ?? ''));
 }
@@ -194,7 +191,7 @@ async function writeSegments(
   return written;
 }
 
-/** Makes the new export the one that stands. Nothing may fail after the manifest has its name. */
+/** Makes the new export the current one. Nothing may fail after the manifest has its name. */
 function publish(
   { folder }: ExportWork,
   scope: ExportScope,
@@ -208,7 +205,10 @@ function publish(
   return manifest;
 }
 
-/** Brings all else in the folder in line with the manifest. Old files go last: until then the old views find theirs. */
+/**
+ * Brings the rest of the folder in line with the manifest. Old files go last: until then the old views still find
+ * theirs.
+ */
 function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: ExportManifest | null): ExportResult {
   const views = viewsSql(folder.path, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {

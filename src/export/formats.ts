@@ -2,5 +2,5 @@ export const EXPORT_FORMATS = ['parquet', 'csv', 'ndjson', 'delta'] as const;
 
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** How the data files of an export end: a Delta table consists of Parquet files and a log. */
+/** The file extension of an export's data files: a Delta table consists of Parquet files and a log. */
 export const extensionOf = (format: ExportFormat): string => (format === 'delta' ? 'parquet' : format);

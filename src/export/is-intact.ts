@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { isSystemError, sizeOf } from './export-files.ts';
 import type { ExportedFile } from './manifest.ts';
 
-/** Whether a file has the bytes that were written. */
+/** Whether a file still has the bytes that were written. */
 export async function isIntact(folder: string, { path, bytes, sha256 }: ExportedFile): Promise<boolean> {
   const whole = join(folder, path);
   try {

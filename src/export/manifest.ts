@@ -15,14 +15,14 @@ export interface ExportedFile {
   readonly env_id: string;
   /** The month of its rows; null for a table without a time. */
   readonly month: string | null;
-  /** The first key, or the first day, that belongs to the segment; null for the first segment of its partition. */
+  /** The first key or day of the segment; null for the first segment of its partition. */
   readonly from: string | null;
   readonly rows: number;
   readonly bytes: number;
   readonly sha256: string;
-  /** A fingerprint of the keys and of `mirrored_at`: unequal means that rows have changed since (R21). */
+  /** A fingerprint of the keys and of `mirrored_at`: if it differs, rows have changed (R21). */
   readonly changes: string;
-  /** SHA-256 of the rows themselves, whatever the format of the file. */
+  /** SHA-256 of the rows themselves, independent of the file format. */
   readonly content_sha256: string;
   readonly bounds: ColumnBounds;
 }
@@ -35,35 +35,32 @@ export interface ExportedTable {
   readonly bytes: number;
 }
 
-/** The files of an earlier export that are no longer part of this one. */
+/** The files of an earlier export that are not part of this one. */
 interface EarlierExport {
   readonly instant: Instant;
   readonly paths: readonly string[];
 }
 
-/**
- * A run of the mirror. Its nonce is random, so a mirror that was restored from a backup has other runs under the same
- * ids.
- */
+/** A run of the mirror. Its nonce is random, so in a mirror restored from a backup the same ids have other nonces. */
 export interface MirrorRun {
   readonly id: number;
   readonly nonce: string;
 }
 
-/** What an export consists of. Whoever goes by it sees whole exports only, each of one instant. */
+/** The content of an export. Whoever reads only what it lists sees complete exports, each of one instant. */
 export interface ExportManifest {
   readonly program: typeof PROGRAM;
   readonly layout: typeof LAYOUT;
   readonly format: ExportFormat;
-  /** Counts the exports into the folder; one that finds nothing changed is the same export. */
+  /** Counts the exports into the folder; one without changes keeps the number. */
   readonly number: number;
   /** The mirror's own time (R21): the newest of its environments. */
   readonly instant: Instant;
   /** The number of the mirror's last migration. */
   readonly schema_version: number;
-  /** The newest run that the mirror had. An export of an older version does not name it. */
+  /** The mirror's newest run. Exports of an older version lack it. */
   readonly run?: MirrorRun | null;
-  /** Whether it was asked for some environments only. */
+  /** Whether it was limited to some environments. */
   readonly limited: boolean;
   readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
   readonly tables: readonly ExportedTable[];
@@ -73,10 +70,7 @@ export interface ExportManifest {
 
 export const PROGRAM = 'obsync export';
 
-/**
- * It is raised when a file of the same rows would be written differently: then nothing of an older export is used
- * again.
- */
+/** Raised when the same rows would be written differently; no file of an older export is then reused. */
 export const LAYOUT = 1;
 
 /** @throws SyncError `usage` for a file that is not the manifest of an export of this version */
@@ -89,7 +83,7 @@ export function parseManifest(text: string, path: string): ExportManifest {
   if (!isManifest(parsed))
     throw new SyncError(
       'usage',
-      `${path} is not as an export writes it: remove ${MANIFEST_NAME} and export again, or name another folder`,
+      `${path} is malformed: remove ${MANIFEST_NAME} and export again, or name another folder`,
     );
   return parsed as unknown as ExportManifest;
 }
@@ -107,7 +101,6 @@ const listOf =
   (value) =>
     Array.isArray(value) && value.every(check);
 
-/** Whether it has all of these fields. */
 const shaped =
   (fields: Readonly<Record<string, FieldCheck>>): FieldCheck =>
   (value) =>

@@ -13,10 +13,13 @@ export interface EnvironmentClock {
   readonly instant: Instant | null;
 }
 
-/** The environments that were asked for by id or name; all if none was asked for. @throws SyncError `usage` */
-export function environmentsOf(connection: Database, asked: readonly string[]): EnvironmentClock[] {
+/**
+ * The environments requested by id or name; all if none is requested.
+ * @throws SyncError `usage`
+ */
+export function environmentsOf(connection: Database, requested: readonly string[]): EnvironmentClock[] {
   const listed = mirroredEnvironments(connection);
-  const { chosen, unknown } = wantedOf(listed, asked);
+  const { chosen, unknown } = wantedOf(listed, requested);
   if (unknown.length > 0)
     throw new SyncError(
       'usage',
@@ -26,12 +29,12 @@ export function environmentsOf(connection: Database, asked: readonly string[]): 
   return chosen.map(({ id }) => ({ env_id: id, instant: clockOf.pluck().get(id) ?? null }));
 }
 
-/** All that have rows, even if the list of environments does not have them. */
+/** All environments that have rows, even if the list of environments lacks them. */
 function mirroredEnvironments(connection: Database): ListedEnvironment[] {
   const tables = EXPORT_RELATIONS.filter(({ kind }) => kind === 'table');
   const ids = tables.map(({ name, envColumn }) => {
     const [table, id] = [quoteName(name), quoteName(envColumn)];
-    // One look into the index for each environment, however many rows it has.
+    // One index lookup per environment, however many rows it has.
     return `select * from (with recursive e(id) as (select min(${id}) from ${table}
       union all select (select min(${id}) from ${table} where ${id} > e.id) from e where e.id is not null)
       select id from e where id is not null)`;
@@ -41,19 +44,23 @@ function mirroredEnvironments(connection: Database): ListedEnvironment[] {
   return connection.prepare(statement).all() as ListedEnvironment[];
 }
 
-/** The mirror's own time as of which it is exported: the newest of its environments. */
+/** The mirror's own time of the export: the newest of its environments. */
 export function exportInstant(environments: readonly EnvironmentClock[]): Instant {
   return environments.reduce((newest, { instant }) => (instant !== null && instant > newest ? instant : newest), EPOCH);
 }
 
-/** The tables that were asked for, by default all; with `views`, all views as well. @throws SyncError `usage` */
-export function relationsOf(asked: readonly string[], views: boolean): ExportRelation[] {
+/**
+ * The requested tables, by default all; with `views`, all views too.
+ * @throws SyncError `usage`
+ */
+export function relationsOf(requested: readonly string[], views: boolean): ExportRelation[] {
   const names = EXPORT_RELATIONS.map(({ name }) => name);
-  const unknown = asked.filter((name) => !names.includes(name));
+  const unknown = requested.filter((name) => !names.includes(name));
   if (unknown.length > 0)
     throw new SyncError('usage', `no table ${unknown.join(', ')}: choose from ${names.join(', ')}`);
   return EXPORT_RELATIONS.filter(
-    ({ name, kind }) => asked.includes(name) || (kind === 'view' && views) || (kind === 'table' && asked.length === 0),
+    ({ name, kind }) =>
+      requested.includes(name) || (kind === 'view' && views) || (kind === 'table' && requested.length === 0),
   );
 }
 
@@ -64,9 +71,9 @@ export function newestRun(connection: Database): MirrorRun | null {
 }
 
 /**
- * Whether everything that the mirror had at an export is part of what it has now; `run` was its newest run then. A
- * mirror that was restored from a backup made before that run has another run under its id, or none. One made during
- * the run has it without an end for ever: what it committed after the backup is lost.
+ * Whether the mirror still has everything that it had at an export; `run` was its newest run then. A mirror restored
+ * from an older backup has another run under that id, or none. One backed up during the run has it forever unfinished:
+ * what the run committed after the backup is lost.
  */
 export function continuesFrom(connection: Database, run: MirrorRun | null): boolean {
   if (run === null) return false;

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { ExportSegment } from './segment.ts';
 
-/** Most file systems take 255 bytes for a name. */
+/** Most file systems limit a name to 255 bytes. */
 const MOST_BYTES = 200;
 
 /**
- * The folder of a partition, relative to that of the export. The value of a name is percent-encoded, as Hive and DuckDB
- * have it.
+ * The folder of a partition, relative to the export's. The value in the name is percent-encoded, as in Hive and DuckDB.
  */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
   const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~.]/g, percentEncoded);
@@ -18,12 +17,12 @@ function percentEncoded(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
 }
 
-/** The name of a folder that is being removed: `a/.b.tmp` of `a/b`. */
-export function asideOf(path: string): string {
+/** The name of a folder while it is being removed: `a/.b.tmp` for `a/b`. */
+export function removalPathOf(path: string): string {
   return path.replace(/[^/]+$/, (name) => `.${name}.tmp`);
 }
 
-/** A data file of an export, or what was not finished, relative to the folder of the export. */
+/** The data files of an export and its unfinished files, relative to its folder. */
 const OURS = [
   /^\w+\/env_id=[^/]+(\/month=[\d-]+)?\/(part-[0-9a-f]{16}\.(parquet|csv|ndjson)|\.part-\d+\.tmp)$/,
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,

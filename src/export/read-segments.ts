@@ -21,7 +21,7 @@ export function readerOf(connection: Database, relation: ExportRelation, envId: 
     : historyReader(connection, relation, relation.timeColumn, envId);
 }
 
-/** Without a time the segments are ranges of keys, which an index finds. */
+/** Without a time, segments are key ranges, which an index finds. */
 function listReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
   const { name, columns, order, envColumn, changeColumns } = relation;
   const first = order[0] ?? envColumn;
@@ -59,8 +59,8 @@ function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegm
 }
 
 /**
- * A history has a partition for each month, and its segments are ranges of days. No index leads to a day, so that one
- * pass over the rows of the environment serves all segments.
+ * A history has a partition per month, and its segments are ranges of days. There is no index by day, so one pass over
+ * the environment's rows serves all segments.
  */
 function historyReader(
   connection: Database,
@@ -95,8 +95,8 @@ function historyReader(
     },
     *rows(segments) {
       const days = [...owners].filter(([, owner]) => segments.includes(owner)).map(([today]) => today);
-      // Only days, keys and row numbers are sorted; the rows are looked up after that. The limit keeps the order of the
-      // inner query.
+      // Sorts only days, keys and row numbers, and looks the rows up afterwards. The limit preserves the inner query's
+      // order.
       const statement = connection.prepare(`select ${names.map((column) => `t.${quoteName(column)}`).join(', ')}
         from (select rowid as number from ${quoteName(name)}
           where env_id = ? and ${day} in (select value from json_each(?)) order by ${day}, ${quotedNames(order)} limit -1) s
@@ -110,7 +110,7 @@ function historyReader(
 
 const dayOf = (instant: unknown): string => String(instant).slice(0, 10);
 
-/** Finds the segment of a day: among those of the files, else in a partition of its own month. */
+/** Finds the segment of a day: one of the files', or else a partition of its month. */
 function daySegments(files: readonly ExportedFile[], envId: string): (day: string) => ExportSegment {
   const months = new Map(
     [...Map.groupBy(files, ({ month }) => month ?? '')].map(([month, each]) => [month, segmentsOf(each)]),

@@ -13,8 +13,8 @@ import {
 import { quotedNames, quoteName } from './sql-names.ts';
 
 /**
- * SQLite computes all of a view for a range of it, so that one pass serves all segments. They are ranges of its first
- * own column.
+ * SQLite computes a whole view for any range of it, so one pass serves all segments. They are ranges of its first own
+ * column.
  */
 export function viewReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
   const { name, columns, order, envColumn } = relation;
@@ -54,10 +54,7 @@ export function viewReader(connection: Database, relation: ExportRelation, envId
   };
 }
 
-/**
- * Finds the segment of a value: the last that begins with it or before it, in the order of SQLite, which compares
- * bytes.
- */
+/** Finds the segment of a value: the last one that starts at or before it, in SQLite's order, which compares bytes. */
 function segmentFinder(segments: readonly ExportSegment[]): (value: string) => ExportSegment {
   const bounds = segments.map(({ from }) => Buffer.from(from ?? ''));
   let last = { value: '', segment: segments[0] as ExportSegment };

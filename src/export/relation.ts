@@ -4,9 +4,7 @@ import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
 import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
 import { MIRRORED_TABLES } from '../../schema/tables.ts';
 
-/**
- * What a column of an export holds. A `timestamp` is an instant (R4), a `date` is a day of it, and `json` is JSON text.
- */
+/** What a column of an export holds. A `timestamp` is an instant (R4), a `date` is its day, and `json` is JSON text. */
 export type ColumnType = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json';
 
 export interface ExportColumn {
@@ -21,17 +19,17 @@ export interface ExportRelation {
   readonly columns: readonly ExportColumn[];
   /** What it and its columns mean, for files that say so. */
   readonly described: DescribedTable;
-  /** The column that holds the id of the environment. */
+  /** The column with the environment's id. */
   readonly envColumn: string;
-  /** The key after the environment: rows are written in its order. A view has none, so all its columns stand in. */
+  /** The key after the environment; rows are written in its order. A view has no key, so all its columns are used. */
   readonly order: readonly string[];
-  /** The column with the time that a row belongs to; null for a relation without one. */
+  /** The column with the time that a row belongs to; null without one. */
   readonly timeColumn: string | null;
-  /** What tells that a row has changed: its key and `mirrored_at` (R21). */
+  /** The columns that show whether a row has changed: its key and `mirrored_at` (R21). */
   readonly changeColumns: readonly string[];
 }
 
-/** Histories, which grow with time. The rows of all other tables have times as well, but do not belong to one. */
+/** Histories, which grow with time. Rows of other tables have times too, but don't belong to one. */
 const TIME_COLUMNS: Readonly<Record<string, string>> = {
   test_executions: 'start_time',
   asset_health_score_history: 'bucket_at',
@@ -79,7 +77,7 @@ function viewRelation(described: DescribedTable): ExportRelation {
     columns: columns.map(exportColumn),
     described,
     envColumn: 'env_id',
-    // The name of the environment is the same in all rows of it.
+    // The name of the environment is the same in all its rows.
     order: names.filter((column) => column !== 'env_id' && column !== 'env_name'),
     timeColumn: null,
     changeColumns: names,

@@ -2,15 +2,15 @@ import { hash } from 'node:crypto';
 import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
 
-/** The rows of one file: all of a partition, or those from one key (or day) up to another. */
+/** The rows of one file: a whole partition, or those from one key (or day) up to another. */
 export interface ExportSegment {
   readonly envId: string;
   readonly month: string | null;
   /** Null for no bound. */
   readonly from: string | null;
-  /** The first key or day that no longer belongs to it; null for no bound. */
+  /** The first key or day after the segment; null for no bound. */
   readonly to: string | null;
-  /** The file that holds it since an earlier export; null for a partition that is new. */
+  /** The file of an earlier export that holds it; null for a new partition. */
   readonly file: ExportedFile | null;
 }
 
@@ -21,20 +21,20 @@ export interface SurveyedSegment {
   readonly changes: string;
 }
 
-/** A row with the segment that it belongs to. */
+/** A row and its segment. */
 export type SegmentRow = readonly [segment: SurveyedSegment, row: CellRow];
 
-/** Reads the rows of one environment of a relation by segments. */
+/** Reads the rows of one environment of a relation, segment by segment. */
 export interface SegmentReader {
-  /** The segments that hold rows now: those of the files, and partitions that have come since. */
+  /** The segments that hold rows now: those of the files, and partitions added since. */
   survey(files: readonly ExportedFile[]): SurveyedSegment[];
-  /** The rows of these segments, one segment after the other, each in the order of its keys. */
+  /** The rows of these segments, one segment after the other, each in key order. */
   rows(surveyed: readonly SurveyedSegment[]): Iterable<SegmentRow>;
-  /** The value of a row by which its segment may be cut: the first part of its key, or its day. */
+  /** The value by which a segment may be split: the first part of a row's key, or its day. */
   cutValue(row: CellRow): string;
 }
 
-/** The segments of one partition: the first one reaches back, and the last one forward, without bounds. */
+/** The segments of one partition; the first and the last one are open-ended. */
 export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
   return files.map((file, i) => ({
     envId: file.env_id,
@@ -45,15 +45,14 @@ export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
   }));
 }
 
-/** A partition that no earlier export has. */
+/** A partition that is in no earlier export. */
 export function newPartition(envId: string, month: string | null): ExportSegment {
   return { envId, month, from: null, to: null, file: null };
 }
 
 /**
- * Tells whether the rows of a segment have changed: it sums up hashes of their keys and of `mirrored_at`, in whatever
- * order they come. Every commit has a time of its own (R21), so that a changed row never has the hash that it had
- * before.
+ * Detects whether the rows of a segment have changed: the sum of hashes of their keys and of `mirrored_at`, independent
+ * of their order. Every commit has a time of its own (R21), so a changed row never has its old hash.
  */
 export interface ChangeFingerprint {
   readonly rows: number;
@@ -75,10 +74,10 @@ export function createFingerprint(): ChangeFingerprint {
   };
 }
 
-/** As many as a number holds exactly, with room for a sum of two. */
+/** As many bytes as a number holds exactly, with room for the sum of two. */
 const HASH_BYTES = 6;
 
-/** Counts rows and says nothing about them. */
+/** Counts rows without fingerprinting them. */
 function createRowCount(): ChangeFingerprint {
   let rows = 0;
   return {
@@ -92,7 +91,7 @@ function createRowCount(): ChangeFingerprint {
   };
 }
 
-/** Where there is nothing to compare with, the rows are only counted. */
+/** Without an earlier file to compare with, rows are only counted. */
 export function fingerprintFor({ file }: ExportSegment): ChangeFingerprint {
   return file === null ? createRowCount() : createFingerprint();
 }

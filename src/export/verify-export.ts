@@ -12,12 +12,12 @@ import type { SurveyedSegment } from './segment.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
 
 /**
- * Where an export does not equal the mirror:
- * - `missing`: the mirror has rows in a partition that the export does not have
- * - `extra`: the mirror has no rows that belong into the file
- * - `unequal`: the mirror has other rows than were written to the file
- * - `damaged`: the file is not there or cannot be read, or its bytes are not those that were written
- * - `unlogged`: the Delta log of the table does not have the files and columns that were exported
+ * How an export differs from the mirror:
+ * - `missing`: the mirror has rows in a partition that the export lacks
+ * - `extra`: the mirror has no rows for the file
+ * - `unequal`: the mirror's rows differ from those written to the file
+ * - `damaged`: the file is missing or unreadable, or its bytes are not the written ones
+ * - `unlogged`: the Delta log of the table does not have the exported files and columns
  */
 export interface ExportDifference {
   readonly what: 'missing' | 'extra' | 'unequal' | 'damaged' | 'unlogged';
@@ -27,13 +27,11 @@ export interface ExportDifference {
   readonly month: string | null;
   /** Null for a partition without a file. */
   readonly path: string | null;
-  /**
-   * Why the next export refuses the Delta log of the table, and what to do first; null where it mends the difference.
-   */
+  /** Why the next export refuses the table's Delta log, and what to do first; null if it repairs the difference. */
   readonly reason: string | null;
 }
 
-/** An export, and the mirror that it is compared with: the connection is inside a read transaction. */
+/** An export and the mirror to compare it with; the connection is inside a read transaction. */
 export interface ExportComparison {
   readonly connection: Database;
   readonly folder: string;
@@ -43,7 +41,7 @@ export interface ExportComparison {
 }
 
 /**
- * Compares all rows of the mirror, and all bytes of the files, with what the manifest says of them.
+ * Compares all rows of the mirror and all bytes of the files with the manifest.
  * @throws SyncError
  */
 export async function compareExport(comparison: ExportComparison): Promise<ExportDifference[]> {

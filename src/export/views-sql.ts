@@ -5,7 +5,7 @@ import type { ColumnType, ExportColumn } from './relation.ts';
 
 export const VIEWS_NAME = 'views.sql';
 
-/** The tables of an export as views of DuckDB, over the files of its manifest and no others. */
+/** The tables of an export as DuckDB views over exactly the files of its manifest. */
 export function viewsSql(folder: string, { format, instant, tables, files }: ExportManifest): string {
   const paths = Map.groupBy(files, ({ table }) => table);
   const views = tables.map((table) => {
@@ -35,7 +35,7 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
   }
 }
 
-/** In a Delta table JSON is text. */
+/** In a Delta table, JSON is text. */
 function replaced(columns: readonly ExportColumn[]): string[] {
   const casts = columns
     .filter(({ type }) => type === 'json')

@@ -78,9 +78,9 @@ describe('an interrupted export to Delta tables', () => {
       expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
     }
     expect([...standing]).toEqual([
-      'the last whole export is untouched',
-      'the new export is whole, but not yet in every Delta log',
-      'the new export is whole',
+      'the last complete export is untouched',
+      'the new export is complete, but not yet in every Delta log',
+      'the new export is complete',
       'warned',
     ]);
   });
@@ -88,7 +88,7 @@ describe('an interrupted export to Delta tables', () => {
   test('the error says which export stands if the disk is full at a log', async () => {
     const { mirror, to } = await changedSince(DELTA);
     await expect(exportOf(mirror, to, DELTA, failingAt(1, 'ENOSPC', 'link'))).rejects.toThrow(
-      `the disk of ${to} is full: make room and export again; the new export is whole, but not yet in every Delta log`,
+      `the disk of ${to} is full: make room and export again; the new export is complete, but not yet in every Delta log`,
     );
     await exportOf(mirror, to, DELTA);
     expect((await readDelta(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));

@@ -79,14 +79,14 @@ describe('an interrupted export', () => {
       await expect(exportOf(mirror, to, { tables: SOME }, fullAt(n))).rejects.toThrow(
         expect.objectContaining({
           recovery: 'run',
-          message: `the disk of ${to} is full: make room and export again; the last whole export is untouched`,
+          message: `the disk of ${to} is full: make room and export again; the last complete export is untouched`,
         }),
       );
       expect({ manifest: manifestIn(to), files: dataFiles(to).sort() }).toEqual({ manifest: first, files: before });
       expect(readFileSync(join(to, 'views.sql'), 'utf8')).toBe(views);
     }
     await expect(exportOf(mirror, to, { tables: SOME, keep: 0 }, fullAt(writes))).rejects.toThrow(
-      `the disk of ${to} is full: make room and export again; the new export is whole`,
+      `the disk of ${to} is full: make room and export again; the new export is complete`,
     );
     expect(manifestIn(to).instant).not.toBe(first.instant);
     expect(brokenFiles(to)).toEqual([]);
@@ -111,7 +111,7 @@ describe('a file operation that fails once', () => {
         expect(brokenFiles(copy)).toEqual([]);
         const isNew = manifestIn(copy).instant !== first.instant;
         if (typeof ended === 'string') {
-          expect(ended).toMatch(isNew ? /; the new export is whole$/ : /; the last whole export is untouched$/);
+          expect(ended).toMatch(isNew ? /; the new export is complete$/ : /; the last complete export is untouched$/);
           expect(ended).toContain(`${copy} cannot be written (${code}): check`);
         } else {
           expect(ended.warnings).toEqual([expect.stringContaining(`old files in ${copy} cannot be removed (${code})`)]);

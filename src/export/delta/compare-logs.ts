@@ -5,14 +5,14 @@ import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
 import { readLog, refuseUnwritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 
-/** A table whose Delta log does not have the files and columns that the manifest has. */
+/** A table whose Delta log does not match the manifest's files and columns. */
 interface UnequalLog {
   readonly table: string;
-  /** Why the next export refuses the log, and what to do first; null when it mends it. */
+  /** Why the next export refuses the log, and what to do first; null if it repairs the log. */
   readonly reason: string | null;
 }
 
-/** The tables of an export that another log lies over than the export has made. */
+/** The tables of an export whose log is not the one that the export wrote. */
 export async function unequalLogs(folder: string, { format, tables, files }: ExportManifest): Promise<UnequalLog[]> {
   const unequal: UnequalLog[] = [];
   const byTable = Map.groupBy(files, ({ table }) => table);

@@ -1,4 +1,4 @@
-/** The columns of a Delta table, as `schemaString` has them. */
+/** A column of a Delta table, as in `schemaString`. */
 export interface DeltaField {
   readonly name: string;
   readonly type: string;
@@ -7,7 +7,7 @@ export interface DeltaField {
 }
 
 export interface MetaDataAction {
-  /** A UUID that the table keeps. */
+  /** A UUID that stays with the table. */
   readonly id: string;
   readonly name?: string;
   readonly description?: string;
@@ -15,7 +15,7 @@ export interface MetaDataAction {
   readonly schemaString: string;
   readonly partitionColumns: readonly string[];
   readonly createdTime?: number;
-  /** Properties of the table, which its users may set. A checkpoint of another program may have none. */
+  /** Properties of the table, which its users may set. Another program's checkpoint may lack them. */
   readonly configuration?: Readonly<Record<string, string>>;
 }
 
@@ -44,14 +44,14 @@ export interface RemoveAction {
   readonly size?: number;
 }
 
-/** Which export a commit is of: `version` is the number of the export. */
+/** The export that a commit belongs to: `version` is its number. */
 interface TxnAction {
   readonly appId: string;
   readonly version: number;
   readonly lastUpdated?: number;
 }
 
-/** One line of a log. Readers ignore actions that they do not know. */
+/** One line of a log. Readers ignore actions that they don't know. */
 export type DeltaAction =
   | { readonly commitInfo: Readonly<Record<string, unknown>> }
   | { readonly protocol: ProtocolAction }
@@ -60,7 +60,7 @@ export type DeltaAction =
   | { readonly add: AddAction }
   | { readonly remove: RemoveAction };
 
-/** What a log comes to: the table as of its newest version. */
+/** The sum of a log: the table as of its newest version. */
 export interface DeltaSnapshot {
   /** -1 for a table without a log. */
   readonly version: number;
@@ -70,9 +70,9 @@ export interface DeltaSnapshot {
   readonly metaData: MetaDataAction | null;
   /** The number of the last export by `appId`. */
   readonly txns: ReadonlyMap<string, TxnAction>;
-  /** The files that the table consists of, by path. */
+  /** The files of the table, by path. */
   readonly files: ReadonlyMap<string, AddAction>;
-  /** Files that were removed, by path. */
+  /** Removed files, by path. */
   readonly tombstones: ReadonlyMap<string, RemoveAction>;
 }
 
@@ -86,12 +86,11 @@ export const NO_TABLE: DeltaSnapshot = {
   tombstones: new Map(),
 };
 
-/** The snapshot after one more commit. */
 export function applyCommit(before: DeltaSnapshot, version: number, actions: readonly DeltaAction[]): DeltaSnapshot {
   let { protocol, metaData } = before;
   const [txns, files] = [new Map(before.txns), new Map(before.files)];
   const tombstones = new Map(before.tombstones);
-  // The actions of one commit have no order: a file that is removed and added in it is part of the table.
+  // The actions of one commit are unordered: a file that is both removed and added in it is part of the table.
   for (const action of actions) {
     if (!('remove' in action)) continue;
     tombstones.set(action.remove.path, action.remove);

@@ -2,7 +2,7 @@ import { parquetReadObjects } from 'hyparquet';
 import { ByteWriter, type ColumnSource, ParquetWriter, type SchemaElement } from 'hyparquet-writer';
 import type { DeltaAction, DeltaSnapshot } from './delta-action.ts';
 
-/** How long the readers of a table have to find out that a file was removed. */
+/** How long readers of a table have to learn that a file was removed. */
 const TOMBSTONE_MS = 7 * 86_400_000;
 
 const column = (name: string, type: NonNullable<SchemaElement['type']>): SchemaElement => ({
@@ -47,7 +47,7 @@ const list = (name: string): SchemaElement[] => [
   text('element'),
 ];
 
-/** The columns of a checkpoint, as the protocol has them for a table of these versions. */
+/** The columns of a checkpoint, as the protocol defines them for a table of these versions. */
 const COLUMNS: Readonly<Record<string, readonly (readonly SchemaElement[])[]>> = {
   txn: [[text('appId')], [long('version')], [long('lastUpdated')]],
   add: [
@@ -84,10 +84,10 @@ const SCHEMA: SchemaElement[] = [
   ...Object.entries(COLUMNS).flatMap(([name, fields]) => struct(name, fields)),
 ];
 
-/** Numbers of these fields fill four bytes; all others eight. */
+/** Numbers in these fields are four bytes long, all others eight. */
 const isShort = (name: string): boolean => name.startsWith('min');
 
-/** All that a log comes to, so that readers need nothing older. */
+/** The sum of a log, so readers need nothing older. */
 export interface DeltaCheckpoint {
   readonly bytes: Uint8Array;
   readonly actionCount: number;
@@ -123,7 +123,10 @@ function actionsOf({ protocol, metaData, txns, files, tombstones }: DeltaSnapsho
   ];
 }
 
-/** The actions of a checkpoint. @throws for bytes that are not a Parquet file */
+/**
+ * The actions of a checkpoint.
+ * @throws for bytes that are not a Parquet file
+ */
 export async function readCheckpoint(bytes: Uint8Array): Promise<DeltaAction[]> {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
   const rows = await parquetReadObjects({ file, columns: Object.keys(COLUMNS) });

@@ -5,7 +5,7 @@ import { type DeltaTable, PROTOCOL } from './delta-table.ts';
 
 export const APP_ID = 'obsync export';
 
-/** The export that a commit is of. */
+/** The export that a commit belongs to. */
 export interface CommitOrigin {
   readonly number: number;
   readonly instant: Instant;
@@ -33,8 +33,8 @@ function isDescribed({ metaData: wanted }: DeltaTable, before: MetaDataAction | 
 }
 
 /**
- * What brings a log in line with the files of the export; empty when it is so. A commit that was made is found by its
- * files, and is not made again after a kill.
+ * The actions that bring a log in line with the export's files; empty if it already is. After a kill, a commit that was
+ * made is recognized by its files and not repeated.
  */
 export function commitActions(
   table: DeltaTable,

@@ -16,7 +16,7 @@ export const checkpointPath = (version: number): string => `${LOG_NAME}/${digits
 
 const digits = (version: number): string => String(version).padStart(20, '0');
 
-/** The versions that a log has commits and checkpoints of, in their order. */
+/** The versions of a log's commits and checkpoints, in order. */
 export interface LogVersions {
   readonly commits: readonly number[];
   readonly checkpoints: readonly number[];
@@ -33,7 +33,10 @@ export function versionsOf(tableFolder: string): LogVersions {
   return { commits: numbered(/^(\d{20})\.json$/), checkpoints: numbered(/^(\d{20})\.checkpoint\.parquet$/) };
 }
 
-/** The table in a folder, as its log has it. @throws SyncError `run` for a log that is not whole */
+/**
+ * The table in a folder, according to its log.
+ * @throws SyncError `run` for an incomplete log
+ */
 export async function readLog(tableFolder: string): Promise<DeltaSnapshot> {
   const { commits, checkpoints } = versionsOf(tableFolder);
   const checkpoint = checkpoints.at(-1) ?? NO_TABLE.checkpoint;
@@ -55,7 +58,7 @@ async function parseCheckpoint(path: string): Promise<DeltaAction[]> {
   try {
     return await readCheckpoint(bytes);
   } catch {
-    throw damaged(path, 'is not as Delta has it');
+    throw damaged(path, 'is not a valid part of a Delta log');
   }
 }
 
@@ -69,7 +72,7 @@ function parseCommit(text: string, path: string): DeltaAction[] {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw damaged(path, 'is not as Delta has it');
+  throw damaged(path, 'is not a valid part of a Delta log');
 }
 
 function damaged(path: string, how: string): SyncError {
@@ -78,15 +81,15 @@ function damaged(path: string, how: string): SyncError {
 
 /**
  * Another program may have changed the table.
- * @throws SyncError `usage` for one that an export may not write to any more
+ * @throws SyncError `usage` for one that an export can no longer write to
  */
 export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
   const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
   const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;
   const what = isNewer
-    ? 'asks for a newer version of the Delta protocol than an export writes'
+    ? 'requires a newer version of the Delta protocol than exports write'
     : metaData?.configuration?.['delta.appendOnly'] === 'true'
-      ? 'may only be added to (delta.appendOnly)'
+      ? 'is append-only (delta.appendOnly)'
       : null;
   if (what === null) return;
   throw new SyncError(

@@ -3,10 +3,10 @@ import type { ExportedFile, ExportedTable } from '../manifest.ts';
 import type { ColumnType } from '../relation.ts';
 import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
 
-/** The oldest versions of the protocol: every reader of Delta knows them. */
+/** The oldest versions of the protocol, which every Delta reader supports. */
 export const PROTOCOL = { minReaderVersion: 1, minWriterVersion: 2 } as const;
 
-/** A table as its log is to have it. */
+/** A table as its log should describe it. */
 export interface DeltaTable {
   readonly name: string;
   readonly metaData: Omit<MetaDataAction, 'id' | 'createdTime' | 'configuration'>;
@@ -29,8 +29,8 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 /**
- * The table has no partition columns: every column stands in the files, and the bounds of the environment and of the
- * time in `stats` lead a reader past the files that it does not need.
+ * The table has no partition columns: every column is in the files, and the bounds of the environment and the time in
+ * `stats` let a reader skip files.
  */
 export function deltaTable(
   { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,
@@ -56,7 +56,7 @@ export function deltaTable(
   };
 }
 
-/** The folders are named by encoded values, so that a path has `%`, which a URI encodes once more. */
+/** The folders' names contain encoded values, so a path has `%`, which a URI encodes once more. */
 function deltaPath({ path, table }: ExportedFile): string {
   return encodeURI(path.slice(`${table}/`.length));
 }

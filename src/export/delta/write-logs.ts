@@ -18,10 +18,10 @@ interface ExistingTable {
   readonly isOurs: boolean;
 }
 
-/** By name: those that the export will write, and those that have a log. */
+/** By name: tables that the export will write, and tables that have a log. */
 export type DeltaTables = ReadonlyMap<string, ExistingTable>;
 
-/** @throws SyncError for a table that is to be written and cannot: before anything is written */
+/** @throws SyncError before anything is written, for a table that is to be written and cannot be */
 export async function readLogs(
   folder: string,
   written: readonly string[],
@@ -42,8 +42,7 @@ async function writableTable(folder: string, name: string): Promise<ExistingTabl
 }
 
 /**
- * A table that the export does not write as Delta: it needs nothing of a damaged log, and the manifest says whose it
- * was.
+ * A table that the export does not write as Delta: a damaged log does not matter, and the manifest tells whose it was.
  */
 async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
   try {
@@ -56,14 +55,13 @@ async function otherTable(folder: string, name: string, previous: ExportManifest
   }
 }
 
-/** The number of the last export that has written to any of the logs. */
+/** The number of the last export that wrote to any of the logs. */
 export function lastNumber(tables: DeltaTables): number {
   return Math.max(0, ...[...tables.values()].map(({ snapshot }) => snapshot.txns.get(APP_ID)?.version ?? 0));
 }
 
 /**
- * Makes one commit for each table whose log does not have the files of the manifest, and drops the logs of other
- * tables.
+ * Makes one commit for each table whose log lacks the manifest's files, and drops the logs of other tables.
  * @returns the tables that got a commit
  */
 export function writeLogs(
@@ -85,8 +83,8 @@ export function writeLogs(
     putCommit(folder, table, snapshot.version + 1, actions);
     after.set(table.name, applyCommit(snapshot, snapshot.version + 1, actions));
   }
-  // The files of other tables go with the next cleaning: without its log nobody takes one for a table. A log that
-  // others made stays.
+  // The files of other tables are removed by the next cleaning: without its log, a folder is no longer a table. Logs
+  // made by others stay.
   const names = new Set(written.map(({ name }) => name));
   for (const [name, { isOurs }] of before) if (!names.has(name) && isOurs) folder.drop(`${name}/${LOG_NAME}`);
   return after;
@@ -96,8 +94,8 @@ export function writeLogs(
 export type CommittedTables = ReadonlyMap<string, DeltaSnapshot>;
 
 /**
- * A log that stays long harms nothing: the next commit has it shortened.
- * @returns one sentence for each that stayed so
+ * A log that stays long does no harm: the next commit retries.
+ * @returns one sentence for each log that could not be shortened
  */
 export function shortenLogs(folder: ExportFolder, to: string, committed: CommittedTables, nowMs: number): string[] {
   const warnings: string[] = [];
