@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What an account is called where its quota is kept (R23). The token cannot be computed from it; whoever has both the
- * key and a list of tokens can find out whether the right one is among them, so a token must not be one that can be
- * guessed (R25).
+ * The name of an account where its quota is stored (R23). The token cannot be computed from it, but whoever has the key
+ * can test a list of tokens against it, so a token must not be guessable (R25).
  */
 export function accountKey({ baseUrl, token }: { readonly baseUrl: string; readonly token: string }): string {
   return createHash('sha256')

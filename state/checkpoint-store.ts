@@ -8,8 +8,8 @@ import { all, queryBuilder, type StateStatements } from './state-statements.ts';
 type StoredCheckpoint = typeof table.$inferSelect;
 
 /**
- * The checkpoint of one stream of one environment; `NO_PROGRESS` before its first page, with the returns of the
- * environment so far.
+ * The checkpoint of one stream of one environment; before its first page, `NO_PROGRESS` with the environment's returns
+ * so far.
  */
 export function* loadCheckpoint(envId: string, stream: StreamName): StateStatements<Checkpoint> {
   const { rows } = yield {
@@ -25,7 +25,7 @@ export function* loadCheckpoint(envId: string, stream: StreamName): StateStateme
 /** How often the environment has come back (R13). */
 const RETURNS = 'select returned_count from mirror_environments where env_id = @env';
 
-/** `returns` is null if the environment has no row of its own yet. */
+/** `returns` is null if the environment has no row yet. */
 type FoundCheckpoint = StoredCheckpoint & { readonly returns: number | null };
 
 function decodeNow(found: FoundCheckpoint): Checkpoint {
@@ -57,7 +57,7 @@ export function* loadUnfinished(cycle: number): StateStatements<Map<string, Stre
   return unfinished;
 }
 
-/** The columns of a checkpoint's row beside those of its key. */
+/** The columns of a checkpoint's row besides its key. */
 export function encodeCheckpoint(checkpoint: Checkpoint): Omit<StoredCheckpoint, 'env_id' | 'stream'> {
   return {
     watermark: checkpoint.watermark,

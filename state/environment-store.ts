@@ -14,7 +14,7 @@ export function* loadEnvironments(): StateStatements<Row[]> {
   return found.map(({ mirrored_at: _, ...row }) => row);
 }
 
-/** Writes the changes that `reconcile` found and moves the clocks of environments (see `MirrorClock`). */
+/** Writes the changes that `reconcile` found, and advances the clocks of environments (see `MirrorClock`). */
 export function* saveEnvironments(
   changes: EnvironmentChanges,
   runId: number,
@@ -34,12 +34,12 @@ export function* saveEnvironments(
     yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
 }
 
-/** The environment of rows that tell of environments. */
+/** The environment id of rows about environments. */
 const NONE = '';
 
 /**
- * Tells the streams of an environment that it is back (R13). A return that another run has counted is not counted
- * again: whoever saves environments has locked their clocks.
+ * Makes the streams of an environment notice that it is back (R13). Two runs don't count the same return, because
+ * whoever saves environments has locked their clocks.
  */
 function* countReturn(id: string): StateStatements<void> {
   const missing = queryBuilder.select({ id: environments.id }).from(environments);

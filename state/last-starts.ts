@@ -5,7 +5,7 @@ import type { Instant } from '../src/core/time/instant.ts';
 import { type StateStatements, textTable } from './state-statements.ts';
 
 /**
- * For each environment, the start of its last run that ended, with or without problems. It takes one index lookup per
+ * For each environment, the start of its last finished run, with or without problems. Takes one index lookup per
  * stream, however long the log is.
  */
 export function* loadLastStarts(streams: readonly string[]): StateStatements<Map<string, Instant>> {

@@ -3,26 +3,26 @@ import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
 
-/** The lock that the only writer of a mirror holds (R26). */
+/** The lock held by a mirror's only writer (R26). */
 export interface MirrorLock {
   release(): void;
 }
 
-/** Keeps the connections alive: the garbage collector would close them, and so release their locks. */
+/** Keeps references to the connections: the garbage collector would close them and release their locks. */
 const HELD = new Set<Database.Database>();
 
 /**
- * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, by
- * whatever name the mirror was opened (R26). The system releases it when the process ends, however that happens. The
- * file stays, because removing it could race with another process.
- * @throws SyncError `locked`, or `usage` if no lock can be made
+ * Takes the lock of a mirror, or fails. It is an SQLite lock on an empty file beside the mirror's real file, whatever
+ * name the mirror was opened by (R26). The system releases it when the process ends, for whatever reason. The file
+ * stays, because removing it could race with another process.
+ * @throws SyncError `locked`, or `usage` if no lock can be created
  */
 export function takeLock(mirrorPath: string): MirrorLock {
   refuseHardLink(mirrorPath);
   const path = lockPath(mirrorPath);
   let connection: Database.Database | null = null;
   try {
-    // It waits for a moment, because `status` takes the lock shortly to see whether a run is dead.
+    // Waits a moment, because `status` briefly takes the lock to see whether a run is dead.
     const held = new Database(path, { timeout: 200 });
     connection = held;
     held.exec('begin exclusive');
@@ -50,7 +50,7 @@ export function lockPath(mirrorPath: string): string {
   return `${realPath(mirrorPath)}.lock`;
 }
 
-/** SQLite follows symbolic links as well, so its own files are beside the real file, which may not exist yet. */
+/** SQLite follows symbolic links too, so its own files are beside the real file, which may not exist yet. */
 function realPath(path: string): string {
   const entry = lstatSync(path, ABSENT);
   if (entry?.isSymbolicLink() && statSync(path, ABSENT) === undefined)
@@ -63,8 +63,8 @@ function realPath(path: string): string {
 const ABSENT = { throwIfNoEntry: false } as const;
 
 /**
- * A file with several hard links is refused: SQLite would put its own files beside each name, and the other names
- * cannot be found.
+ * Refuses a file with several hard links: SQLite would put its own files beside each name, and the other names cannot
+ * be found.
  * @throws SyncError `usage`
  */
 function refuseHardLink(path: string): void {

@@ -3,23 +3,21 @@ import { after, type Instant } from '../src/core/time/instant.ts';
 import { all, insertStatement, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
 /**
- * How the clocks of a mirror move (R21). A database with one writer moves all of them by one time; one with several,
- * each by its own row.
+ * How the clocks of a mirror advance (R21). With one writer they all get the same time; with several, each has its own.
  */
 export interface MirrorClock {
   /** The machine's time. */
   now(): Instant;
   /**
-   * The time that the next one of this environment must follow. With several writers it locks the environment's row as
-   * well.
+   * The time that the environment's next time must follow. With several writers, this also locks the environment's row.
    */
   last(envId: string): StateStatements<Instant | null>;
-  /** The environments whose clocks a run moves beside those that it changes; null for all of them, by one time. */
+  /** The environments whose clocks a run advances besides those that it changes; null for all of them, to one time. */
   moved(): readonly string[] | null;
 }
 
 /**
- * The clock of a mirror with one writer. Its time is later than that of every environment, so a reader of several
+ * The clock of a mirror with one writer. Its time is later than every environment's, so a reader of several
  * environments can start from the newest.
  */
 export function clockOfOneWriter(now: () => Instant): MirrorClock {
@@ -32,9 +30,9 @@ function* newestTime(): StateStatements<Instant | null> {
 }
 
 /**
- * Moves the clock of an environment to the time of the current transaction. That is the machine's time, or, if the last
- * one is later, the microsecond after that. So no two transactions have the same time, and the time never runs
- * backwards, whatever the machine's clock does (R21). Call it once in the transaction whose rows it stamps.
+ * Advances the clock of an environment to the time of the current transaction: the machine's time or, if the last time
+ * is later, one microsecond after that. So no two transactions have the same time, and it never runs backwards,
+ * whatever the machine's clock does (R21). Call it once in the transaction whose rows it stamps.
  */
 export function* tick(clock: MirrorClock, envId: string): StateStatements<Instant> {
   const mirroredAt = nextTick(clock.now(), yield* clock.last(envId));
@@ -47,14 +45,14 @@ export function* tick(clock: MirrorClock, envId: string): StateStatements<Instan
   return mirroredAt;
 }
 
-/** Environments whose clocks have to move, and those that must have one. */
+/** Environments whose clocks must advance, and those that must have one. */
 interface ClocksAsked {
   readonly changedIds: readonly string[];
   readonly listedIds: readonly string[];
 }
 
 /**
- * Moves the clocks that move at once when a run ends or saves environments.
+ * Advances the clocks that move together when a run ends or saves environments.
  * @returns the time of each environment
  */
 export function* tickTogether(
@@ -64,7 +62,7 @@ export function* tickTogether(
   const moved = clock.moved();
   if (moved === null) return yield* tickAll(clock, [...changedIds, ...listedIds]);
   const times = new Map<string, Instant>();
-  // Always in the same order, so that two runs never wait for each other.
+  // Always in the same order, to avoid deadlocks between runs.
   for (const envId of [...new Set([...moved, ...changedIds])].sort()) times.set(envId, yield* tick(clock, envId));
   return (envId) => times.get(envId) ?? clock.now();
 }
@@ -80,7 +78,7 @@ function* tickAll(clock: MirrorClock, envIds: readonly string[]): StateStatement
   return () => mirroredAt;
 }
 
-/** `now`, or what comes right after the last time where that is later (R21). */
+/** `now`, or the microsecond after the last time if that is later (R21). */
 function nextTick(now: Instant, last: Instant | null): Instant {
   return last === null || now > last ? now : after(last);
 }

@@ -3,15 +3,15 @@ import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
 import { addDays, type Instant } from '../src/core/time/instant.ts';
 import { all, first, queryBuilder, type StateStatements } from './state-statements.ts';
 
-/** For how many days runs are kept in the log. */
+/** How many days runs are kept in the log. */
 const KEPT_DAYS = 90;
 
-/** How many of the oldest runs are checked: enough for any schedule, few enough to cost nothing. */
+/** How many of the oldest runs are checked: enough for any schedule, yet cheap. */
 const PRUNED_AT_ONCE = 10;
 
 /**
  * Deletes old runs from the log, except the last entry of each stream and the last run that ended well. `now` is T, so
- * that a wrong clock of the machine deletes nothing (R1).
+ * a wrong machine clock deletes nothing (R1).
  */
 export function* pruneLog(now: Instant): StateStatements<void> {
   const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));

@@ -9,8 +9,8 @@ import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
 
 /**
- * The file of this user's state folder that keeps the quota of every account (XDG base directories).
- * @throws without a home
+ * The file in this user's state folder that stores the quota of every account (XDG base directories).
+ * @throws without a home folder
  */
 export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
   const stated = env['XDG_STATE_HOME'];
@@ -19,7 +19,7 @@ export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
 }
 
 export interface QuotaFileOptions {
-  /** Tells the path of the file. */
+  /** Returns the path of the file. */
   readonly path: () => string;
   /** The account's key. */
   readonly account: string;
@@ -38,8 +38,8 @@ interface QuotaRow {
 }
 
 /**
- * Keeps the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its
- * lock ends with its process, and a change is written whole or not at all. It is opened at the first change.
+ * Stores the state of an account's quota in a file, for all processes of this machine (R23). It is an SQLite file: its
+ * lock ends with its process, and a change is written completely or not at all. It is opened at the first change.
  */
 export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
   let connection: Database.Database | null = null;
@@ -51,8 +51,8 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
     connection?.close();
     connection = null;
   };
-  /** Nothing holds any more of a file that is damaged, as after a power failure. */
-  const startAnew = (): void => {
+  /** A damaged file, for example after a power failure, holds nothing of value. */
+  const recreate = (): void => {
     close();
     for (const suffix of ['', '-journal']) rmSync(options.path() + suffix, { force: true });
   };
@@ -62,7 +62,7 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
         try {
           return changeRow(opened(), options, quotaChange);
         } catch (error) {
-          if (isDamaged(error) && tries === 1) startAnew();
+          if (isDamaged(error) && tries === 1) recreate();
           else if (isBusy(error) && tries < MOST_TRIES) await sleepFor(BUSY_MS * Math.random());
           else throw error;
         }
@@ -74,22 +74,22 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
   };
 }
 
-/** A change takes a fraction of a millisecond. Whoever holds the file for longer is stopped. */
+/** A change takes a fraction of a millisecond, so whoever holds the file for longer is suspended. */
 const BUSY_MS = 100;
 const MOST_TRIES = 100;
 
-/** An account that nobody has used for so long is forgotten. */
+/** Accounts unused for this long are deleted. */
 const FORGET_MS = 7 * 86_400_000;
 
 function isDamaged(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
-/** The file must survive a killed process, not a power failure: after that, nothing of it holds any more. */
+/** The file must survive a killed process, but not a power failure, after which its content is outdated. */
 function openFile({ path, account, now }: QuotaFileOptions): Database.Database {
   const file = path();
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  // A new file is for its user alone. Whoever wants to share it may change that.
+  // Only its user may access a new file; anyone who wants to share it may change that.
   closeSync(openSync(file, 'a', 0o600));
   const connection = new Database(file, { timeout: BUSY_MS });
   try {

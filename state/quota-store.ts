@@ -3,7 +3,7 @@ import type { AccountQuota, KeptQuota } from '../src/core/quota/quota.ts';
 import type { Instant } from '../src/core/time/instant.ts';
 import { first, queryBuilder, type StateStatements, update } from './state-statements.ts';
 
-/** What is known of the account's quota from earlier runs; null if nothing is. */
+/** The account's quota as earlier runs knew it; null if unknown. */
 export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null> {
   const held = yield* first(queryBuilder.select().from(mirror));
   if (held === undefined || held.quota_limit === null) return null;
@@ -11,8 +11,8 @@ export function* loadQuota(): StateStatements<Pick<AccountQuota, 'limit' | 'wind
 }
 
 /**
- * What the last run left of the quota (R23); null if it is unknown. It belongs to this service, because a mirror of
- * another one is refused before (R26).
+ * What the last run left of the quota (R23); null if unknown. It belongs to this service, because a mirror of another
+ * one is refused earlier (R26).
  */
 export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
   const held = yield* first(queryBuilder.select().from(mirror));
@@ -20,7 +20,7 @@ export function* loadKeptQuota(): StateStatements<KeptQuota | null> {
   return remaining == null || resetSeconds == null || notedAt == null ? null : { remaining, resetSeconds, notedAt };
 }
 
-/** Saves the quota that a run was told. */
+/** Saves the quota that a run's responses stated. */
 export function* saveQuota(quota: AccountQuota, notedAt: Instant): StateStatements<void> {
   const { limit, windowSeconds, remaining, resetSeconds } = quota;
   yield update(mirror, {

@@ -25,7 +25,7 @@ import {
 } from './state-statements.ts';
 
 /**
- * Whether a mirror is bound to this base URL; false while it is bound to none. `name` is the mirror's, for the message.
+ * Whether a mirror is bound to this base URL; false if it is bound to none. `name` is the mirror's name in messages.
  * @throws SyncError `usage` if it belongs to another one (R26)
  */
 export function* belongsTo(baseUrl: string, name: string): StateStatements<boolean> {
@@ -33,19 +33,19 @@ export function* belongsTo(baseUrl: string, name: string): StateStatements<boole
   if (held !== undefined && held.base_url !== baseUrl)
     throw new SyncError(
       'usage',
-      `${name} belongs to ${held.base_url}, not to ${baseUrl}: give that address with --base-url, or name another mirror with --db`,
+      `${name} belongs to ${held.base_url}, not to ${baseUrl}: pass that address with --base-url, or name another mirror with --db`,
     );
   return held !== undefined;
 }
 
 /**
- * Binds a new mirror to its base URL and makes its key. Into an existing mirror it writes nothing.
+ * Binds a new mirror to its base URL and creates its key. Writes nothing to an existing mirror.
  * @throws SyncError `usage` if it belongs to another base URL (R26)
  */
 export function* claimMirror(baseUrl: string, name: string, key = randomHex()): StateStatements<void> {
   if (yield* belongsTo(baseUrl, name)) return;
   yield sql`${insertStatement(mirror, { id: 1, base_url: baseUrl, cursor_key: key })} on conflict do nothing`;
-  // Where there are several writers, another may have been first.
+  // With several writers, another one may have been first.
   yield* belongsTo(baseUrl, name);
 }
 
@@ -67,7 +67,7 @@ export function* beginRun(
   return id;
 }
 
-/** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
+/** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
 export function* joinCycle({ id, envIds, streams, now, full }: CycleQuery): StateStatements<JoinedRun> {
   const last = yield* loadLastRun({ id, envIds, streams });
   const cycle = last !== null && continuesCycle(last, { now, full }) ? last.cycle : id;
@@ -76,7 +76,7 @@ export function* joinCycle({ id, envIds, streams, now, full }: CycleQuery): Stat
   return { id, cycle, afterStop: last !== null && last.leftOver !== null };
 }
 
-/** It makes one index lookup for each stream of each environment, however long the log is. */
+/** Takes one index lookup per stream of each environment, however long the log is. */
 function* loadLastRun({ id, envIds, streams }: RunReach): StateStatements<LastRun | null> {
   if (envIds.length === 0 || streams.length === 0) return null;
   const { rows } = yield sql`${eachStream({ envIds, streams })}
@@ -98,7 +98,7 @@ function eachStream({ envIds, streams }: Omit<RunReach, 'id'>): SQL {
   return sql`with ${textTable('e', envIds)}, ${textTable('n', streams)}`;
 }
 
-/** How each stream ended before this run, if it did not end well; by environment. */
+/** How each stream ended before this run if it did not end well, by environment. */
 export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatements<Map<string, LastAttempt[]>> {
   const byEnvironment = new Map<string, LastAttempt[]>();
   if (envIds.length === 0 || streams.length === 0) return byEnvironment;
@@ -113,15 +113,15 @@ export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatemen
   return byEnvironment;
 }
 
-/** Deletes the record of a run that has begun. */
+/** Deletes the record of a run. */
 export function* forgetRun(id: number): StateStatements<void> {
   yield sql`delete from ${syncRuns} where ${eq(syncRuns.id, id)}`;
 }
 
 /**
- * Records how a run ended and moves the clocks of environments (see `MirrorClock`). So a reader that begins afterwards
- * begins at a time later than that of every row of the run. If the run left nothing to be carried on, its cycle ends
- * for all environments (R6).
+ * Records how a run ended, and advances the clocks of environments (see `MirrorClock`), so a reader that starts
+ * afterwards starts later than every row of the run. If nothing is left to continue, its cycle ends for all
+ * environments (R6).
  */
 export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateStatements<void> {
   yield* tickTogether(clock);
@@ -131,8 +131,8 @@ export function* endRun(run: CycleRun, end: RunEnd, clock: MirrorClock): StateSt
 }
 
 /**
- * Records what a run did to one stream, after the stream has ended; again if the run came back to it. There is no row
- * if the run did nothing and the stream ended as it did the last time.
+ * Records what a run did to one stream, once the stream has ended; called again if the run returned to it. There is no
+ * row if the run did nothing and the stream ended as it did last time.
  */
 export function* recordStreamRun(row: StreamRun): StateStatements<void> {
   if (!didAnything(row) && (yield* lastStatus(row)) === row.status) return;

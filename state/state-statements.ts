@@ -3,23 +3,23 @@ import { QueryBuilder, type SQLiteColumn, type SQLiteTable } from 'drizzle-orm/s
 import type { Row } from '../src/core/stream.ts';
 
 /**
- * What the state asks of a database, one statement after the other, until the result is known. Each `yield` gives a
- * statement to the driver and receives its answer. The statements are the same for every database: each renders them
+ * The statements of an operation on the state, one after the other, until its result is known. Each `yield` hands a
+ * statement to the driver and receives its answer. The statements are the same for every database, which renders them
  * with its own dialect of drizzle.
  */
 export type StateStatements<Result> = Generator<StateStatement, Result, StateAnswer>;
 
 /**
- * A statement that is asked for every page is a constant text, because to render one takes longer than SQLite takes to
- * answer.
+ * A statement that runs for every page is a constant text, because rendering one takes longer than SQLite takes to run
+ * it.
  */
 export type StateStatement = SQL | ConstantStatement;
 
 interface ConstantStatement {
   readonly sql: string;
-  /** By the names they have in `sql`, `@name`; it need not name all of them. */
+  /** By their names in `sql`, `@name`; unused values are allowed. */
   readonly values: Readonly<Record<string, unknown>>;
-  /** Set where nobody needs the answer: a driver may go on before it has it. */
+  /** Set if the answer is not needed: a driver may continue before it has it. */
   readonly isUnanswered?: boolean;
 }
 
@@ -28,18 +28,15 @@ interface StateAnswer {
 }
 
 /**
- * Performs statements in one state of the database (`read`), or in one transaction (`write`), all of them or none. It
- * makes them anew for each try.
+ * Runs statements on one state of the database (`read`), or in one transaction (`write`). Each try creates them again.
  */
 export interface StateRunner {
   read<Result>(statementsOf: () => StateStatements<Result>): Promise<Result>;
-  /** `envIds` are the environments that it tells of: a writer that has lost one of them writes nothing (R26). */
+  /** `envIds` are the environments that are written about: a writer that has lost one of them writes nothing (R26). */
   write<Result>(statementsOf: () => StateStatements<Result>, envIds?: readonly string[]): Promise<Result>;
 }
 
-/**
- * Builds a `select`. Each selected field has the name of its column, because an answer has the names of the columns.
- */
+/** Builds a `select`. Each selected field must have its column's name, because the answer uses the columns' names. */
 export const queryBuilder = new QueryBuilder();
 
 interface TypedSelect<Found> extends SQLWrapper {
@@ -61,8 +58,8 @@ export function* first<Found>(select: TypedSelect<Found>): StateStatements<Found
 type GivenColumns<Table extends SQLiteTable> = Partial<Table['$inferInsert']>;
 
 /**
- * Names the given columns alone: the builder of drizzle writes NULL into the others, which not every database takes for
- * an id.
+ * Names only the given columns: drizzle's builder writes NULL into the others, which not every database accepts for an
+ * id.
  */
 export function insertStatement<Table extends SQLiteTable>(table: Table, row: GivenColumns<Table>): SQL {
   const given = givenColumns(table, row);
@@ -70,7 +67,7 @@ export function insertStatement<Table extends SQLiteTable>(table: Table, row: Gi
   return sql`insert into ${table} (${listed(given.map(({ column }) => bare(column)))}) values (${listed(values)})`;
 }
 
-/** Inserts a row, or sets the given columns of the row with its key. */
+/** Inserts a row, or updates the given columns of the row with its key. */
 export function upsertInto<Table extends SQLiteTable>(
   table: Table,
   row: GivenColumns<Table>,
@@ -81,7 +78,7 @@ export function upsertInto<Table extends SQLiteTable>(
   return sql`${insertStatement(table, row)} on conflict (${listed(key.map(bare))}) do update set ${listed(set)}`;
 }
 
-/** Sets the given columns, of all rows if there is no condition. */
+/** Sets the given columns; in all rows without a condition. */
 export function update<Table extends SQLiteTable>(table: Table, values: GivenColumns<Table>, where?: SQL): SQL {
   const set = givenColumns(table, values).map(({ column, value }) => sql`${bare(column)} = ${value}`);
   return sql`update ${table} set ${listed(set)}${where === undefined ? sql`` : sql` where ${where}`}`;
@@ -100,7 +97,7 @@ function givenColumns(table: SQLiteTable, row: object): { column: SQLiteColumn; 
   });
 }
 
-/** A column that is written to: its table is not named. */
+/** A column that is written to, without its table's name. */
 function bare(column: SQLiteColumn): SQL {
   return sql`${sql.identifier(column.name)}`;
 }

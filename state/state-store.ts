@@ -12,7 +12,7 @@ import type { StateRunner } from './state-statements.ts';
 
 /** The mirror that a state belongs to. */
 interface StateOwner {
-  /** What messages call it. */
+  /** Its name in messages. */
   readonly name: string;
   readonly clock: MirrorClock;
   /** For the key of a new mirror, and the nonce of each run. */

@@ -5,7 +5,7 @@ import { first, insertStatement, queryBuilder, type StateStatements } from './st
 /** How many verifications are kept. */
 const KEPT = 100;
 
-/** Records how a verification ended, and forgets the oldest. */
+/** Records how a verification ended, and deletes the oldest ones. */
 export function* saveVerification(verification: Omit<typeof verifications.$inferInsert, 'id'>): StateStatements<void> {
   yield insertStatement(verifications, verification);
   const { id } = verifications;

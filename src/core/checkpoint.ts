@@ -1,24 +1,24 @@
 import type { Query } from './ports/source.ts';
 import type { Instant } from './time/instant.ts';
 
-/** Why a round is read in its mode; kept in the run log. */
+/** Why a round is read in its mode; recorded in the run log. */
 export type RoundReason =
   | 'first' // nothing was mirrored before
-  | 'full' // asked for with --full
+  | 'full' // requested with --full
   | 'full-every' // the last scan ended too long ago (R13)
   | 'permission' // the stream answered 403 before (R13)
-  | 'returned' // its environment was not listed for a time (R13)
+  | 'returned' // its environment was unlisted for a while (R13)
   | 'refuted' // the last sweep was contradicted (R12)
   | 'clock' // the watermark lies in the future, or there is no server time (R1)
   | 'clamp' // the feeds no longer reach back to the watermark (R3)
-  | 'fewer-requests' // asking for the marked rows would take more requests than a scan (R18, R22)
+  | 'fewer-requests' // looking up the marked rows would take more requests than a scan (R18, R22)
   | 'increment' // the feeds, or the marked rows
   | 'snapshot' // the stream can only be read whole
   | 'window'; // the histories of tests that have new executions
 
 export type ScanDue = Extract<RoundReason, 'permission' | 'returned' | 'refuted' | 'clamp' | 'clock'>;
 
-/** All progress of one stream of one environment: between rounds, or in a round. */
+/** All progress of one stream in one environment, between rounds or within one. */
 export type Checkpoint = IdleCheckpoint | RoundCheckpoint;
 
 /** The progress of a stream between rounds. */
@@ -36,7 +36,7 @@ export interface ReadCheckpoint extends StreamProgress {
   readonly round: Round & { readonly read: Read };
 }
 
-/** What a stream remembers from one round to the next. */
+/** What a stream carries from one round to the next. */
 interface StreamProgress {
   /** T of the run that committed the first page of the last finished round (R2). */
   readonly watermark: Instant | null;
@@ -48,21 +48,19 @@ interface StreamProgress {
   readonly scanDue: ScanDue | null;
   readonly unavailable: boolean;
   readonly finishedCycle: number | null;
-  /** Null while no page has failed because it was too large (R24). */
+  /** Null unless a page failed because it was too large (R24). */
   readonly pageLimit: PageLimit | null;
   /**
-   * The run in which the due scan last failed: no run tries it twice. Null after a scan has begun anew or ended (R9).
+   * The run in which the due scan last failed; no run tries it twice. Null once a scan has started over or ended (R9).
    */
   readonly scanTriedInRun: number | null;
-  /**
-   * A due scan that a later run continues from where it stopped, while the feeds go on; null when there is none (R9).
-   */
+  /** A due scan that a later run resumes, while the feeds continue; null if there is none (R9). */
   readonly waitingScan: Round | null;
-  /** How many returns of its environment the stream has taken into account (R13). */
+  /** How many returns of its environment the stream has handled (R13). */
   readonly returns: number;
 }
 
-/** How many rows a page of the stream may have, because a larger page failed every try (R24). */
+/** The most rows that a page of the stream may have, because a larger page failed every try (R24). */
 interface PageLimit {
   readonly rows: number;
   /** T of the run that set it; null if that run had no server time. */
@@ -71,41 +69,44 @@ interface PageLimit {
 
 type RoundMode = 'scan' | 'feed' | 'snapshot' | 'marked' | 'window';
 
-/** The reads that together bring a stream up to date, and how far they are (R2). */
+/** The reads that together bring a stream up to date, and their progress (R2). */
 export interface Round {
   readonly mode: RoundMode;
   readonly reason: RoundReason;
   /** The run that began it. */
   readonly run: number;
-  /** The cycle that began it. A round from an earlier cycle is followed by another round (R6). */
+  /** The cycle that began it. A round from an earlier cycle is followed by another one (R6). */
   readonly cycle: number;
-  /** Why this scan was due. A scan that becomes due while this one runs is recorded separately (R13). */
+  /** Why this scan was due. A scan that becomes due meanwhile is recorded separately (R13). */
   readonly due: ScanDue | null;
   /** Pages committed so far. */
   readonly pages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;
-  /** If the scan waited: the watermark that the feeds reached in the meantime (R9). */
+  /** If the scan waited, the watermark that the feeds reached in the meantime (R9). */
   readonly fedUntil?: Instant | null;
   /** Marks up to this number were made before the round began (R18). */
   readonly lastMark: number;
-  /** Whether seen keys are kept for a sweep at the end. A mirror without rows needs no sweep. */
+  /** Whether seen keys are recorded for a sweep at the end. An empty mirror needs no sweep. */
   readonly sweeps: boolean;
-  /** A candidate of the sweep came back (R12), or the leading list did not show what was asked for in it (R18). */
+  /**
+   * A candidate of the sweep was returned (R12), or the parent's list did not return a row that was looked up in it
+   * (R18).
+   */
   readonly sweepContradicted: boolean;
-  /** The steps that remain; the first one is under way. */
+  /** The remaining steps; the first one is in progress. */
   readonly steps: readonly ReadStep[];
-  /** The read under way; null between reads. */
+  /** The current read; null between reads. */
   readonly read: Read | null;
-  /** How many reads have begun: the number of the latest. */
+  /** How many reads have begun, which is the number of the latest. */
   readonly reads: number;
-  /** The last candidate, or unshown row, that was asked for; null when all were (R12, R18). */
+  /** The last candidate or unshown row that was looked up; null if all were (R12, R18). */
   readonly confirmedUpTo: string | null;
-  /** The number of the first read that asked for candidates; null before there was one. */
+  /** The number of the first read that looked up candidates; null before it. */
   readonly firstConfirmation: number | null;
   /** How many tests in a row answered 404 or 403 (R15, R22). */
   readonly consecutiveNotFound: number;
-  /** Something could not be read and was skipped: this round does not finish the stream (R22). */
+  /** Something was skipped because it could not be read, so this round does not finish the stream (R22). */
   readonly incomplete: boolean;
 }
 
@@ -118,51 +119,51 @@ export interface ListRead {
   readonly query: Query;
 }
 
-/** A step that asks for rows by id, one chunk of ids at a time. */
+/** A step that looks rows up by id, one chunk of ids at a time. */
 export interface LookupRead {
   readonly do: 'look-up';
   /**
-   * - `candidates`: rows that a sweep would delete (R12), or whose removal was held back and is to be applied (R14)
-   * - `ties`: rows of a feed that carry the same instant as their tombstone (R10)
-   * - `owned`: rows of parents that went or came back (R13)
+   * - `candidates`: rows that a sweep would delete (R12), or whose held-back removal is to be applied (R14)
+   * - `ties`: rows of a feed with the same instant as their tombstone (R10)
+   * - `owned`: rows of parents that were deleted or came back (R13)
    * - `marked`: marked rows (R18, R22)
-   * - `unshown`: marked rows that these reads did not show, or parents whose rows they did not show, asked for in the
-   *   parent's list (R13, R18)
+   * - `unshown`: marked rows that these reads did not return, or parents whose rows they did not return; looked up in
+   *   the parent's list (R13, R18)
    * - `tests`: the histories of tests with new executions (R22)
-   * - `rejected`: rows that are rejected (R20)
+   * - `rejected`: rejected rows (R20)
    */
   readonly about: 'candidates' | 'ties' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
-  /** The last id that was asked for; ids are asked for in ascending order. */
+  /** The last id that was looked up; ids are looked up in ascending order. */
   readonly after: string;
   /** How many requests have begun. */
   readonly asked: number;
-  /** The ids of the current chunk, which is read once in each variant. */
+  /** The ids of the current chunk, which is read once per variant. */
   readonly ids: readonly string[];
-  /** The ids of the chunk whose marks its pages have not cleared so far (R13, R18). */
+  /** The ids of the chunk whose marks its pages have not cleared yet (R13, R18). */
   readonly unpaid: readonly string[];
   readonly variant: number;
-  /** Only marked rows last synced before this time are asked for; the upserts feed shows the others (R18). */
+  /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */
   readonly before: Instant | null;
 }
 
 /** One cursor-paged read under one fixed query. */
 export interface Read {
   readonly as: ListRead['as'] | LookupRead['about'];
-  /** Its number in the round. The keys and staged rows of this read are stored under it (R7). */
+  /** Its number within the round. The keys and staged rows of the read are stored under it (R7). */
   readonly number: number;
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /** How many tries of the page at the cursor failed in earlier runs: see `PageRequest` (R24). */
+  /** How many tries of the page at the cursor failed in earlier runs, see `PageRequest` (R24). */
   readonly failedTries?: number;
   /** T of the run in which the read began (R10). */
   readonly at: Instant | null;
-  /** How often the read was started again in `restartRun` (R7). */
+  /** How often the read was restarted in `restartRun` (R7). */
   readonly restarts: number;
   readonly restartRun: number;
-  /** The run in which the read last started again at half its limit; null if that never happened (R24). */
+  /** The run that last restarted the read at half its limit; null if none did (R24). */
   readonly halvedRun: number | null;
-  /** Whose history this read fetches, and what to record at its end (R22). */
+  /** The history that this read fetches, and what to record at its end (R22). */
   readonly history: HistoryRead | null;
 }
 
@@ -171,7 +172,7 @@ interface HistoryRead {
   readonly testId: string;
   /** The mirror's own time when the read began. */
   readonly mirroredAt: Instant;
-  /** A period that was never read and that the service no longer shows. */
+  /** A period that was never read and that the service no longer returns. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }
 

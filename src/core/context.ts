@@ -3,7 +3,7 @@ import { LOOKBACK_DAYS } from './read-api.ts';
 import { addDays, addSeconds, type Instant } from './time/instant.ts';
 import type { ServerTimes } from './time/server-times.ts';
 
-/** The options of a run on which decisions depend. */
+/** The options of a run that decisions depend on. */
 export interface DecisionOptions {
   readonly full: boolean;
   readonly fullEveryDays: number;
@@ -14,32 +14,32 @@ export interface DecisionOptions {
   readonly limits?: StorageLimits | null | undefined;
 }
 
-/** The circumstances of a decision. */
+/** What a decision depends on besides the checkpoint and the page. */
 export interface Context extends ServerTimes {
   readonly run: number;
   readonly cycle: number;
   readonly options: DecisionOptions;
-  /** Those of the options, where rows are decoded. */
+  /** The options' limits, adjusted to the environment where rows are decoded. */
   readonly limits?: StorageLimits | null | undefined;
 }
 
-/** The circumstances of a decision in one environment. */
+/** The context within one environment. */
 export function inEnvironment(context: Context, envId: string): Context {
   return { ...context, limits: limitsIn(context.limits, envId) };
 }
 
-/** The oldest time bound that is sent, in days: one day less than the API looks back, to be safe (R3). */
+/** The oldest time bound that is sent: one day less than the API's lookback, to be safe (R3). */
 const OLDEST_BOUND_DAYS = LOOKBACK_DAYS - 1;
 
-/** A time in the mirror that is later than T by more than this is not believed (R1). */
+/** A time in the mirror that is later than T by more than this is not trusted (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
 
 /**
- * Whether a time is too far ahead of the server's to be believed (R1, R10). Without a server time every time is
- * believed.
+ * Whether a time is too far ahead of the server's to be trusted (R1, R10). Without a server time, every time is
+ * trusted.
  */
 export function isFuture(time: unknown, latest: Instant | null): boolean {
-  // Nearly every time is in the past, and then nothing has to be calculated.
+  // Nearly every time is in the past, so the calculation is skipped.
   if (latest === null || typeof time !== 'string' || time <= latest) return false;
   return time > addSeconds(latest, CLOCK_TOLERANCE_SECONDS);
 }
@@ -49,7 +49,7 @@ export function isOutOfLookback(bound: Instant, { newestReading }: Pick<Context,
   return newestReading === null || bound < addDays(newestReading, -OLDEST_BOUND_DAYS);
 }
 
-/** The bound, or if it is too old the oldest that may be sent, with one day to spare for a long run (R3). */
+/** The bound or, if it is too old, the oldest that may be sent plus one day to spare for a long run (R3). */
 export function withinLookback(bound: Instant | null, context: Pick<Context, 'newestReading'>): Instant | null {
   if (bound === null || context.newestReading === null) return null;
   return isOutOfLookback(bound, context) ? addDays(context.newestReading, 1 - OLDEST_BOUND_DAYS) : bound;

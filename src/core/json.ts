@@ -9,7 +9,7 @@ interface ExactJson {
   isRawJSON(value: unknown): value is ExactNumber;
 }
 
-/** The language has these functions, but TypeScript's library types do not. */
+/** The engine has these functions, but TypeScript's library types lack them. */
 const EXACT = JSON as unknown as ExactJson;
 
 export const isExactNumber = EXACT.isRawJSON;
@@ -28,12 +28,12 @@ export function parseExactly(text: string): unknown {
       typeof each === 'number' && isRounded(source) ? EXACT.rawJSON(source) : each,
     );
   } catch {
-    // The text is nested too deeply: its item is rejected anyway (R20).
+    // The text is nested too deeply; its item is rejected anyway (R20).
     return value;
   }
 }
 
-/** Whether two JSON texts have the same value, whatever the order of members (R21). */
+/** Whether two JSON texts have the same value, ignoring the order of members (R21). */
 export function sameJson(a: string, b: string): boolean {
   try {
     return a === b || sameValue(parseExactly(a), parseExactly(b));
@@ -59,9 +59,8 @@ type JsonMembers = Readonly<Record<string, unknown>>;
 const LONG = 16;
 
 /**
- * Whether a number in a JSON text would be rounded. It looks at every sixteenth character, and at the neighbours if
- * that is a digit. It runs for every page; a check of each value while parsing would take several times as long as
- * parsing.
+ * Whether a number in a JSON text would be rounded. It checks every sixteenth character, and its neighbours if that is
+ * a digit. It runs for every page: checking each value while parsing would take several times as long as parsing.
  */
 function holdsRounded(text: string): boolean {
   let from = 0;
@@ -78,7 +77,7 @@ function holdsRounded(text: string): boolean {
   return false;
 }
 
-/** Whether the digits from `start` to `end`, if they are a number and not part of a string, would be rounded. */
+/** Whether the digits from `start` to `end` would be rounded, if they are a number and not part of a string. */
 function isRoundedAt(text: string, start: number, end: number): boolean {
   // Most long numbers are short fractions, such as scores.
   if (text.charCodeAt(start + 1) === POINT && end - start <= LONGEST_FRACTION) return false;
@@ -99,8 +98,8 @@ function isDigit(code: number): boolean {
 }
 
 /**
- * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits is not rounded: other
- * programs write a floating-point number with so many digits.
+ * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits counts as exact,
+ * because other programs write floating-point numbers with that many digits.
  */
 function isRounded(source: string): boolean {
   if (source.length < LONG || isShortFraction(source)) return false;
@@ -116,7 +115,7 @@ const LONGEST_FRACTION = '0.12345678901234567'.length;
 const SHORT_FRACTION = /^-?(?:\d\.\d{1,17}|[\d.]{1,18})$/;
 
 /**
- * The value of a number as text: its digits without zeros at either end, and a power of ten; null if it is not a
+ * A number's value in a canonical form: its digits without zeros at either end, and a power of ten. Null if it is not a
  * number.
  */
 function decimal(source: string): string | null {

@@ -2,7 +2,7 @@ import { SyncError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { COPIED_TABLES, type CopySource, type CopyTarget } from './sql/copied-tables.ts';
 
-/** A table was copied. */
+/** A table has been copied. */
 export interface CopyEvent {
   readonly type: 'table';
   readonly table: string;
@@ -14,7 +14,7 @@ export interface CopyWatch {
   onProgress(event: CopyEvent): void;
 }
 
-/** A copy that was made. */
+/** The result of a copy. */
 export interface CopyReport {
   /** The mirror that was copied. */
   readonly db: string;
@@ -25,7 +25,10 @@ export interface CopyReport {
   readonly tables: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/** Copies a mirror into a place that is empty. If that fails, the place stays empty. @throws SyncError */
+/**
+ * Copies a mirror to an empty place. If that fails, the place stays empty.
+ * @throws SyncError
+ */
 export async function copyMirror(
   from: Pick<MirrorStore, 'display' | 'openCopySource'>,
   to: Pick<MirrorStore, 'display' | 'openCopyTarget'>,
@@ -39,7 +42,7 @@ export async function copyMirror(
       await target.finish();
       return { db: from.display, to: to.display, rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
     } catch (error) {
-      // The error says more than what may go wrong as the rest is removed.
+      // The original error matters more than one from the clean-up.
       await target.abandon().catch(() => {});
       throw error;
     }

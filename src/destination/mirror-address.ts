@@ -7,6 +7,6 @@ export type MirrorAddress = FileAddress | PostgresAddress;
 interface FileAddress {
   readonly kind: 'file';
   readonly path: string;
-  /** The path, as it was given. */
+  /** The path as the user gave it. */
   readonly display: string;
 }

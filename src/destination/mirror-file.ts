@@ -8,7 +8,10 @@ import { fileError } from './sqlite/file-error.ts';
 
 const NEVER = new AbortController().signal;
 
-/** Gives a mirror as a file of SQLite: its own, or a copy that is removed afterwards. `signal` stops the copying. */
+/**
+ * Calls `use` with the mirror as an SQLite file: its own, or a copy that is removed afterwards. `signal` stops the
+ * copying.
+ */
 export async function withMirrorFile<Result>(
   store: MirrorStore,
   use: (path: string) => Promise<Result>,

@@ -6,72 +6,90 @@ import type { CopySource, CopyTarget } from './sql/copied-tables.ts';
 import type { MirrorScope, SqlStatements } from './sql/statements.ts';
 
 /**
- * The port of a destination: all that the commands do with a mirror at one address. `stores.ts` has one for each kind
+ * The port of a destination: everything that the commands do with a mirror at one address. `stores.ts` has one per kind
  * of address. Every error is a `SyncError` that says what to do.
  */
 export interface MirrorStore {
-  /** The mirror in messages and reports, without a password. */
+  /** The mirror's name in messages and reports, without a password. */
   readonly display: string;
-  /** The path of a mirror that is a file of SQLite; null for any other. */
+  /** The path of a mirror in an SQLite file; null for any other. */
   readonly file: string | null;
   /** What it cannot hold; null if it can hold everything. */
   readonly limits: StorageLimits | null;
-  /** Spreads the tables over several nodes; null if it cannot. */
+  /** Distributes the tables over several nodes; null if it cannot. */
   readonly distribution: TableDistribution | null;
   /** Whether there is a mirror. */
   exists(): Promise<boolean>;
-  /** Refuses an address at which no mirror can be made, before any request. @throws SyncError `usage` */
+  /**
+   * Refuses an address where no mirror can be created, before any request is made.
+   * @throws SyncError `usage`
+   */
   checkPlace(): Promise<void>;
   /**
-   * Opens the mirror for its writer; creates or migrates it first. Commits that change no row may wait up to `quietMs`
-   * for others.
+   * Opens the mirror for its writer, creating or migrating it first. Commits that change no row may wait up to
+   * `quietMs` for the next one.
    * @throws SyncError `locked` or `usage`
    */
   open(stop: AbortSignal, quietMs?: number): Promise<OpenMirror>;
-  /** Creates the mirror, or migrates one of an older version, unless a run is doing so. @throws SyncError `usage` */
+  /**
+   * Creates the mirror, or migrates an older version, unless a run is doing so.
+   * @throws SyncError `usage`
+   */
   bringUpToDate(): Promise<MirrorChange>;
   /**
-   * Reads from one state of an existing mirror.
+   * Reads an existing mirror in one consistent state.
    * @throws SyncError `usage` if there is none, or one of another version
    */
   read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
-  /** Runs one statement that only reads, up to its first rows, in the SQL of the database. @throws SyncError `usage` */
+  /**
+   * Runs one read-only statement, in the database's own SQL, up to its first rows.
+   * @throws SyncError `usage`
+   */
   query(statement: ReadStatement): Promise<StatementRows>;
-  /** Whether a process writes to the mirror now. */
+  /** Whether a process is writing to the mirror. */
   isWritten(): Promise<boolean>;
-  /** Records a verification, unless another process writes to the mirror. */
+  /** Records a verification, unless another process is writing to the mirror. */
   record(verification: Verification): Promise<void>;
   /**
-   * Keeps an account's quota in the database, for all who write to it (R23); null if a file of this machine keeps it.
-   * `account` is its key, `nowMs` a monotonic clock of this process. An abort does not wait for the server.
+   * Stores an account's quota in the database, for all who write to it (R23); null if a local file stores it. `account`
+   * is its key, `nowMs` a monotonic clock of this process. An abort does not wait for the server.
    */
   openQuotaKeeper(account: string, nowMs: () => number, stop: AbortSignal): QuotaKeeper | null;
-  /** All rows, as of one instant, to copy the mirror elsewhere. @throws SyncError `usage` if there is no mirror */
+  /**
+   * All rows as of one instant, for a copy of the mirror.
+   * @throws SyncError `usage` if there is no mirror
+   */
   openCopySource(): Promise<CopySource>;
-  /** An empty place for a copy. @throws SyncError `usage` if there is a mirror already */
+  /**
+   * An empty place for a copy.
+   * @throws SyncError `usage` if it already holds a mirror
+   */
   openCopyTarget(): Promise<CopyTarget>;
-  /** Turns an error of the database into one line that says what to do; other errors come back as they are. */
+  /** Turns a database error into one line that says what to do; other errors are returned as they are. */
   explain(error: unknown): unknown;
 }
 
-/** What bringing a mirror up to date did: created it, migrated an older one, or nothing. */
+/** The result of bringing a mirror up to date: created, migrated, or unchanged. */
 export type MirrorChange = 'made' | 'updated' | 'none';
 
-/** A database that can spread the tables of a mirror over several nodes, by environment. */
+/** A database that can distribute a mirror's tables over several nodes by environment. */
 export interface TableDistribution {
   /** @throws SyncError `usage` if the database has only one node */
   check(): Promise<void>;
-  /** Distributes the tables of an up-to-date mirror. @throws SyncError */
+  /**
+   * Distributes the tables of an up-to-date mirror.
+   * @throws SyncError
+   */
   distribute(): Promise<DistributionReport>;
 }
 
-/** The tables of a mirror after they were distributed. */
+/** How a mirror's tables are distributed. */
 export interface DistributionReport {
-  /** Those that were distributed now. */
+  /** Tables distributed just now. */
   readonly distributed_now: readonly string[];
-  /** All that are distributed by `env_id`. */
+  /** All tables distributed by `env_id`. */
   readonly distributed: readonly string[];
-  /** Those that stay on the coordinator. */
+  /** Tables that stay on the coordinator. */
   readonly local: readonly string[];
 }
 
@@ -85,18 +103,18 @@ export type SqlParameters = readonly SqlValue[] | Readonly<Record<string, SqlVal
 export interface ReadStatement {
   readonly sql: string;
   readonly parameters?: SqlParameters | undefined;
-  /** Returns every integer as a bigint; by default only an integer that a number cannot hold exactly. */
+  /** Returns every integer as a bigint; by default, only those that a number cannot hold exactly. */
   readonly bigints?: boolean | undefined;
-  /** Seconds that the statement may take on a server, 0 for as long as it takes. */
+  /** The most seconds the statement may take on a server; 0 for no limit. */
   readonly timeoutSeconds: number;
 }
 
-/** The rows of a statement, read as they are asked for. */
+/** The rows of a statement, read on demand. */
 export interface StatementRows {
   readonly columns: readonly string[];
-  /** The rows as lists, in the order of the columns, in portions of a bounded size. */
+  /** The rows as lists in column order, in portions of bounded size. */
   readonly portions: AsyncIterable<readonly (readonly SqlValue[])[]>;
-  /** Ends the statement and closes its connection. Not needed after all rows are read. */
+  /** Ends the statement and closes its connection. Not needed once all rows are read. */
   close(): Promise<void>;
 }
 

@@ -2,9 +2,7 @@ import type { Instant } from '../core/time/instant.ts';
 import type { MirrorAddress } from './mirror-address.ts';
 import type { MirrorStore } from './mirror-store.ts';
 
-/**
- * The store of the mirror at an address; nothing is opened yet. Loaded on demand: a file needs no driver of PostgreSQL.
- */
+/** The store for an address; nothing is opened yet. Loaded on demand, so a file needs no PostgreSQL driver. */
 export async function loadStore(address: MirrorAddress, clock: () => Instant): Promise<MirrorStore> {
   switch (address.kind) {
     case 'file':

@@ -7,9 +7,8 @@ export interface BaseUrlRules {
 }
 
 /**
- * The base URL as it is compared and stored: without `/public/beta` and without a trailing slash. Plain http is
- * accepted for loopback addresses only, unless it is allowed (R25). The error does not quote the URL, because it may
- * contain a password.
+ * The base URL as it is compared and stored: without `/public/beta` or a trailing slash. Plain http is accepted only
+ * for loopback addresses, unless allowed (R25). The error does not quote the URL, because it may contain a password.
  * @throws SyncError `usage`
  */
 export function parseBaseUrl(text: string, { allowHttp }: BaseUrlRules): string {
@@ -32,7 +31,7 @@ function parse(text: string): URL {
   try {
     return new URL(text.trim());
   } catch {
-    throw refuse('is not a URL: give one like https://api.example.com');
+    throw refuse('is not a URL: pass one like https://api.example.com');
   }
 }
 

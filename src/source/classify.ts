@@ -6,18 +6,18 @@ import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
 import { errorCode, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
 
-/** What messages say about a request. `secret` is the token, which no message may show (R25). */
+/** How messages describe a request. `secret` is the token, which no message may contain (R25). */
 export interface RequestDescription {
   /** The path, without its query. */
   readonly path: string;
   readonly secret: string;
-  /** The option, variable or file that gave the token. */
+  /** The option, variable or file that the token came from. */
   readonly tokenFrom?: string | undefined;
-  /** What the user should do when the request fails; null for the usual advice. */
+  /** What the user should do if the request fails; null for the usual advice. */
   readonly advice: string | null;
 }
 
-/** The token, which no message may show, and where it came from, which messages tell (R25). */
+/** The token, which no message may contain, and where it came from, which messages name (R25). */
 export function secretOf({
   token,
   tokenFrom,
@@ -30,24 +30,24 @@ export function secretOf({
 
 /** A failed try that may be repeated (R24). */
 export interface RetriableFailure {
-  /** A smaller page may help against `slow` (5xx or time-out), not against `broken` and `refused`. */
+  /** A smaller page may help with `slow` (5xx or time-out), but not with `broken` or `refused`. */
   readonly kind: 'slow' | 'broken' | 'refused';
-  /** What happened, as it stands after `GET /path: `. */
+  /** What happened, as it follows `GET /path: `. */
   readonly text: string;
   readonly cause: unknown;
   readonly retryAfterMs: number | null;
 }
 
-/** What one outcome means. `refused` is a 429, which is not yet a failed try (R23). */
+/** What one outcome means. `refused` is a 429, which does not yet count as a failed try (R23). */
 export type Classification<T> =
   | { readonly kind: 'done'; readonly value: T }
-  | { readonly kind: 'again'; readonly trouble: RetriableFailure }
+  | { readonly kind: 'retry'; readonly failure: RetriableFailure }
   | { readonly kind: 'refused'; readonly atMs: number }
   | { readonly kind: 'failed'; readonly error: SyncError };
 
 const LONGEST_QUOTE = 200;
 
-/** Decides by status and error code alone. A status that decides by itself counts even when the body is lost. */
+/** Decides by status and error code alone. A status that decides by itself counts even if the body is lost. */
 export function classify<T>(
   { answer, fault, heardMs }: RequestOutcome,
   description: RequestDescription,
@@ -65,24 +65,24 @@ export function classify<T>(
 }
 
 /**
- * The error after the last try; `before` is the number of tries in earlier runs. A page that was too large for the
- * service in every try may be asked for in halves (R24).
+ * The error after the last try; `before` is the number of failed tries in earlier runs. A page that was too large for
+ * the service in every try may be halved (R24).
  */
 export function exhausted(
-  troubles: readonly RetriableFailure[],
+  failures: readonly RetriableFailure[],
   description: RequestDescription,
   before: number,
 ): SyncError {
-  const last = troubles.at(-1);
-  const recovery = troubles.every((trouble) => trouble.kind === 'slow') ? 'halve-page' : 'stream';
-  const count = before + troubles.length;
+  const last = failures.at(-1);
+  const recovery = failures.every((failure) => failure.kind === 'slow') ? 'halve-page' : 'stream';
+  const count = before + failures.length;
   const tries = count === 1 ? '1 try' : `${count} tries`;
   const advice = 'Try again later; if it fails again, check the base URL and the network.';
   const text = `GET ${description.path}: ${last?.text ?? 'no answer'}, after ${tries}. ${advice}`;
   return new SyncError(recovery, text, { cause: last?.cause });
 }
 
-/** A 429 while other lists are answered (R9). */
+/** A 429 while requests to other lists pass (R9). */
 export function refusedAlone(): RetriableFailure {
   return {
     kind: 'refused',
@@ -92,7 +92,7 @@ export function refusedAlone(): RetriableFailure {
   };
 }
 
-/** The error that ends a run because the service does not answer any more (R24). */
+/** The error that ends a run because the service no longer responds (R24). */
 export function serviceAway(last: RetriableFailure, path: string, tries: number): SyncError {
   const probed = tries === 1 ? 'a probe' : `${tries} probes`;
   const what = `several lists failed in a row, and so did ${probed}, the last one GET ${path}: ${last.text}`;
@@ -100,7 +100,7 @@ export function serviceAway(last: RetriableFailure, path: string, tries: number)
   return new SyncError('run', text, { cause: last.cause });
 }
 
-/** Without the environments there is no run: an error that would fail one stream ends the run. */
+/** There is no run without the environments, so an error that would fail one stream ends the run. */
 export function endsRunHere(error: SyncError): SyncError {
   return new SyncError('run', `Cannot list the environments: ${error.message}`, { cause: error.cause });
 }
@@ -114,7 +114,7 @@ function decoded<T>(answer: HttpAnswer, description: RequestDescription, decoder
   return retriable(broken(`answered ${answer.status} with ${what}`, undefined));
 }
 
-/** Parses a heavy body in slices. It is parsed whole only when it does not have the form of a list (R27). */
+/** Parses a heavy body in slices; it is parsed whole only if it does not look like a list (R27). */
 function parseBody({ body }: HttpAnswer): unknown {
   if (body === null) return undefined;
   const heavy = body.length > HEAVY_BYTES ? parseHeavyPage(body) : null;
@@ -152,8 +152,7 @@ function tooLarge({ path }: RequestDescription, { cause }: TransportError): Sync
 }
 
 /**
- * Shows only the path of the new address, because the rest may contain secrets. Following it would send the token
- * there.
+ * Shows only the path of the new address, because the rest may contain secrets. Following it would send them the token.
  */
 function redirected(answer: HttpAnswer, description: RequestDescription): SyncError {
   const path = URL.parse(answer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
@@ -207,14 +206,14 @@ function errorOf({ body }: HttpAnswer): ReturnType<typeof decodeError> {
   return body === null ? null : decodeError(parseJson(body));
 }
 
-/** Text of the service on one line, shortened, without control characters and without the token (R25). */
+/** A text of the service on one line, truncated, without control characters and without the token (R25). */
 function quote(text: string, { secret }: RequestDescription): string {
   const clean = maskToken(text.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' '), secret);
   return clean.length > LONGEST_QUOTE ? `${clean.slice(0, LONGEST_QUOTE - 1)}…` : clean;
 }
 
-function retriable(failure: RetriableFailure): { readonly kind: 'again'; readonly trouble: RetriableFailure } {
-  return { kind: 'again', trouble: failure };
+function retriable(failure: RetriableFailure): { readonly kind: 'retry'; readonly failure: RetriableFailure } {
+  return { kind: 'retry', failure };
 }
 
 function failed(error: SyncError): { readonly kind: 'failed'; readonly error: SyncError } {

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm';
 setFlagsFromString('--expose-gc');
 
 /**
- * Frees unused memory at once. Without it, several pages of tens of MiB would be in memory before any of them is freed,
- * each as bytes, as text and as rows (R27).
+ * Frees unused memory at once. Otherwise several pages of tens of MiB would be in memory together, each as bytes, text
+ * and rows (R27).
  */
 export const collectGarbage = runInNewContext('gc') as () => void;

@@ -16,25 +16,24 @@ export interface HttpSourceOptions extends RateLimiterOptions {
   /** The base URL as `parseBaseUrl` returns it. */
   readonly baseUrl: string;
   readonly token: string;
-  /** The option, variable or file that gave the token, for messages. */
+  /** The option, variable or file that the token came from, for messages. */
   readonly tokenFrom?: string;
   readonly userAgent: string;
-  /** The number of further tries after the first one. */
+  /** The most retries after the first try. */
   readonly retries: number;
-  /** The time that one request may take, including its body. */
+  /** The time limit of one request, including its body. */
   readonly timeoutMs: number;
   /**
-   * Paths of lists under an environment. A probe asks one of them for a row, to see whether the service answers (R9,
-   * R24).
+   * Paths of lists under an environment. A probe requests one row of one of them to see whether the service responds
+   * (R9, R24).
    */
   readonly lists: readonly (readonly string[])[];
   /** Stops the source: waiting requests end at once, requests in flight within three seconds (R27). */
   readonly signal: AbortSignal;
-  /** A random number from 0 up to, but not including, 1. */
+  /** A random number from 0 up to but excluding 1. */
   readonly random: () => number;
 }
 
-/** The state of an open source. */
 export interface SourceConnection {
   readonly options: HttpSourceOptions;
   readonly http: HttpConnection;
@@ -46,15 +45,15 @@ export interface SourceConnection {
   readonly inFlightAbort: AbortController;
   readonly closed: AbortController;
   times: ServerTimes;
-  /** When the first answer with a `Date` arrived, by the local monotonic clock; null before. */
+  /** When the first response with a `Date` arrived, by the local monotonic clock; null before. */
   firstReadingMs: number | null;
-  /** `RateLimit-Limit` of the last answer that had this header. */
+  /** The last `RateLimit-Limit` received. */
   limit: number | null;
   /** The greatest `RateLimit-Reset` so far. */
   windowSeconds: number;
   /** The ids of the listed environments. */
   environments: readonly string[];
-  /** The number of probes so far; each probe asks another list. */
+  /** The number of probes so far; each one requests another list. */
   probes: number;
 }
 
@@ -63,7 +62,7 @@ export interface FetchRequest<T> {
   /** The path segments under `/public/beta`, not percent-encoded. */
   readonly path: readonly string[];
   readonly target: string;
-  readonly asked: RequestDescription;
+  readonly description: RequestDescription;
   readonly decode: BodyDecoder<T>;
   readonly onRequest: (() => void) | undefined;
   /** The number of tries that failed in earlier runs (R24). */
@@ -121,7 +120,7 @@ function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, stri
 
 export async function sendOnce<T>(
   connection: SourceConnection,
-  { target, asked, onRequest }: FetchRequest<T>,
+  { target, description, onRequest }: FetchRequest<T>,
 ): Promise<RequestOutcome> {
   const { http, options, prefix, inFlightAbort } = connection;
   const startedMs = http.nowMs();
@@ -129,18 +128,18 @@ export async function sendOnce<T>(
   const outcome = await send(http, prefix + target, inFlightAbort.signal);
   noteQuota(connection, outcome.answer?.headers ?? {});
   const status = outcome.answer?.status ?? 0;
-  const query = target.slice(asked.path.length);
-  options.onEvent?.({ type: 'request', path: asked.path, query, status, durationMs: http.nowMs() - startedMs });
+  const query = target.slice(description.path.length);
+  options.onEvent?.({ type: 'request', path: description.path, query, status, durationMs: http.nowMs() - startedMs });
   return outcome;
 }
 
-/** Call it for accepted answers only: a gateway in front of the service may have a clock of its own (R1). */
+/** Call this only for accepted responses: a gateway in front of the service may have a clock of its own (R1). */
 export function noteTime(connection: SourceConnection, headers: HeaderValues): void {
   const dateMs = httpDateMs(headers.date);
   if (dateMs === null) return;
   const nowMs = connection.http.nowMs();
   connection.firstReadingMs ??= nowMs;
-  // A cache sends the `Date` of the answer that it stored, and its `Age`.
+  // A cache sends the `Date` of the response that it stored, and its `Age`.
   const ageMs = 1000 * (countHeader(headers.age) ?? 0);
   connection.times = withReading(connection.times, {
     at: instantOfMs(dateMs + ageMs),

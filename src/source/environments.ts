@@ -10,7 +10,10 @@ import { endpointPath, pageTarget } from './target.ts';
 const PATH = ['environments'];
 const ADVICE = 'Check the base URL.';
 
-/** Fetches all environments, which come as an array or in pages (R8). @throws SyncError that ends the run */
+/**
+ * Fetches all environments, which come as an array or in pages (R8).
+ * @throws SyncError that ends the run
+ */
 export async function fetchEnvironments(connection: SourceConnection): Promise<readonly unknown[]> {
   try {
     const items = await readPages(connection);
@@ -21,7 +24,7 @@ export async function fetchEnvironments(connection: SourceConnection): Promise<r
   }
 }
 
-/** The loop ends: no cursor is used twice (R8), the list has an end, and it starts again three times at most (R7). */
+/** The loop ends: no cursor is used twice (R8), the list is finite, and it restarts at most three times (R7). */
 async function readPages(connection: SourceConnection): Promise<readonly unknown[]> {
   const items: unknown[] = [];
   const visited = new Set<string>();
@@ -43,19 +46,19 @@ async function readPages(connection: SourceConnection): Promise<readonly unknown
   }
 }
 
-/** @returns null when the service no longer knows the cursor and the list may start again (R7) */
+/** @returns null if the service no longer knows the cursor and the list may restart (R7) */
 async function fetchPage(
   connection: SourceConnection,
   cursor: string | null,
   mayRestart: boolean,
 ): Promise<Page | null> {
-  const asked = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
+  const description = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
     return await fetchWhole(connection, {
       path: PATH,
       target,
-      asked,
+      description,
       decode: decodeEnvironments,
       onRequest: undefined,
     });
@@ -66,7 +69,7 @@ async function fetchPage(
   }
 }
 
-/** @throws SyncError when there is no further cursor: the environments of the remaining pages would count as missing */
+/** @throws SyncError without a further cursor: the environments of the remaining pages would count as missing */
 function refuseBadCursor(page: Page, visited: ReadonlySet<string>): void {
   const fault = cursorFault(page, (cursor) => visited.has(cursor));
   if (fault !== null) throw new SyncError('restart-round', `GET ${endpointPath(PATH)} ${fault}. ${ADVICE}`);

@@ -2,12 +2,12 @@ import type { SlicedItems } from '../core/ports/source.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { parseJson } from './envelope.ts';
 
-/** The items of a slice, which are parsed together, have about this many bytes. */
+/** The items of a slice are parsed together and have about this many bytes. */
 const SLICE_BYTES = 64 * 1024;
 
 /**
- * The envelope of a heavy list. Its items stay bytes until they are read (R27); each is parsed once in advance, to
- * check that it is valid. Null for a body of another form, undefined for one that is not JSON.
+ * The envelope of a heavy list. Its items stay bytes until they are read (R27); each is parsed once in advance to
+ * validate it. Null for a body of another form, undefined for one that is not JSON.
  */
 export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object | null | undefined {
   const place = findItems(body, sliceBytes);
@@ -19,7 +19,7 @@ export function parseHeavyPage(body: Buffer, sliceBytes = SLICE_BYTES): object |
   return envelope === undefined || length === null ? undefined : { ...envelope, items: itemsOf(slices, length) };
 }
 
-/** Null when one of the slices is not JSON. */
+/** Null if one of the slices is not JSON. */
 function countItems(slices: readonly Buffer[]): number | null {
   let length = 0;
   for (const slice of slices) {
@@ -44,7 +44,7 @@ function itemsOf(slices: readonly Buffer[], length: number): SlicedItems {
   };
 }
 
-/** After this many slices the memory of their rows is freed; otherwise it would grow to the size of the whole page. */
+/** After this many slices, the memory of their rows is freed; otherwise it would grow to the size of the whole page. */
 const SLICES_PER_COLLECTION = 64;
 
 function parseSlice(slice: Buffer): readonly unknown[] | undefined {
@@ -65,18 +65,18 @@ const [QUOTE, BACKSLASH, COMMA, BRACE, END_BRACE, BRACKET, END_BRACKET] = Buffer
 ) as unknown as CharacterCodes;
 type CharacterCodes = [number, number, number, number, number, number, number];
 
-/** Null when the list has no array `items`, or two of them. The contents of strings are skipped. */
+/** Null if the list has no array `items`, or two of them. The contents of strings are skipped. */
 function findItems(body: Buffer, sliceBytes: number): ItemsPosition | null {
   const commas: number[] = [];
   let [start, end, cutAt, depth] = [-1, -1, 0, 0];
-  // The name of the current member; null where a name comes next.
+  // The name of the current member; null where a name is expected.
   let name: string | null = null;
   for (let at = 0; at < body.length; at++) {
     switch (body[at]) {
       case QUOTE: {
         const quote = endOfString(body, at);
         if (depth === 1) name ??= body.toString('latin1', at + 1, quote);
-        // A name with an escape may be `items` in another spelling.
+        // A name with an escape may be another spelling of `items`.
         if (depth === 1 && name?.includes('\\')) return null;
         at = quote;
         break;
@@ -107,8 +107,7 @@ function findItems(body: Buffer, sliceBytes: number): ItemsPosition | null {
 }
 
 /**
- * The position of the quotation mark that ends the string which begins at `start`; the length of the body if there is
- * none.
+ * The position of the quotation mark that ends the string starting at `start`; the length of the body if there is none.
  */
 function endOfString(body: Buffer, start: number): number {
   for (let at = body.indexOf(QUOTE, start + 1); at >= 0; at = body.indexOf(QUOTE, at + 1)) {

@@ -11,10 +11,13 @@ import { endpointPath, pageTarget } from './target.ts';
 
 export type { HttpSourceOptions } from './connection.ts';
 
-/** How long a request in flight may go on after a signal. The whole stop may take five seconds (R27). */
+/** How long a request in flight may continue after a signal. The whole stop may take five seconds (R27). */
 const GRACE_MS = 3000;
 
-/** The read API of one account over HTTP. Throws `SyncError` `usage` for a token that cannot stand in a header. */
+/**
+ * The read API of one account over HTTP.
+ * @throws SyncError `usage` for a token that a header cannot carry
+ */
 export function createHttpSource(options: HttpSourceOptions): Source {
   const connection = connect(options);
   const { limiter } = connection;
@@ -52,11 +55,11 @@ function fetchRequested<T>(
   onRequest: (() => void) | undefined,
 ): Promise<T> {
   const { path, failedTries = 0 } = request;
-  const asked = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
+  const description = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
   return fetchWhole(connection, {
     path,
     target: pageTarget(request),
-    asked,
+    description,
     decode,
     onRequest,
     failedTries,

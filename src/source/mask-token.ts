@@ -2,8 +2,8 @@
 const LEAST_BASE64 = 6;
 
 /**
- * Replaces the token by `[token]` in a text of the service (R25). It finds the token as it is, percent-encoded (once or
- * twice), escaped as in JSON or HTML, in hexadecimal digits, and in base64 of a text that contains it.
+ * Replaces the token with `[token]` in a text of the service (R25). Finds it as it is, percent-encoded (once or twice),
+ * escaped as in JSON or HTML, in hexadecimal digits, and in base64 of a text that contains it.
  */
 export function maskToken(text: string, token: string): string {
   return forms(token).reduce((masked, form) => masked.replaceAll(form, '[token]'), text);
@@ -18,7 +18,7 @@ function forms(token: string): RegExp[] {
   ];
 }
 
-/** A pattern for one character in all of its spellings. */
+/** A pattern for one character in all its spellings. */
 function encoded(character: string): string {
   const code = character.charCodeAt(0);
   const hex = [...code.toString(16).padStart(2, '0')].map((digit) => `[${digit}${digit.toUpperCase()}]`).join('');
@@ -39,9 +39,7 @@ function entity(character: string): string {
   return name === undefined ? '' : `|&${name};`;
 }
 
-/**
- * The part of a base64 text that depends on the token alone, when `offset` bytes stand before it in a group of three.
- */
+/** The part of a base64 text that depends only on the token, if `offset` bytes precede it in a group of three. */
 function base64Form(bytes: Buffer, offset: number): RegExp[] {
   const text = Buffer.concat([Buffer.alloc(offset), bytes])
     .toString('base64')
@@ -51,7 +49,7 @@ function base64Form(bytes: Buffer, offset: number): RegExp[] {
   const inner = text.slice(from, isWhole ? undefined : -1);
   if (inner.length < LEAST_BASE64) return [];
   const letters = [...inner].map(letter).join('');
-  // The letters at both ends carry bits of the token as well.
+  // The letters at both ends also carry bits of the token.
   return [new RegExp(`[A-Za-z0-9+/_-]{0,3}${letters}[A-Za-z0-9+/_-]{0,3}={0,2}`, 'gu')];
 }
 

@@ -1,7 +1,7 @@
 import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import { type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 
-/** Keeps the state of the quota for one source alone. */
+/** Stores the state of the quota in memory, for one source alone. */
 export function memoryKeeper(nowMs: () => number): QuotaKeeper {
   let kept: QuotaState = UNKNOWN_QUOTA;
   return {

@@ -2,7 +2,7 @@ import request from 'undici/lib/api/api-request.js';
 import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
 import { default as UndiciPool } from 'undici/lib/dispatcher/pool.js';
 
-// The package's main module does the same. Importing it costs 80 ms and 13 MiB at every start, because it also loads
+// Does the same as the package's main module, whose import costs 80 ms and 13 MiB at every start because it also loads
 // fetch, caches, mocks and WebSocket.
 Object.assign(Dispatcher.prototype, { request });
 

@@ -8,27 +8,25 @@ import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
-/** Asks another list than `own` for a row, because `own` is refused or fails. */
+/** Requests a row of another list than `own`, because `own` is refused or fails. */
 export function sendProbe(connection: SourceConnection, own: readonly string[]): Promise<RequestOutcome> {
-  return sendOnce(connection, askElsewhere(connection, own));
+  return sendOnce(connection, probeTarget(connection, own));
 }
 
-/**
- * Why a probe failed; null when it was answered, and when it was refused (429), which tells nothing about the service.
- */
+/** Why a probe failed; null if it was answered, or refused (429), which says nothing about the service. */
 export function failureOfProbe(
   { health, options }: SourceConnection,
   outcome: RequestOutcome,
 ): RetriableFailure | null {
   const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodeEnvelope);
   if (verdict.kind === 'done' || verdict.kind === 'failed') health.noteAnswer();
-  return verdict.kind === 'again' ? verdict.trouble : null;
+  return verdict.kind === 'retry' ? verdict.failure : null;
 }
 
 /**
- * During an outage the request that noticed it probes the service, and all others wait for the result.
- * @returns whether there was an outage, which is over now
- * @throws SyncError `run` when the outage lasts (R24)
+ * During an outage, the request that noticed it probes the service, and all others wait for the result.
+ * @returns whether there was an outage, which is now over
+ * @throws SyncError `run` if the outage lasts (R24)
  */
 export async function waitForService(connection: SourceConnection, path: readonly string[]): Promise<boolean> {
   const { health, limiter } = connection;
@@ -38,9 +36,7 @@ export async function waitForService(connection: SourceConnection, path: readonl
   return true;
 }
 
-/**
- * The loop ends: each turn is answered, uses one of the probe's tries, or is refused, which lasts at most `maxWaitMs`.
- */
+/** The loop ends: each turn is answered, uses one of the probe's tries, or is refused, for at most `maxWaitMs`. */
 async function probeUntilBack(connection: SourceConnection, path: readonly string[]): Promise<void> {
   const { health, limiter, options } = connection;
   const recovery = health.awaitRecovery();
@@ -51,27 +47,27 @@ async function probeUntilBack(connection: SourceConnection, path: readonly strin
       retryDelayMs({ failures, random: options.random(), retryAfterMs, maxWaitMs: options.maxWaitMs }),
       'several lists failed in a row, the service seems to be unavailable',
     );
-    // Another request, which was still in flight, may have been answered meanwhile.
+    // Another request that was still in flight may have been answered meanwhile.
     if (health.recovery !== recovery) return;
-    const ask = askElsewhere(connection, path);
-    const send = () => sendOnce(connection, ask);
+    const probe = probeTarget(connection, path);
+    const send = () => sendOnce(connection, probe);
     const judge = (outcome: RequestOutcome) => failureOfProbe(connection, outcome);
-    const trouble = await limiter.send({ send, judge }, PRIORITY.probe);
-    if (trouble === null) {
+    const failure = await limiter.send({ send, judge }, PRIORITY.probe);
+    if (failure === null) {
       if (health.recovery !== recovery) return;
       continue;
     }
-    retryAfterMs = trouble.retryAfterMs;
-    health.noteFailedProbe(ask.path);
+    retryAfterMs = failure.retryAfterMs;
+    health.noteFailedProbe(probe.path);
     if (isOver(health.outage, options.retries))
-      return limiter.stop(serviceAway(trouble, ask.asked.path, health.outage.probes));
+      return limiter.stop(serviceAway(failure, probe.description.path, health.outage.probes));
   }
 }
 
-function askElsewhere(connection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
+function probeTarget(connection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
   const { environments, options, health } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
-  const asked = { path: endpointPath(request.path), ...secretOf(options), advice: null };
-  return { path: request.path, target: pageTarget(request), asked, decode: decodeEnvelope, onRequest: undefined };
+  const description = { path: endpointPath(request.path), ...secretOf(options), advice: null };
+  return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope, onRequest: undefined };
 }

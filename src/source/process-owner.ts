@@ -3,14 +3,15 @@ import { readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 /**
- * Where process ids mean the same: one machine, or one container of it. Hashed, since others need not know the name.
+ * Identifies where process ids are unique: one machine, or one container on it. Hashed, because others need not know
+ * the host name.
  */
 const PLACE = createHash('sha256').update(`${hostname()}\n${processNamespace()}`).digest('hex').slice(0, 16);
 
 /** This process, for others that share the account's quota. */
 export const OWN_PROCESS = `${PLACE}/${process.pid}`;
 
-/** The namespace of process ids on Linux; empty elsewhere. */
+/** The Linux namespace of process ids; empty elsewhere. */
 function processNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid');
@@ -20,7 +21,7 @@ function processNamespace(): string {
 }
 
 /**
- * Whether the owner of a request is a process of this place that no longer exists. Of other places nothing is known.
+ * Whether the owner of a request is a process of this place that no longer exists. Nothing is known of other places.
  */
 export function isGone(owner: string): boolean {
   const [place, pid] = owner.split('/');
@@ -29,7 +30,7 @@ export function isGone(owner: string): boolean {
     process.kill(Number(pid), 0);
     return false;
   } catch (error) {
-    // `EPERM`: it exists, and belongs to another user.
+    // `EPERM`: it exists but belongs to another user.
     return error instanceof Error && 'code' in error && error.code === 'ESRCH';
   }
 }

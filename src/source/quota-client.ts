@@ -18,23 +18,23 @@ export interface QuotaClient {
   readonly keeper: QuotaKeeper;
   readonly user: QuotaUser;
   readonly maxWaitMs: number;
-  /** Our own monotonic clock. */
+  /** The monotonic clock of this process. */
   readonly nowMs: () => number;
-  /** What an earlier run left, its end by our own clock; null if nothing is known. */
+  /** What an earlier run left, with its end by this process's clock; null if unknown. */
   resumed: { readonly remaining: number; readonly resetAtMs: number } | null;
-  /** When the first permit was asked for, by the keeper's clock; null before. */
+  /** When the first permit was requested, by the keeper's clock; null before. */
   begunMs: number | null;
-  /** The window as it was seen last. */
+  /** The window as last seen. */
   window: RateWindow;
-  /** By how much the keeper's clock was ahead of our own then. */
+  /** How far the keeper's clock was ahead of ours then. */
   aheadMs: number;
-  /** How many permits were asked for so far. */
-  asked: number;
-  /** The requests that were asked for and have not ended, as far as the keeper was told. */
+  /** How many permits were requested so far. */
+  permitCount: number;
+  /** Requests that have permits, or wait for one, and whose end has not been reported to the keeper. */
   readonly awaited: Set<string>;
 }
 
-/** A request whose process says nothing is held for dead this long after it must have ended. */
+/** How long after its deadline a request without a report is presumed dead. */
 const MARGIN_MS = 15_000;
 
 export function openQuotaClient(
@@ -57,17 +57,17 @@ export function openQuotaClient(
     begunMs: null,
     window: UNKNOWN_WINDOW,
     aheadMs: 0,
-    asked: 0,
+    permitCount: 0,
     awaited,
   };
 }
 
-/** Asks for the permit to send one request. */
-export async function askPermit(client: QuotaClient): Promise<QuotaPermit> {
+/** Requests a permit to send one request. */
+export async function requestPermit(client: QuotaClient): Promise<QuotaPermit> {
   const { keeper, user, nowMs, awaited } = client;
-  const id = `${user.owner}/${++client.asked}`;
+  const id = `${user.owner}/${++client.permitCount}`;
   awaited.add(id);
-  const askedMs = nowMs();
+  const requestedMs = nowMs();
   const { permit, atMs } = await keeper.change((state, atMs) => {
     const known = client.begunMs === null ? beginWithQuota(state, beginning(client, atMs), atMs) : state;
     const taken = takePermit(known, { id, user }, atMs);
@@ -76,10 +76,10 @@ export async function askPermit(client: QuotaClient): Promise<QuotaPermit> {
   });
   client.begunMs ??= atMs;
   if (permit.kind !== 'go') awaited.delete(id);
-  // The process was stopped meanwhile, and others may hold it for dead.
-  if (permit.kind !== 'go' || nowMs() - askedMs < user.lifetimeMs) return permit;
+  // This process was suspended meanwhile, and others may have presumed it dead.
+  if (permit.kind !== 'go' || nowMs() - requestedMs < user.lifetimeMs) return permit;
   await returnPermit(client, permit.request);
-  return askPermit(client);
+  return requestPermit(client);
 }
 
 function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: number) {
@@ -87,14 +87,14 @@ function beginning({ user, maxWaitMs, resumed, nowMs }: QuotaClient, atMs: numbe
   return { user, maxWaitMs, resumed: window ?? UNKNOWN_WINDOW };
 }
 
-/** Tells how a request ended. */
+/** Reports how a request ended. */
 export async function settleRequest(
   client: QuotaClient,
   request: NotedRequest,
   { answer, heardMs }: RequestOutcome,
 ): Promise<void> {
   const { keeper, nowMs, awaited } = client;
-  // The keeper's clock is read after this and before its answer is here, so the headers came no later than this says.
+  // The keeper reads its clock after this line and before it answers, so the headers arrived no later than computed.
   const agoMs = nowMs() - heardMs;
   await keeper.change((state, atMs) => {
     const settled = settleNoted(state, request, answer, atMs - agoMs);
@@ -104,7 +104,7 @@ export async function settleRequest(
   awaited.delete(request.id);
 }
 
-/** Gives a permit back that is not used. */
+/** Returns an unused permit. */
 export async function returnPermit({ keeper, awaited }: QuotaClient, request: NotedRequest): Promise<void> {
   await keeper.change((state) => ({ state: releasePermit(state, request), result: undefined }));
   awaited.delete(request.id);
@@ -115,12 +115,12 @@ function see(client: QuotaClient, window: RateWindow, atMs: number): void {
   client.aheadMs = atMs - client.nowMs();
 }
 
-/** The keeper's time, as far as it is known without asking. */
+/** The keeper's time, as far as known without asking it. */
 export function quotaNowMs({ nowMs, aheadMs }: QuotaClient): number {
   return nowMs() + aheadMs;
 }
 
-/** The window as it was seen last; of refusals, only those since this source began. */
+/** The window as last seen; its refusals only count since this source began. */
 export function windowOf({ window, begunMs }: QuotaClient): RateWindow {
   const { refusedSinceMs } = window;
   return refusedSinceMs === null || begunMs === null

@@ -6,10 +6,10 @@ import type { NotedRequest, QuotaPermit } from '../core/quota/quota-state.ts';
 import { type Pause, waitsTooLong } from '../core/quota/rate-window.ts';
 import { memoryKeeper } from './memory-keeper.ts';
 import {
-  askPermit,
   openQuotaClient,
   type QuotaClient,
   quotaNowMs,
+  requestPermit,
   returnPermit,
   settleRequest,
   windowOf,
@@ -17,11 +17,11 @@ import {
 import type { RequestOutcome } from './send.ts';
 import type { ServiceHealth } from './service-health.ts';
 
-/** The clock of the source. It is passed in, so that tests need not wait. */
+/** The clock of the source; passed in, so tests need not wait. */
 interface SourceClock {
   /** Monotonic time in milliseconds. */
   nowMs(): number;
-  /** Milliseconds since 1970; only shown to people. */
+  /** Milliseconds since 1970; only for display. */
   utcMs(): number;
 }
 
@@ -31,35 +31,32 @@ export interface RateLimiterOptions {
   /** The most requests that may be sent; null for no limit. */
   readonly maxRequests: number | null;
   readonly clock: SourceClock;
-  /** The time that one request may take, including its body. */
+  /** The time limit of one request, including its body. */
   readonly timeoutMs: number;
-  /** A random number from 0 up to, but not including, 1. */
+  /** A random number from 0 up to but excluding 1. */
   readonly random: () => number;
-  /**
-   * Where the state of the account's quota is kept; the source closes it. By default, in the memory of this source
-   * alone.
-   */
+  /** Stores the state of the account's quota; the source closes it. By default, in the memory of this source. */
   readonly quotaKeeper?: QuotaKeeper | undefined;
-  /** Resolves after the delay; rejects only when the signal aborts. */
+  /** Resolves after the delay; rejects only if the signal aborts. */
   readonly sleep: (delayMs: number, signal: AbortSignal) => Promise<void>;
   readonly onEvent?: ((event: SourceEvent) => void) | undefined;
 }
 
 /**
- * Which request goes first. A refused request goes last: the answers to the others tell whether the whole account is
+ * Which request goes first. A refused request goes last: the responses to the others show whether the whole account is
  * refused or only this list (R9). During an outage only the probe goes (R24).
  */
 export const PRIORITY = { probe: 2, retry: 1, fresh: 0, refused: -1 } as const;
 
 type RequestPriority = (typeof PRIORITY)[keyof typeof PRIORITY];
 
-/** A request, and the function that judges its outcome before the next request has its turn. */
+/** A request, and the function that judges its outcome before the next request's turn. */
 export interface LimitedRequest<V> {
   send(): Promise<RequestOutcome>;
   judge(outcome: RequestOutcome): V;
 }
 
-/** Every request to the account passes here. It enforces the quota (R23), `maxRequests` and the stop. */
+/** Every request to the account passes through here. It enforces the quota (R23), `maxRequests` and the stop. */
 export class RateLimiter {
   readonly quota: QuotaClient;
   readonly #options: RateLimiterOptions;
@@ -67,16 +64,16 @@ export class RateLimiter {
   readonly #queue = new PQueue({ concurrency: 1, autoStart: false });
   /** Ends every sleep when the limiter stops. */
   readonly #halt = new AbortController();
-  /** The permits that no request uses yet. */
+  /** Permits that no request uses yet. */
   readonly #permits: NotedRequest[] = [];
   readonly #inFlight = new Set<Promise<RequestOutcome>>();
-  /** Reports to the quota keeper that have not arrived. */
+  /** Reports that the quota keeper has not received yet. */
   readonly #reports = new Set<Promise<void>>();
-  /** How often there was a reason to ask for permits. */
+  /** How often a reason to request permits came up. */
   #demand = 0;
-  /** Resolves when no permit is being asked for; null if none is. */
+  /** Resolves when no permit is being requested; null if none is. */
   #dispatching: Promise<void> | null = null;
-  /** Since when requests of other processes leave no room, and how often it was checked; null if there is room. */
+  /** Since when other processes' requests leave no room, and how often that was checked; null if there is room. */
   #crowded: { readonly sinceMs: number; checks: number } | null = null;
   /** Ends the wait for other processes' requests. */
   #wake = new AbortController();
@@ -98,19 +95,19 @@ export class RateLimiter {
     return this.#requests;
   }
 
-  /** The reason why no request starts any more; null while requests may start. */
+  /** Why no more requests may start; null while they may. */
   get stopped(): SyncError | null {
     return this.#stopped;
   }
 
-  /** When the last request was sent that was not refused (429); null while there is none. */
+  /** When the last request was sent that was not refused (429); null if there is none. */
   get lastPassMs(): number | null {
     return this.#lastPassMs;
   }
 
   /**
-   * Sends when it is this request's turn. After a stop it throws; a request in flight still gives its outcome. The loop
-   * ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
+   * Sends the request when its turn comes. After a stop it throws; a request in flight still returns its outcome. The
+   * loop ends: each turn sends, throws, or waits for the end of an outage, which ends or stops the limiter (R24).
    * @throws the SyncError that stopped the limiter
    */
   async send<V>(request: LimitedRequest<V>, priority: RequestPriority): Promise<V> {
@@ -128,7 +125,10 @@ export class RateLimiter {
     }
   }
 
-  /** Waits before a retry, outside the queue, so that other requests can go meanwhile. Throws like `send`. */
+  /**
+   * Waits before a retry, outside the queue, so other requests can go meanwhile.
+   * @throws like `send`
+   */
   async backOff(delayMs: number, about: string): Promise<void> {
     if (this.#stopped !== null) throw this.#stopped;
     await this.#pause(delayMs, 'retry', about).catch((error: unknown) => {
@@ -136,7 +136,7 @@ export class RateLimiter {
     });
   }
 
-  /** Lets no further request start: waiting calls fail with `reason`. A later stop replaces the reason. */
+  /** Prevents further requests: waiting calls fail with `reason`. A later stop replaces the reason. */
   stop(reason: SyncError): void {
     this.#stopped = reason;
     this.#queue.clear();
@@ -176,7 +176,7 @@ export class RateLimiter {
     this.#queue.start();
   }
 
-  /** Asks for permits while requests are queued and may be in flight. */
+  /** Requests permits while requests are queued and may be in flight. */
   #dispatch(): void {
     this.#demand += 1;
     this.#dispatching ??= this.#startAll();
@@ -199,7 +199,7 @@ export class RateLimiter {
     if (this.#stopped !== null || this.#queue.size === 0) return this.#returnUnused();
     if (this.#permits.length > 0 || this.#inFlight.size >= this.#options.concurrency) return false;
     this.#wake = new AbortController();
-    const permit = await askPermit(this.quota);
+    const permit = await requestPermit(this.quota);
     if (permit.kind === 'full') return this.#waitForOthers(permit);
     this.#crowded = null;
     if (permit.kind === 'wait') return this.#waitForQuota(permit);
@@ -226,8 +226,8 @@ export class RateLimiter {
   }
 
   /**
-   * Waits for a moment while requests of other processes are in flight. They do not tell when they end, and nobody may
-   * wait for them longer than `maxWaitMs`. A request of our own that ends asks again by itself.
+   * Waits a moment while other processes' requests are in flight. They do not report when they end, and no run may wait
+   * for them longer than `maxWaitMs`. When a request of this source ends, that triggers the next check.
    */
   async #waitForOthers({ others, untilMs }: Extract<QuotaPermit, { kind: 'full' }>): Promise<boolean> {
     if (others === 0 || this.#stopped !== null) return false;
@@ -245,7 +245,7 @@ export class RateLimiter {
     return true;
   }
 
-  /** The keeper is told while the answer is used: only the next requests wait for it. */
+  /** The keeper is told while the response is being used: only the next requests wait for that. */
   #report(reporting: Promise<void>): void {
     const ended = reporting
       .catch((error: unknown) => this.stop(keeperFailed(error)))
@@ -257,7 +257,7 @@ export class RateLimiter {
     this.#reports.add(ended);
   }
 
-  /** Sleeps, and tells why. Rejects only after a stop. */
+  /** Sleeps, and reports why. Rejects only after a stop. */
   #pause(delayMs: number, reason: Pause['reason'] | 'retry', about?: string): Promise<void> {
     const { sleep, onEvent } = this.#options;
     const wholeMs = Math.ceil(delayMs);
@@ -276,17 +276,17 @@ const BLOCKED = Symbol('blocked by an outage');
 
 const FIRST_CHECK_MS = 20;
 const LONGEST_CHECK_MS = 320;
-/** A wait for others is shown only when it takes longer than requests usually do. */
+/** A wait for others is displayed only if it takes longer than requests usually do. */
 const SILENT_CHECKS = 8;
 
-/** The request was not refused (429), and the service itself answered. */
+/** Whether the request was not refused (429), and the service itself responded. */
 function hasPassed({ answer }: RequestOutcome): boolean {
   return answer !== null && answer.status !== 429 && answer.status < 500;
 }
 
 function keeperFailed(error: unknown): SyncError {
   if (error instanceof SyncError) return error;
-  return new SyncError('run', "The state of the account's quota cannot be kept.", { cause: error });
+  return new SyncError('run', "The state of the account's quota cannot be stored.", { cause: error });
 }
 
 function quotaUsedUp(delayMs: number, utcMs: number): SyncError {

@@ -11,7 +11,7 @@ export class BodyTooLarge extends Error {
   }
 }
 
-/** The body is compressed in a way that was not asked for, or not as its header says. */
+/** The body is compressed with a method that was not accepted, or not as its header says. */
 export class BadEncoding extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options);
@@ -22,17 +22,17 @@ export class BadEncoding extends Error {
 export interface BodyBounds {
   /** The most bytes that a body may have. */
   readonly mostBytes: number;
-  /** A body with more bytes is read on only after `onHeavy` resolves. */
+  /** A larger body is read further only after `onHeavy` resolves. */
   readonly heavyBytes: number;
   onHeavy(): Promise<void>;
 }
 
-/** After this many bytes of a heavy body the memory of its chunks is freed (R27). */
+/** After this many bytes of a heavy body, the memory of its chunks is freed (R27). */
 const COLLECTED_BYTES = 8 * 1024 * 1024;
 
 /**
- * Reads a whole body and decompresses it as `encoding` (the `content-encoding` header) says. A body that grows too long
- * is destroyed at once, so that neither an endless body nor a compression bomb fills the memory.
+ * Reads a whole body and decompresses it according to `encoding` (the `content-encoding` header). A body that grows too
+ * long is destroyed at once, so neither an endless body nor a compression bomb fills the memory.
  * @throws BodyTooLarge, BadEncoding, or the error of the connection
  */
 export async function readBody(body: Readable, encoding: string | undefined, bounds: BodyBounds): Promise<Buffer> {
@@ -60,8 +60,7 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
 }
 
 /**
- * A buffer for the whole heavy body, so that its bytes are in memory only once (R27). Its unwritten part takes no
- * memory.
+ * A buffer for the whole heavy body, so its bytes are in memory only once (R27). Its unwritten part takes no memory.
  */
 function gather(chunks: Buffer[], mostBytes: number): Buffer {
   const whole = Buffer.allocUnsafeSlow(mostBytes);
@@ -76,7 +75,7 @@ function inflaterFor(encoding: string | undefined, body: Readable): Transform | 
   const create = INFLATERS.get(name);
   if (create !== undefined) return create();
   body.on('error', () => {}).destroy();
-  throw new BadEncoding('The body is compressed in a way that was not asked for');
+  throw new BadEncoding('The body is compressed with a method that was not accepted');
 }
 
 const INFLATERS = new Map<string, () => Transform>([

@@ -7,16 +7,16 @@ import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
 const MOST_PAGE_BYTES = 64 * 1024 * 1024;
 const MOST_ERROR_BYTES = 64 * 1024;
 
-/** The answer, as far as it arrived. */
+/** The response, as far as it arrived. */
 export interface HttpAnswer {
   readonly status: number;
   readonly headers: HeaderValues;
-  /** Null when the body is incomplete; the outcome then has a fault. */
+  /** Null if the body is incomplete; the outcome then has a fault. */
   readonly body: Buffer | null;
 }
 
 /**
- * - `connection`: refused, reset, unknown host, cut off in the middle
+ * - `connection`: refused, reset, unknown host, or cut off midway
  * - `time-out`: not complete in time
  * - `encoding`: not compressed as its header says
  * - `too-large`: longer than a body may be
@@ -27,11 +27,11 @@ export interface TransportError {
   readonly cause: unknown;
 }
 
-/** How one request ended: with an `answer`, with a `fault`, or with both. */
+/** How one request ended: with an `answer`, a `fault`, or both. */
 export interface RequestOutcome {
   readonly answer: HttpAnswer | null;
   readonly fault: TransportError | null;
-  /** When its headers arrived, or else when it ended, in milliseconds of the monotonic clock. */
+  /** When its headers arrived or, without any, when it ended, in milliseconds of the monotonic clock. */
   readonly heardMs: number;
 }
 
@@ -39,7 +39,7 @@ export interface RequestOutcome {
 export interface HttpConnection {
   readonly pool: Pool;
   readonly headers: Readonly<Record<string, string>>;
-  /** The time that a whole request may take, including its body. */
+  /** The time limit of a whole request, including its body. */
   readonly timeoutMs: number;
   readonly nowMs: () => number;
   readonly heavyTurns: HeavyTurns;
@@ -51,7 +51,7 @@ interface TransferState {
   endTurn: (() => void) | null;
 }
 
-/** Sends one GET request and reads the whole answer. It never throws; `stop` aborts the request. */
+/** Sends one GET request and reads the whole response. Never throws; `stop` aborts the request. */
 export async function send(connection: HttpConnection, target: string, stop: AbortSignal): Promise<RequestOutcome> {
   const abort = new AbortController();
   const transferState: TransferState = { isWaiting: false, endTurn: null };
@@ -63,7 +63,7 @@ export async function send(connection: HttpConnection, target: string, stop: Abo
   } finally {
     clearInterval(timer);
     stop.removeEventListener('abort', stopNow);
-    // The caller decodes and commits the outcome first, before the turn ends.
+    // The caller decodes and commits the outcome before the turn ends.
     if (transferState.endTurn !== null) setImmediate(endHeavy, transferState.endTurn);
   }
 }
@@ -74,10 +74,10 @@ function endHeavy(endTurn: () => void): void {
 }
 
 const TICKS = 10;
-/** A tick that is later than this was delayed by this process, not by the service. */
+/** A tick later than this was delayed by this process, not by the service. */
 const HELD_UP_MS = 1000;
 
-/** Time counts only while this process can listen, and not while the request waits for its turn. */
+/** Counts time only while this process can listen, and not while the request waits for its turn. */
 function startTimer(timeoutMs: number, state: TransferState, onTimeout: () => void): NodeJS.Timeout {
   const tickMs = timeoutMs / TICKS;
   let left = TICKS;
@@ -92,7 +92,7 @@ function startTimer(timeoutMs: number, state: TransferState, onTimeout: () => vo
 }
 
 const TIMED_OUT = new Error('The request took too long');
-const STOPPED = new Error('The request was given up');
+const STOPPED = new Error('The request was aborted');
 
 async function exchange(
   connection: HttpConnection,
@@ -138,12 +138,12 @@ const TIME_OUT_CODES = new Set([
   'ETIMEDOUT',
 ]);
 
-/** The stable code of an error of Node or undici; empty when the error has none. */
+/** The stable code of an error of Node or undici; empty if it has none. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
 }
 
-/** Keeps the first value of a header that came several times. */
+/** Keeps the first value of a repeated header. */
 function flatten(headers: Readonly<Record<string, string | string[] | undefined>>): HeaderValues {
   const single = Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]);
   return Object.fromEntries(single);

@@ -1,6 +1,6 @@
 import { isServiceDown, listFailed, NO_OUTAGE, type OutageState, probeFailed } from '../core/quota/outage.ts';
 
-/** What all requests of a source know together of whether the service answers (R24). */
+/** What all requests of a source together know of the service's health (R24). */
 export class ServiceHealth {
   #outage = NO_OUTAGE;
   #recovery: PromiseWithResolvers<void> | null = null;
@@ -13,18 +13,18 @@ export class ServiceHealth {
     return isServiceDown(this.#outage);
   }
 
-  /** Resolves when the outage is over or the source stops; null unless a request probes the service. */
+  /** Resolves when the outage is over or the source stops; null unless a request is probing the service. */
   get recovery(): Promise<void> | null {
     return this.#recovery?.promise ?? null;
   }
 
-  /** Lets all other requests wait for the one that probes the service. */
+  /** Makes all other requests wait for the one that probes the service. */
   awaitRecovery(): Promise<void> {
     this.#recovery = Promise.withResolvers();
     return this.#recovery.promise;
   }
 
-  /** The list at this path failed. When several lists fail, there is an outage. */
+  /** Records that the list at this path failed. If several lists fail, there is an outage. */
   noteFailure(path: readonly string[]): void {
     this.#outage = listFailed(this.#outage, path);
   }
@@ -33,7 +33,7 @@ export class ServiceHealth {
     this.#outage = probeFailed(listFailed(this.#outage, path));
   }
 
-  /** The service has answered, which ends an outage. */
+  /** Records that the service responded, which ends an outage. */
   noteAnswer(): void {
     this.#outage = NO_OUTAGE;
     this.release();

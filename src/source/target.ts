@@ -8,7 +8,7 @@ export function endpointPath(segments: readonly string[]): string {
   return `${API_PATH}/${segments.map(encodeSegment).join('/')}`;
 }
 
-/** The path, query and cursor of a page, as they stand after the base URL. */
+/** The path, query and cursor of a page, relative to the base URL. */
 export function pageTarget({ path, query, cursor }: PageRequest): string {
   const parameters = Object.entries(query).flatMap(([name, value]) => valuesOf(value).map((one) => pair(name, one)));
   if (cursor !== null) parameters.push(pair('cursor', cursor));
@@ -16,7 +16,7 @@ export function pageTarget({ path, query, cursor }: PageRequest): string {
   return parameters.length === 0 ? endpoint : `${endpoint}?${parameters.join('&')}`;
 }
 
-/** Servers would read a plain `.` or `..` as a step in the path. */
+/** Servers would resolve a plain `.` or `..` as a step in the path. */
 function encodeSegment(segment: string): string {
   const encoded = encode(segment);
   return encoded === '.' || encoded === '..' ? encoded.replaceAll('.', '%2E') : encoded;
@@ -30,7 +30,7 @@ function pair(name: string, value: string | number): string {
   return `${encode(name)}=${encode(String(value))}`;
 }
 
-/** Replaces half a surrogate pair, which JSON can contain and UTF-8 cannot; encoding it would throw. */
+/** Replaces lone surrogates, which JSON can contain but UTF-8 cannot; encoding them would throw. */
 function encode(text: string): string {
   return encodeURIComponent(text.toWellFormed());
 }

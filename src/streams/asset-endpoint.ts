@@ -1,6 +1,6 @@
 import { type CollectionEndpoint, oneOf, oneOfIndexed } from './endpoint.ts';
 
-/** What the endpoints of all kinds of assets have in common. */
+/** What the endpoints of all kinds of assets share. */
 export const ASSET_ENDPOINT = {
   scope: 'assets',
   tag: 'Assets',

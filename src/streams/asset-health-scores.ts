@@ -54,7 +54,7 @@ export const assetHealthScores = {
     describe: 'The score of every table asset with test results in the last 7 days.',
     filters: { asset_ids: oneOfIndexed('asset_id', 'Only the scores of these assets') },
     assets: ['asset_id'],
-    // A score is older than what is known of its asset, by an hour at times.
+    // A score may be older than what is known of its asset, at times by an hour.
     shownWhile: [{ by: 'asset_id', table: 'assets', is: 'live', where: { field: 'kind', is: 'table' } }],
     weekOf: 'bucket_at',
     get: { parameter: 'asset_id', field: 'asset_id' },

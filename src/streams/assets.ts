@@ -2,7 +2,7 @@ import { ASSET_ENDPOINT, ASSET_FILTERS } from './asset-endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, TABLE_FIELDS } from './fields.ts';
 
-/** Every asset of every kind, with the fields that all kinds share. Only this stream decides which assets exist. */
+/** Every asset of every kind, with the fields that all kinds share. This stream alone decides which assets exist. */
 export const assets = {
   name: 'assets',
   method: 'feed',

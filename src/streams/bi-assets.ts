@@ -3,7 +3,7 @@ import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { BI_FIELDS, COMMON_ASSET_FIELDS, optional, required } from './fields.ts';
 
-/** The fields that only BI assets such as dashboards have. They are written into rows that the assets stream made. */
+/** The fields that only BI assets such as dashboards have. They are written to rows created by the assets stream. */
 export const biAssets = {
   name: 'bi_assets',
   method: 'marked',

@@ -4,11 +4,11 @@ import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
 /**
  * The streams in the order of their entries, each with its marks.
- * @throws Error that says which entries do not fit together
+ * @throws Error that names the inconsistent entries
  */
 export function buildCatalogue<Name extends string>(entries: readonly CollectionEntry<Name>[]): CatalogueEntry<Name>[] {
   const problems = problemsOf(entries);
-  if (problems.length > 0) throw new Error(`the catalogue does not fit together: ${problems.join('; ')}`);
+  if (problems.length > 0) throw new Error(`the catalogue is inconsistent: ${problems.join('; ')}`);
   return entries.map((entry) => ({ ...entry, marks: marksOf(entry, entries) }));
 }
 
@@ -26,7 +26,7 @@ function marksOf(parent: CollectionEntry, entries: readonly CollectionEntry[]): 
 /** A stream that fills in rows of another makes none itself. */
 const decidesWhichRowsExist = ({ subtype }: CollectionEntry): boolean => subtype === undefined;
 
-/** A stream that reads only marked rows gets a mark for each row that is shown (R18, R22). */
+/** A stream that reads only marked rows gets a mark for each row that is inserted, updated or restored (R18, R22). */
 function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
   if (child.parentTable?.table !== parent.table) return [];
   return [
@@ -39,19 +39,19 @@ function followerMarks(parent: CollectionEntry, child: CollectionEntry): MarkRul
   ];
 }
 
-/** A stream that can ask for the rows of a parent gets a mark for each parent that was deleted or came back (R13). */
+/** A stream that can look up the rows of a parent gets a mark for each parent that was deleted or came back (R13). */
 function childMarks(parent: CollectionEntry, child: CollectionEntry): MarkRules {
   return child.parent?.table === parent.table ? [{ stream: child.name, id: parent.key[0], on: 'moved' }] : [];
 }
 
-/** What does not fit together, in sentences without an end. */
+/** The inconsistencies, as sentences without a full stop. */
 function problemsOf(entries: readonly CollectionEntry[]): string[] {
   return [...twice(entries), ...entries.flatMap((entry) => problemsOfEntry(entry, entries)), ...cycles(entries)];
 }
 
 function twice(entries: readonly CollectionEntry[]): string[] {
   const names = entries.map(({ name }) => name);
-  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))].map((name) => `${name} stands in it twice`);
+  return [...new Set(names.filter((name, i) => names.indexOf(name) !== i))].map((name) => `${name} is in it twice`);
 }
 
 function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEntry[]): string[] {
@@ -62,8 +62,8 @@ function problemsOfEntry(entry: CollectionEntry, entries: readonly CollectionEnt
     problems.push(`${name} depends on ${each}, which is not in it`);
   for (const table of [...parents, entry.parentTable].flatMap((parent) => parent?.table ?? []))
     if (!entries.some((other) => other.table === table && decidesWhichRowsExist(other)))
-      problems.push(`${name} belongs to rows of ${table}, which no stream keeps`);
-  // A catalogue of plain JavaScript has no type that refuses these.
+      problems.push(`${name} belongs to rows of ${table}, which no stream writes`);
+  // A catalogue in plain JavaScript has no types to refuse these.
   if (entry.parent !== undefined && entry.parents !== undefined) problems.push(`${name} has a second parent`);
   if (entry.method === 'marked' && entry.parentTable === undefined) problems.push(`${name} has no parent table`);
   for (const field of [...key, ...parents.map(({ by }) => by)].filter((one) => fields[one] === undefined))
@@ -102,7 +102,7 @@ function fieldsFiltered(filter: EndpointFilter): readonly string[] {
   return filter.by === 'parent' ? [] : [filter.by];
 }
 
-/** The rows under an id in the path show to whoever sees the row of that id. */
+/** Rows under an id in the path are visible to whoever sees the row with that id. */
 const leadsToAssets = (entry: CollectionEntry): boolean =>
   entry.table === 'assets' || entry.path.includes('{id}') || parentsOf(entry).some(hangsOnAssets);
 
@@ -114,7 +114,7 @@ function cycles(entries: readonly CollectionEntry[]): string[] {
   return stuck.length === 0 ? [] : [`${stuck.join(', ')} wait for each other`];
 }
 
-/** What is left when the streams that wait for none of the others are taken away, again and again. */
+/** What remains after repeatedly removing the streams that wait for none of the others. */
 function waitForEver(entries: readonly CollectionEntry[]): readonly CollectionEntry[] {
   const waiting = entries.filter(({ dependencies }) => entries.some(({ name }) => dependencies.includes(name)));
   return waiting.length === entries.length ? entries : waitForEver(waiting);

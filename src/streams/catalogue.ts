@@ -11,7 +11,7 @@ import { tableAssets } from './table-assets.ts';
 import { testExecutions } from './test-executions.ts';
 import { tests } from './tests.ts';
 
-/** Every collection, in the order in which a run prefers to read them. A new one is one more entry here. */
+/** Every collection, in a run's preferred order. A new one is one more entry. */
 const COLLECTIONS = [
   assets,
   tableAssets,
@@ -25,12 +25,12 @@ const COLLECTIONS = [
   testExecutions,
 ] as const;
 
-/** The names of the collections. The sync takes any name: it knows only the streams that it is given. */
+/** The names of the collections. The sync accepts any name: it knows only the streams passed to it. */
 export type CollectionName = (typeof COLLECTIONS)[number]['name'];
 
 export const CATALOGUE: readonly CatalogueEntry<CollectionName>[] = buildCatalogue<CollectionName>(COLLECTIONS);
 
-/** Those that are read by feeds. */
+/** The names of those read by feeds. */
 export type FeedName = Extract<(typeof COLLECTIONS)[number], { readonly method: 'feed' }>['name'];
 
 export const STREAM_NAMES: readonly CollectionName[] = COLLECTIONS.map(({ name }) => name);

@@ -5,7 +5,7 @@ import { required } from './fields.ts';
 const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
 /**
- * Depends on the columns: their marks say which edges to read again (R18). The downstream column comes first in the
+ * Depends on the columns, whose marks say which edges to read again (R18). The downstream column comes first in the
  * key.
  */
 export const columnLineage = {
@@ -29,8 +29,8 @@ export const columnLineage = {
     scope: 'assets',
     tag: 'Column lineage',
     noun: 'column lineage edge',
-    // R18: a column takes its edges along, so the tombstones feed has nothing to show.
-    describe: 'The edges of a deleted column go with it: follow the tombstones of the columns, there are none here.',
+    // R18: edges are deleted with their column, so there is no tombstones feed.
+    describe: 'Deleting a column deletes its edges: follow the tombstones of the columns, because this list has none.',
     filters: {
       column_ids: oneOfIndexed('downstream_column_id', 'Only edges into these columns'),
       asset_ids: parentOneOfIndexed('asset_id', 'Only edges whose downstream column belongs to one of these assets'),

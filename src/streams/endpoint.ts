@@ -4,7 +4,7 @@ export const VIEW_SCOPES = ['assets', 'tests'] as const;
 /** The view scope that an endpoint needs. */
 export type ViewScope = (typeof VIEW_SCOPES)[number];
 
-/** How `serve` serves a collection. Only what does not follow from the rest of its entry stands here. */
+/** How `serve` serves a collection: only what does not follow from the rest of its entry. */
 export interface CollectionEndpoint {
   readonly scope: ViewScope;
   /** The English word for one item. Its plural ends in `s`. */
@@ -16,49 +16,47 @@ export interface CollectionEndpoint {
   /** A sentence about the list for the OpenAPI description. */
   readonly describe?: string;
   readonly filters: EndpointFilters;
-  /**
-   * The endpoint of a single item: the last parameter of its path, and the field that this parameter is compared with.
-   */
+  /** The endpoint of a single item: the last parameter of its path, and the field that it is compared with. */
   readonly get?: { readonly parameter: string; readonly field: string };
   /**
-   * The fields with the ids of the assets that a reader must be allowed to see, if the row's parents do not lead to
+   * The fields with the ids of the assets that a reader must be allowed to see, if the row's parents don't lead to
    * them.
    */
   readonly assets?: readonly string[];
-  /** A row is shown only while these other rows are as stated. */
+  /** A row is returned only while these other rows are as stated. */
   readonly shownWhile?: readonly OtherRow[];
-  /** A row is shown only while the time in this field is at most a week ago. */
+  /** A row is returned only while the time in this field is at most a week ago. */
   readonly weekOf?: string;
   /**
-   * Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or
-   * that of its first parent.
+   * Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or its
+   * first parent's.
    */
   readonly disabled?: 'row' | 'parent';
   /**
-   * The values of `order_by`, each with the fields it sorts by; the first is the default. Without it, rows are sorted
-   * by their key.
+   * The values of `order_by` and the fields that each sorts by; the first is the default. Without it, rows are sorted
+   * by key.
    */
   readonly orders?: Readonly<Record<string, readonly string[]>>;
   /** The field that is compared with the id in the list's path, if the path has one. */
   readonly idInPath?: string;
   /** The field that `start_time_from` and `start_time_to` bound. The latest rows come first. */
   readonly window?: string;
-  /** Whether a field without a value is shown as null. By default it is left out. */
+  /** Whether a field without a value is returned as null; by default it is omitted. */
   readonly showsNulls?: true;
   /** Text fields whose empty text counts as no value. */
   readonly emptyIsNull?: readonly string[];
 }
 
-/** A row of another table that decides whether a row is shown. `by` is the field with its id. */
+/** A row of another table that decides whether a row is returned. `by` is the field with its id. */
 interface OtherRow {
   readonly by: string;
   readonly table: string;
-  /** A row that the mirror does not have is neither `live` nor `deleted`. */
+  /** A row that the mirror lacks is neither `live` nor `deleted`. */
   readonly is: 'live' | 'not deleted';
   readonly where?: { readonly field: string; readonly is: string };
 }
 
-/** An array parameter of a list. If `indexed`, the rows with its values are found by an index. */
+/** An array parameter of a list. If `indexed`, an index finds the rows with its values. */
 export type EndpointFilter = { readonly describe: string } & (
   | { readonly by: 'field' | 'parent'; readonly field: string; readonly indexed: boolean }
   | { readonly by: 'ends'; readonly fields: readonly [string, string] }

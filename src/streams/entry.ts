@@ -15,7 +15,7 @@ type WithoutMarks<Each> = Each extends unknown ? Omit<Each, 'marks'> : never;
 /** A collection as its own file states it. The catalogue adds the marks that other collections need from it. */
 export type CollectionEntry<Name extends string = string> = WithoutMarks<Stream> & EntryParts<Name>;
 
-/** The service lists enabled and disabled rows separately. A full read needs both lists. */
+/** The service lists enabled and disabled rows separately; a full read needs both lists. */
 export const ENABLED_AND_DISABLED = [{}, { disabled: 'true' }] as const;
 
 export const ONE_READ = [{}] as const;

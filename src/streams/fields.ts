@@ -3,13 +3,13 @@ import type { Field, Fields, FieldType } from '../core/stream.ts';
 /** A field that may be missing or null. */
 export const optional = (type: FieldType): Field => ({ type });
 
-/** A list of values; it is empty when the field is missing or null. */
+/** A list of values; empty if the field is missing or null. */
 export const list: Field = { type: 'json', empty: '[]' };
 
-/** A field that must be there; a row without it is rejected (R20). */
+/** A required field; a row without it is rejected (R20). */
 export const required = (type: FieldType): Field => ({ type, required: true });
 
-/** The fields that every kind of asset has; `/assets` shows no others. */
+/** The fields that every kind of asset has; `/assets` returns no others. */
 export const COMMON_ASSET_FIELDS: Fields = {
   id: required('text'),
   name: required('text'),
@@ -29,7 +29,7 @@ export const TABLE_FIELDS = ['data_platform', 'db_name', 'schema_name', 'table_n
 
 export const BI_FIELDS = ['bi_platform', 'bi_type', 'url'] as const;
 
-/** One run of a test, as latest executions and histories show it. Live services send null as `failure_count`. */
+/** One run of a test, as latest executions and histories return it. Live services send null as `failure_count`. */
 export const EXECUTION_FIELDS: Fields = {
   id: required('text'),
   test_id: required('text'),

@@ -3,7 +3,7 @@ import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { COMMON_ASSET_FIELDS, required, TABLE_FIELDS } from './fields.ts';
 
-/** The fields that only tables and views have. They are written into rows that the assets stream made. */
+/** The fields that only tables and views have. They are written to rows created by the assets stream. */
 export const tableAssets = {
   name: 'table_assets',
   method: 'marked',

@@ -2,7 +2,7 @@ import { oneOf } from './endpoint.ts';
 import { type CollectionEntry, ONE_READ } from './entry.ts';
 import { EXECUTION_FIELDS } from './fields.ts';
 
-/** The history of each test, read only with `--history`. Its rows are never deleted (R17). */
+/** The history of each test, read only with `--history`. A sync never deletes its rows (R17). */
 export const testExecutions = {
   name: 'test_executions',
   method: 'window',

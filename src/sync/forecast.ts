@@ -9,14 +9,14 @@ import type { RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
 import type { RunSummary, StreamSummary } from './summary.ts';
 
-/** The requests that a run would make if the source had exactly the mirror's rows. */
+/** The requests that a run would make if the source equaled the mirror. */
 export interface RunForecast {
-  /** All requests, with the one that lists the environments. */
+  /** All requests, including the one that lists the environments. */
   readonly requests: number;
-  /** True if a list was never read to its end: then the count is a minimum. */
+  /** True if a list was never read to its end: the count is then a minimum. */
   readonly at_least: boolean;
   /**
-   * How many runs it takes until every stream is up to date, if `maxRequests` stops them; null for more than a hundred,
+   * How many runs it takes to bring every stream up to date if `maxRequests` stops them; null for more than a hundred,
    * or if they make no progress.
    */
   readonly runs: number | null;
@@ -31,21 +31,24 @@ export interface StreamForecast
   readonly at_least: boolean;
 }
 
-/** A mirror against which a sync is rehearsed. What the rehearsal writes is not kept. */
+/** A mirror for rehearsing a sync. It discards what the rehearsal writes. */
 type DryRunMirror = Pick<OpenMirror, 'state' | 'destination'> & SourceExpectations;
 
 interface ForecastOptions extends RunOptions {
   readonly maxRequests: number | null;
 }
 
-/** What the run would know when it begins. */
+/** What the run would know at its start. */
 export interface RunOpening {
   /** The environments that the source lists now. */
   readonly environments: readonly unknown[];
   readonly times: ServerTimes;
 }
 
-/** Rehearses a sync with a source that answers as the mirror expects. @throws SyncError if the sync would be refused */
+/**
+ * Rehearses a sync with a source that responds as the mirror expects.
+ * @throws SyncError if the sync would be refused
+ */
 export async function forecast(
   mirror: DryRunMirror,
   opening: RunOpening,
@@ -63,7 +66,7 @@ export async function forecast(
   const rehearse = (): Promise<RunSummary> => {
     const openMirror = async (): Promise<OpenMirror> => ({
       ...mirror,
-      keep: async () => {},
+      flush: async () => {},
       hold: async () => {},
       close: async () => {},
     });
@@ -83,7 +86,7 @@ export async function forecast(
 }
 
 /**
- * Whether the rehearsal shows the requests of a run: it came to its end, or only its budget stopped it. An error after
+ * Whether the rehearsal covers the requests of a run: it finished, or was stopped only by its budget. An error after
  * all streams were read does not matter.
  */
 function isComplete({ recovery, streams }: RunSummary): boolean {
@@ -91,7 +94,7 @@ function isComplete({ recovery, streams }: RunSummary): boolean {
   return streams.length > 0 && streams.every((stream) => stream.status !== 'stopped');
 }
 
-/** At most so many runs are rehearsed: a larger exact number is of no use. */
+/** The most runs to rehearse; a larger exact number is of no use. */
 const MOST_RUNS = 100;
 
 /** Null for more than `MOST_RUNS`, and for runs that make no progress. */
@@ -110,9 +113,9 @@ interface EstimatorState {
   readonly mirror: DryRunMirror;
   readonly opening: RunOpening;
   readonly maxRequests: number | null;
-  /** How many rows follow each cursor that was given out. */
+  /** How many rows follow each cursor that was issued. */
   readonly rest: Map<string, number>;
-  /** The streams that were read and whose length is unknown, each with its environment. */
+  /** The streams read so far whose length is unknown, with their environments. */
   readonly unknown: Set<string>;
 }
 
@@ -121,7 +124,7 @@ function streamForecast(summary: StreamSummary, unknown: ReadonlySet<string>): S
   return { env_id, environment, stream, mode, reason, status, requests, at_least: unknown.has(`${env_id} ${stream}`) };
 }
 
-/** The source of one rehearsed run: it answers with as many pages as the expected rows would fill, but without rows. */
+/** The source of one rehearsed run: its pages have the expected number of rows, but are empty. */
 function predictedSource(state: EstimatorState): Source {
   const { opening, maxRequests } = state;
   let requests = 0;

@@ -7,15 +7,14 @@ import type { Stream } from '../core/stream.ts';
 
 /**
  * The histories that a stream reads one after the other (R22). While one is read, the first pages of the next few are
- * requested in advance; they are committed in order (R5). After the first heavy page nothing is requested in advance
- * any more (R27).
+ * prefetched; they are committed in order (R5). After the first heavy page, prefetching stops (R27).
  */
 export interface HistoryQueue {
   /** The step to the next due test, or the end of this step if no test is due. */
   next(checkpoint: RoundCheckpoint, context: Context): Promise<LocalStep>;
-  /** The answer to this step's request, if it was sent in advance. */
+  /** The prefetched response to this step's request, if there is one. */
   take(step: Extract<LocalStep, { do: 'fetch' }>): Promise<Page> | undefined;
-  /** Waits for the answers that are no longer needed. */
+  /** Waits for responses that are no longer needed. */
   close(): Promise<void>;
 }
 
@@ -27,15 +26,15 @@ interface HistoryRequest {
   fetch(request: PageRequest): Promise<Page>;
 }
 
-/** A request that was sent in advance, and its context. */
+/** A prefetched request and its context. */
 interface SentRequest {
   readonly context: Context;
   readonly page: Promise<Page>;
 }
 
 /**
- * How many due tests are looked up at once. Each lookup reads all tests, so there should be few of them; memory limits
- * the number.
+ * How many due tests are looked up at once. Each lookup scans all tests, so there should be few; memory limits the
+ * number.
  */
 const LOOKED_UP = 5000;
 
@@ -43,14 +42,14 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
   const sent = new Map<string, SentRequest>();
   const due = inTurn((most) => destination.dueTests(stream, most));
   let metHeavy = false;
-  /** The test whose answer is taken next. */
+  /** The test whose response is taken next. */
   let currentTest: string | null = null;
 
   async function fetchAhead(id: string, request: PageRequest): Promise<Page> {
     const page = await fetch(request);
     if (Array.isArray(page.items)) return page;
     metHeavy = true;
-    // A heavy page is not kept in memory: it is requested again when it is needed.
+    // A heavy page is not kept in memory; it is requested again when needed.
     if (id !== currentTest) sent.delete(id);
     return page;
   }
@@ -60,7 +59,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
       const step = sent.has(test.id) ? null : lookUpHistory(stream, checkpoint, context, test);
       if (step?.do !== 'fetch') continue;
       const page = fetchAhead(test.id, step.request);
-      // An error is handled when the answer is taken.
+      // An error is handled when the response is taken.
       page.catch(() => {});
       sent.set(test.id, { context, page });
     }
@@ -87,14 +86,14 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
 }
 
 /**
- * Gives the due tests one after the other, and null at the end. The last lookup is the one that finds fewer tests than
- * it asked for: tests that become due later belong to the next round.
+ * Yields the due tests one by one, then null. The last lookup is the one that returns fewer tests than requested: tests
+ * that become due later belong to the next round.
  */
 function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
   let due: DueTest[] = [];
   let isLast = false;
   return {
-    /** To be called before `next` and `take`. */
+    /** Call this before `next` and `take`. */
     async fill(): Promise<void> {
       if (due.length > 0 || isLast) return;
       due = [...(await lookUp(LOOKED_UP))];
@@ -110,8 +109,8 @@ function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
 }
 
 /**
- * Whether the service is known to have histories. Before that, nothing is requested in advance, because each request
- * may be in vain (R15).
+ * Whether the service is known to have histories. Until then nothing is prefetched, because every request may be in
+ * vain (R15).
  */
 function isLive({ watermark, round }: RoundCheckpoint): boolean {
   return watermark !== null || round.pages > 0;

@@ -8,7 +8,7 @@ interface MeasuredRead {
   readonly rows: number;
 }
 
-/** Wraps a source: it measures every list that this run reads completely. Feeds and requests by id are not lists. */
+/** Wraps a source and measures every list that this run reads completely. Feeds and `ids` lookups are not lists. */
 export function measuring(
   source: Source,
   streams: readonly Stream[],

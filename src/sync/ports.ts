@@ -6,14 +6,14 @@ import type { RunProgressEvent } from './progress.ts';
 
 export interface RunPorts {
   readonly source: Source;
-  /** What requests that this process made outside of a run left of the quota (R23). */
+  /** What this process's requests outside of runs left of the quota (R23). */
   readonly keptQuota?: KeptQuota | null;
   /**
-   * Whether the mirror exists. If not, it is made after the first answer, so that a run that fails before leaves no
+   * Whether the mirror exists. If not, it is created after the first response, so a run that fails before leaves no
    * file.
    */
   readonly mirrorExists: boolean;
-  /** Opens the mirror, or makes it, and takes its lock. */
+  /** Opens or creates the mirror, and takes its lock. */
   openMirror(): Promise<OpenMirror>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;

@@ -3,7 +3,7 @@ import type { StreamName } from '../core/stream.ts';
 import type { StreamCounters } from './stream-counter.ts';
 import type { StreamSummary } from './summary.ts';
 
-/** An event of a run in progress. The names are those of the catalogue that the run was given. */
+/** An event of a run in progress. `Name` is a stream name of the run's catalogue. */
 export type RunProgressEvent<Name extends StreamName = StreamName> =
   | {
       readonly type: 'environments';

@@ -2,8 +2,8 @@ import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { JoinedRun } from '../core/ports/state-store.ts';
 
 /**
- * How many scores a run looks up per environment, about a second's work. A deleted asset may have scores on every day
- * of a long history: the days that are left, the oldest, are computed by the next runs.
+ * How many scores a run reads per environment, about a second of work. A deleted asset may have scores on every day of
+ * a long history; the remaining days, the oldest, are left to the next runs.
  */
 const MOST_SCORES = 200_000;
 

@@ -16,7 +16,7 @@ import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environment
 import { addSeconds, type Instant, secondsBetween } from '../core/time/instant.ts';
 import type { RunSummary } from './summary.ts';
 
-/** What the mirror knows about the environments and their past runs. */
+/** What the mirror knows of the environments and their past runs. */
 export interface MirroredEnvironments {
   readonly environments: readonly ListedEnvironment[];
   /** When the last finished run of each environment began. */
@@ -41,13 +41,12 @@ export interface SchedulePorts {
 
 export interface RunOutcome {
   readonly summary: RunSummary;
-  /** The environments that the run has listed; null if it did not get that far. */
+  /** The environments that the run listed; null if it did not get that far. */
   readonly listed: readonly ListedEnvironment[] | null;
 }
 
 /**
- * Syncs each environment when it is due, one run at a time, until a signal comes. A run that fails is tried again at
- * the next tick.
+ * Syncs each environment when it is due, one run at a time, until a signal. A failed run is retried at the next tick.
  * @throws SyncError if the options can never work
  */
 export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): Promise<void> {
@@ -71,10 +70,7 @@ export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): P
   }
 }
 
-/**
- * The longest sleep. It is short, so that the schedule is soon right again after the machine slept or its clock was
- * set.
- */
+/** The longest sleep. It is short so the schedule recovers soon after the machine slept or its clock was set. */
 const MAX_SLEEP_SECONDS = 60;
 
 /** The delay before a failed listing is retried while no environment is known. */
@@ -87,7 +83,7 @@ interface ScheduleState {
   nextListing: Instant;
   /** Whether the environments have been listed since the start. */
   listed: boolean;
-  /** Whether a run has shown that the configuration is right. */
+  /** Whether a run has shown that the configuration works. */
   proven: boolean;
 }
 
@@ -106,11 +102,11 @@ function sentence({ what, scheduledRun: { environment, cron, due } }: TimetableC
     case 'scheduled':
       return `${environment.name}: ${cron} (UTC), next run ${due === null || due <= now ? 'now' : at(due)}`;
     case 'no cron':
-      return `${environment.name} has no cron expression of its own and is not synced: give one with --cron`;
+      return `${environment.name} has no cron expression of its own and is not synced: pass one with --cron`;
     case 'bad cron':
-      return `${environment.name} is not synced: its cron expression is wrong or has no tick: ${cron}; give one with --cron`;
+      return `${environment.name} is not synced: its cron expression is wrong or has no tick: ${cron}; pass one with --cron`;
     case 'gone':
-      return `${environment.name} is no longer listed, so it is not synced any more: its rows stay as they are`;
+      return `${environment.name} is no longer listed, so it is no longer synced: its rows stay as they are`;
   }
 }
 
@@ -118,14 +114,14 @@ function at(instant: Instant): string {
   return `at ${instant.slice(0, 19).replace('T', ' ')}Z`;
 }
 
-/** Lists the environments. Only an error in the first listing may end the schedule. */
+/** Lists the environments. Only a failure of the first listing may end the schedule. */
 async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleState): Promise<void> {
   try {
     state.environments = await ports.list();
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     if (ports.signal.aborted) return;
-    if (!state.listed && isHopeless(error)) throw error;
+    if (!state.listed && endsSchedule(error)) throw error;
     const seconds = state.environments.length === 0 ? LIST_AGAIN_SECONDS : LIST_EVERY_SECONDS;
     ports.log.warn(`${error.message} The next listing of the environments is in ${seconds / 60} min.`);
     state.nextListing = addSeconds(ports.clock(), seconds);
@@ -136,8 +132,7 @@ async function list(ports: SchedulePorts, rules: ScheduleRules, state: ScheduleS
   state.listed = true;
 }
 
-/** Whether the configuration is wrong or the token is refused. */
-function isHopeless({ recovery }: SyncError): boolean {
+function endsSchedule({ recovery }: SyncError): boolean {
   return recovery === 'usage' || recovery === 'token';
 }
 
@@ -146,7 +141,7 @@ function requireSchedule(ports: SchedulePorts, rules: ScheduleRules, state: Sche
   if (unknown.length > 0) throw noSuchEnvironment(unknown, state.environments);
   retime(ports, rules, state, ports.clock());
   if (state.timetable.every(({ due }) => due === null)) {
-    throw new SyncError('usage', 'there is nothing to schedule: give a cron expression with --cron');
+    throw new SyncError('usage', 'there is nothing to schedule: pass a cron expression with --cron');
   }
 }
 
@@ -177,7 +172,10 @@ async function runDue(
   state.proven ||= summary.recovery !== 'usage';
 }
 
-/** @returns null for an unexpected failure: it is logged, and the schedule continues */
+/**
+ * Runs a sync.
+ * @returns null after an unexpected failure, which is logged; the schedule continues
+ */
 async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvironment[]): Promise<RunOutcome | null> {
   try {
     return await ports.run(environments);
@@ -188,7 +186,6 @@ async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvi
   }
 }
 
-/** The names of environments in a line of the log. */
 function namesOf(environments: readonly ListedEnvironment[]): string {
   return environments.length > MOST_NAMED
     ? `${environments.length} environments`

@@ -15,7 +15,7 @@ import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { type RunProgress, streamKey, syncEnvironments } from './sync-environments.ts';
 
 export interface RunOptions extends DecisionOptions {
-  /** Every stream of the catalogue, in the order in which a run prefers them. */
+  /** Every stream of the catalogue, in a run's preferred order. */
   readonly catalogue: readonly Stream[];
   readonly baseUrl: string;
   readonly streams: readonly Stream[];
@@ -25,7 +25,7 @@ export interface RunOptions extends DecisionOptions {
 }
 
 /**
- * Runs a sync: lists the environments, brings every stream up to date and records how it went. It never throws a
+ * Runs a sync: lists the environments, brings every stream up to date and records the result. Never throws a
  * `SyncError`.
  */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
@@ -70,7 +70,7 @@ interface RunState {
   lists: MeasuredList[];
 }
 
-/** Also after a run that failed or was stopped: what it has committed stays. */
+/** Runs even if the run failed or was stopped: what it committed stays. */
 async function renew({ signal }: RunPorts, { mirror, run, environments }: RunState): Promise<void> {
   if (mirror === null || run === null) return;
   const envIds = environments.map(({ id }) => id);
@@ -92,7 +92,7 @@ async function open(ports: RunPorts, options: RunOptions, state: RunState): Prom
   return { mirror, run };
 }
 
-/** `earlier` is null if there was no mirror: then it is made after the source has answered. */
+/** `earlier` is null if there was no mirror; it is then created after the source has responded. */
 async function readAll(
   ports: RunPorts,
   options: RunOptions,
@@ -104,7 +104,7 @@ async function readAll(
   const held = earlier === null ? [] : await earlier.mirror.state.environments();
   const { limits = null } = options;
   const reconciled = reconcile(items, held, ports.source.times().serverTime ?? ports.clock(), limits);
-  // Saved even if the run goes no further: what was not listed has to be scanned when it is back (R13).
+  // Saved even if the run ends here: an environment that was not listed must be scanned when it is back (R13).
   if (earlier !== null) await saveEnvironments(state, earlier, reconciled);
   state.environments = chooseEnvironments(reconciled.listed, options.environments);
   const opened = earlier ?? (await open(ports, options, state));
@@ -122,10 +122,10 @@ async function readAll(
     await syncEnvironments(session, state.environments, state.reached);
   } catch (error) {
     // The first error ends the run and decides the exit code, so an error here is ignored.
-    await mirror.keep().catch(() => {});
+    await mirror.flush().catch(() => {});
     throw error;
   }
-  await mirror.keep();
+  await mirror.flush();
   if (reconciled.rejected.length > 0) {
     throw new SyncError(
       'run',
@@ -161,12 +161,12 @@ async function join(
   return { run, late: new Map(late.filter(([, streams]) => streams.size > 0)) };
 }
 
-/** Saves the lengths of lists a hundred at a time, because there are many with thousands of environments. */
+/** Saves the lengths of lists a hundred at a time, because thousands of environments have many. */
 async function keepLength(mirror: OpenMirror, state: RunState, list: MeasuredList): Promise<void> {
   state.lists.push(list);
   if (state.lists.length < 100) return;
   const { lists } = state;
-  // The lists are taken out before they are saved, because another stream may measure one meanwhile.
+  // Taken out before saving, because another stream may measure a list meanwhile.
   state.lists = [];
   await mirror.state.saveListLengths(lists);
 }
@@ -183,8 +183,8 @@ async function saveEnvironments(
 const REFUSALS: ReadonlySet<SyncError['recovery']> = new Set(['usage', 'locked']);
 
 /**
- * A run that was refused because of its options, or because another run writes the mirror, leaves no entry in the run
- * log.
+ * Removes the run's entry from the log if the run was refused because of its options or because another run writes the
+ * mirror.
  */
 async function forgetRefused(state: RunState, streams: readonly StreamSummary[], failure: unknown): Promise<void> {
   if (!(failure instanceof SyncError) || !REFUSALS.has(failure.recovery) || streams.length > 0) return;
@@ -194,7 +194,7 @@ async function forgetRefused(state: RunState, streams: readonly StreamSummary[],
 
 async function close(ports: RunPorts, state: RunState, failure: unknown): Promise<RunSummary> {
   const streams = streamsOf(state);
-  // A writer that was displaced may not even do that: the first error ends the run and decides the exit code.
+  // A displaced writer may not even do that; the first error ends the run and decides the exit code.
   await forgetRefused(state, streams, failure).catch(() => {});
   const status = statusOf(streams, failure);
   const error = failure instanceof Error ? failure.message : null;
@@ -214,8 +214,8 @@ async function close(ports: RunPorts, state: RunState, failure: unknown): Promis
   });
   if (state.mirror !== null && state.run !== null)
     await record(ports, { mirror: state.mirror, run: state.run, state }, summary).catch((error: unknown) => {
-      // The first error ends the run and decides the exit code: where there is no room for rows, there may be none for
-      // the end of the run.
+      // The first error ends the run and decides the exit code. If there is no room for rows, there may be none for the
+      // run's end either.
       if (failure === null) throw error;
     });
   if (failure !== null && !(failure instanceof SyncError)) throw failure;
@@ -234,7 +234,7 @@ async function record(
   if (server_time !== null) await mirror.state.pruneLog(server_time);
 }
 
-/** The summaries in the order of the environments and of the catalogue. */
+/** The summaries in order of environment and catalogue. */
 function streamsOf({ environments, reached, catalogue }: RunState): StreamSummary[] {
   const { summaries, heldElsewhere } = reached;
   const ended = environments.flatMap((environment) =>
@@ -243,7 +243,7 @@ function streamsOf({ environments, reached, catalogue }: RunState): StreamSummar
   return [...ended, ...heldElsewhere];
 }
 
-/** Continues with what earlier runs left of the quota (R23). */
+/** Resumes with what earlier runs left of the quota (R23). */
 async function resumeQuota({ source, keptQuota, clock }: RunPorts, mirror: OpenMirror | null): Promise<void> {
   const kept = mirror === null ? null : await mirror.state.keptQuota();
   const left = remainingWindow([kept, keptQuota ?? null], clock());

@@ -8,7 +8,7 @@ export interface StreamCounters extends RowCounts {
   readonly reason: string;
   readonly requests: number;
   readonly pages: number;
-  /** How many rows the source has shown, changed or not. */
+  /** How many rows the source returned, changed or not. */
   readonly rows: number;
   readonly late: number;
 }

@@ -64,14 +64,13 @@ function statusOf({ rest, error }: StreamResult, held: number): StreamSummary['s
   return held > 0 ? 'held' : 'done';
 }
 
-/** Why nothing was read. */
 function restReason({ rest, error }: StreamResult): string {
   if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
   return rest === 'done' ? 'finished earlier in this cycle' : (rest ?? 'none');
 }
 
 function problemOf(stream: Stream, { rest, error }: StreamResult, held: number): string | null {
-  // The run itself reports the error that ends it.
+  // An error that ends the run is reported by the run itself.
   if (error !== null) return isRunRecovery(error.recovery) ? null : error.message;
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]} to end: see the error of that stream, or sync it as well`;

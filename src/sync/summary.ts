@@ -15,15 +15,15 @@ export interface StreamSummary extends Omit<StreamRun, 'run_id'> {
   readonly seconds: number;
 }
 
-/** A run as one document, which `sync --json` prints. The names are those of the run log's tables. */
+/** A run as one document, which `sync --json` prints. Names follow the run log's tables. */
 export interface RunSummary {
   readonly run: number | null;
   readonly cycle: number | null;
   readonly status: RunStatus;
   readonly server_time: Instant | null;
   /**
-   * How far apart the server times of its answers are, in seconds. More than an hour means that a clock on the way is
-   * wrong (R1).
+   * How far apart the server times of its responses are, in seconds. More than an hour means that some clock along the
+   * way is wrong (R1).
    */
   readonly clock_spread_seconds: number;
   readonly started_at: Instant;
@@ -33,13 +33,13 @@ export interface RunSummary {
   readonly rows_deleted: number;
   readonly rows_rejected: number;
   readonly error: string | null;
-  /** What `error` asks of the caller (see `RecoveryKind`). */
+  /** What `error` requires of the caller, see `RecoveryKind`. */
   readonly recovery: RecoveryKind | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
   /** The streams that the run reached. */
   readonly streams: readonly StreamSummary[];
-  /** How many streams it did not reach before it ended. */
+  /** How many streams it did not reach. */
   readonly streams_not_reached: number;
 }
 

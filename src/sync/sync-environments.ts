@@ -11,7 +11,7 @@ import { resultOf, summaryOf } from './stream-summary.ts';
 import type { StreamSummary } from './summary.ts';
 import { type StreamSync, syncStream } from './sync-stream.ts';
 
-/** What all streams of a run have in common. */
+/** What all streams of a run share. */
 export interface SyncSession {
   /** Every stream of the catalogue. */
   readonly catalogue: readonly Stream[];
@@ -19,19 +19,19 @@ export interface SyncSession {
   readonly mirror: OpenMirror;
   readonly streams: readonly Stream[];
   readonly concurrency: number;
-  /** The streams that failed when they were last tried, by environment: they go last (R6). */
+  /** The streams that failed when they were last tried, by environment; they go last (R6). */
   readonly late: ReadonlyMap<string, ReadonlySet<StreamName>>;
   context(): Context;
 }
 
-/** What a run has done so far. A stream that it has not reached is not in it, and takes no memory (R27). */
+/** The progress of a run. Streams that it has not reached are not in it and take no memory (R27). */
 export interface RunProgress {
   readonly summaries: Map<string, StreamSummary>;
   /** The streams with held-back removals that the run has not reached (R14). */
   heldElsewhere: readonly StreamSummary[];
-  /** What the run leaves undone if it is stopped now (R6). */
+  /** What the run leaves undone if it stops now (R6). */
   leftOver: UnfinishedWork;
-  /** How many streams the run has not reached when it ends. */
+  /** How many streams the run did not reach before it ended. */
   notReached: number;
 }
 
@@ -40,8 +40,8 @@ export function streamKey(environment: ListedEnvironment, stream: Pick<Stream, '
 }
 
 /**
- * Brings every stream of the environments up to date. Unfinished rounds of earlier cycles come first, and streams that
- * failed last time come last (R6). A stream that fails stops no other (R9).
+ * Brings every stream of the environments up to date. Unfinished rounds of earlier cycles come first, streams that
+ * failed last time come last (R6). A failing stream does not stop the others (R9).
  * @throws SyncError if the run must end
  */
 export async function syncEnvironments(
@@ -95,11 +95,11 @@ interface EnvironmentsWork {
   /** The tasks of the environments that are being synced. */
   readonly tasks: Map<string, Map<StreamName, StreamTask>>;
   /**
-   * Streams that have ended a round of an earlier cycle and must go on; each with a function that records it if the run
-   * does not reach it again.
+   * Streams that finished a round of an earlier cycle and still need one of this cycle, each with a function that
+   * records it if the run does not return to it.
    */
   readonly unended: Map<string, () => Promise<void>>;
-  /** The reason why the run must end. */
+  /** Why the run must end. */
   stopped: SyncError | null;
 }
 
@@ -111,8 +111,8 @@ interface StreamTask {
 }
 
 /**
- * Syncs a few environments at the same time; what the others need is made when their turn comes. If the run must end,
- * no more are begun.
+ * Syncs a few environments at a time, and prepares each one only when its turn comes. Starts no more if the run must
+ * end.
  */
 async function inTurn(
   work: EnvironmentsWork,
@@ -135,7 +135,7 @@ async function inTurn(
   if (failure !== undefined) throw failure.reason;
 }
 
-/** A stream waits until its dependencies have ended, whether or not they have succeeded. */
+/** A stream waits until its dependencies have ended, successfully or not. */
 async function syncStreams(
   work: EnvironmentsWork,
   environment: ListedEnvironment,
@@ -167,7 +167,7 @@ async function go(
   if (endsRun(ending.error)) work.stopped ??= ending.error;
   if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
   const counters = counter.total();
-  // The run has not reached the stream, or not again.
+  // The run did not reach the stream, or not again.
   if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
   const standing = await streamSync.destination.outstanding(stream);
@@ -175,7 +175,7 @@ async function go(
   const { environment: _, rows_held: __, rejected_standing: ___, seconds: ____, ...row } = summary;
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
   work.reached.summaries.set(key, summary);
-  // A stream that has only ended its unfinished round is not finished: the run reads it again (R6).
+  // A stream that only finished its old round is not done: the run reads it again (R6).
   if (only === undefined || ending.error !== null)
     ports.onProgress({ type: 'ended', environment: environment, summary, error: ending.error });
 }
@@ -213,7 +213,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
   return { counter, streamSync, startedAt: ports.clock() };
 }
 
-/** Every run reports what is held back in its environments, also in streams that it does not reach (R14). */
+/** Every run reports the held-back removals in its environments, also for streams that it does not reach (R14). */
 async function heldElsewhere(
   session: SyncSession,
   environments: readonly ListedEnvironment[],

@@ -17,7 +17,7 @@ import type { Stream, StreamName } from '../core/stream.ts';
 import { createHistoryQueue, type HistoryQueue } from './history-queue.ts';
 import type { StreamCounter } from './stream-counter.ts';
 
-/** What the sync of one stream of one environment needs. */
+/** What syncing one stream of one environment needs. */
 export interface StreamSync {
   readonly stream: Stream;
   readonly source: Source;
@@ -37,8 +37,8 @@ export interface StreamSync {
 export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
- * Brings one stream up to date, one page at a time. With `unfinished` it only continues a round of an earlier cycle,
- * and stops when that has ended (R6).
+ * Brings one stream up to date, page by page. With `unfinished`, it only continues a round of an earlier cycle and
+ * stops at its end (R6).
  * @throws SyncError if the stream or the run fails
  */
 export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
@@ -60,13 +60,13 @@ export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise
   }
 }
 
-/** What the sync of a stream remembers from page to page. */
+/** What the sync of a stream carries from page to page. */
 interface PagingState {
-  /** The cursors that this read has had so far (R8). */
+  /** The cursors of this read so far (R8). */
   readonly visitedCursors: Set<string>;
   readonly markableStreams: ReadonlySet<StreamName>;
   readonly histories: HistoryQueue;
-  /** The failures after which the stream went on: because of them it is not complete (R9). */
+  /** Failures that the stream continued after; it is not complete because of them (R9). */
   readonly skipped: { first: SyncError | null; count: number };
 }
 
@@ -74,7 +74,7 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
   const { stream, destination } = sync;
   let checkpoint = await destination.load(stream.name);
   if (sync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
-    // The stream reads again, even if it has finished in this cycle: nothing is removed on what an earlier run saw
+    // The stream reads again even if it has finished in this cycle: nothing is removed based on what an earlier run saw
     // (R14).
     checkpoint = { ...checkpoint, finishedCycle: null };
     if (stream.method === 'marked')
@@ -108,7 +108,7 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
 
 /** A history that was read without a server time is not complete (R1). */
 const UNDATED =
-  'No answer had a Date, so histories were read only as far back as the service shows them by default. Let the proxy pass the Date header.';
+  'No response had a Date header, so histories were read only as far back as the service returns them by default. Let the proxy pass the Date header.';
 
 /** @throws SyncError if the stream has skipped something (R9, R22) */
 function throwIfSkipped<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
@@ -120,7 +120,7 @@ function throwIfSkipped<Ended>(stream: Stream, ended: Ended, { skipped }: Paging
   throw new SyncError('stream', text, { cause: first });
 }
 
-/** Decides the next step, and looks up in the mirror what the decision needs. */
+/** Decides the next step, and loads from the mirror what the decision needs. */
 async function decideStep(
   { stream, destination, counter }: StreamSync,
   checkpoint: Checkpoint,
@@ -151,7 +151,7 @@ async function decideStep(
   return lookUp(stream, step.checkpoint, context, backlog);
 }
 
-/** Fetches one page and commits it. If that fails, it commits how the stream goes on. */
+/** Fetches and commits one page. If the fetch fails, it commits how the stream continues. */
 async function syncPage(
   sync: StreamSync,
   step: Extract<LocalStep, { do: 'fetch' }>,
@@ -178,7 +178,7 @@ async function syncPage(
     await destination.commit(stream, commitOf(recovered), markableStreams);
     const advisedError = advised(error, recovered);
     if (recovered.outcome === 'fail') throw advisedError;
-    if (recovered.outcome === 'pass-over') {
+    if (recovered.outcome === 'skip') {
       skipped.first ??= advisedError;
       skipped.count += 1;
     }
@@ -187,7 +187,7 @@ async function syncPage(
 }
 
 /**
- * Commits a page, or a heavy page slice by slice (R27); only the last slice moves the read on (R5).
+ * Commits a page, or a heavy page slice by slice (R27); only the last slice advances the read (R5).
  * @returns the next checkpoint
  */
 async function takePage(
@@ -243,10 +243,7 @@ async function applyRoundEnd(
   return result.checkpoint;
 }
 
-/**
- * The streams for which this one makes marks. A stream needs no marks before its first scan has begun, because that
- * shows all rows.
- */
+/** The streams that this one makes marks for. A stream needs no marks before its first scan, which returns all rows. */
 export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();
   for (const { stream: name } of stream.marks) {

@@ -11,7 +11,7 @@ import { type Mismatch, mismatchOf } from './mismatch.ts';
 import { readList } from './read-list.ts';
 import type { StreamVerification } from './stream-verification.ts';
 
-/** The fields that group the tables, the widest group first, and the parameter that asks for a group. */
+/** The fields that group the tables, widest group first, and the parameter that requests a group. */
 const LEVELS = [
   { field: 'db_name', parameter: 'db_names' },
   { field: 'schema_name', parameter: 'schema_names' },
@@ -20,10 +20,10 @@ const LEVELS = [
 type CountLevel = (typeof LEVELS)[number];
 
 /**
- * Compares the number of tables: one request while the numbers agree. Where they differ, it finds the smallest groups
- * that differ, by database and schema, and reads only their ids; or the ids of all tables, where that takes fewer
+ * Compares the number of tables, with one request while the numbers agree. Where they differ, it finds the smallest
+ * differing groups, by database and schema, and reads only their ids; or the ids of all tables if that takes fewer
  * requests or the source does not count. `tables` is the typed stream, `verification` that of the stream of all assets.
- * @returns tables that both sides have, in another schema or database, or of another kind
+ * @returns tables that both sides have, but in another schema or database, or of another kind
  */
 export async function compareCounts(tables: StreamContext, verification: StreamVerification): Promise<Mismatch[]> {
   const counted = await countTables(tables);
@@ -39,14 +39,14 @@ export async function compareCounts(tables: StreamContext, verification: StreamV
   return all;
 }
 
-/** What the source's numbers say. */
+/** The source's numbers. */
 interface TableCount {
   readonly shown: number;
   /** The smallest groups whose numbers differ from the mirror's. */
   readonly differing: readonly TableFilter[];
 }
 
-/** Null when the source does not count, or stops counting before the groups are found (R15). */
+/** Null if the source does not count, or stops counting before the groups are found (R15). */
 async function countTables(tables: StreamContext): Promise<TableCount | null> {
   try {
     const shown = await count(tables, {});
@@ -54,14 +54,14 @@ async function countTables(tables: StreamContext): Promise<TableCount | null> {
     if (shown === inMirror) return { shown, differing: [] };
     const pages = Math.ceil(Math.max(shown, inMirror) / tables.context().options.pageSize);
     const budget = { requests: pages - 1 };
-    return { shown, differing: await closeIn(tables, {}, { levels: LEVELS, shown, budget }) };
+    return { shown, differing: await narrowDown(tables, {}, { levels: LEVELS, shown, budget }) };
   } catch (error) {
     if (error instanceof SyncError && error.recovery === 'not-live') return null;
     throw error;
   }
 }
 
-/** Compares the ids of the tables of one group, or of all of them. */
+/** Compares the ids of the tables of one group, or of all tables. */
 async function compareIds(
   tables: StreamContext,
   group: TableFilter,
@@ -98,11 +98,11 @@ function isMoved(shown: Row, existing: ExistingRow | undefined): boolean {
 }
 
 /**
- * The smallest groups whose numbers differ. A group is read whole when tables differ that are in none of its smaller
- * groups, or when counting those would take more requests than reading its pages. It ends: each turn is one level
- * deeper, and within a level each turn has half the groups.
+ * The smallest groups whose numbers differ. A group is read whole if tables differ that are in none of its smaller
+ * groups, or if counting those would take more requests than reading its pages. It ends because each call goes one
+ * level deeper, and within a level each call halves the groups.
  */
-async function closeIn(
+async function narrowDown(
   tables: StreamContext,
   within: TableFilter,
   { levels, shown, budget }: { levels: readonly CountLevel[]; shown: number; budget: RequestBudget },
@@ -110,7 +110,7 @@ async function closeIn(
   const [level, ...deeper] = levels;
   if (level === undefined) return [within];
   const groups = await tables.reader.groups(tables.stream, level.field, within);
-  // Counting needs one request for all groups, then at least one for each half.
+  // Counting takes one request for all groups, then at least one per half.
   if (budget.requests < 1 + Math.ceil(Math.log2(Math.max(1, groups.length)))) return [within];
   const part = { level, within, budget };
   const known = await countGroups(tables, groups, part);
@@ -121,12 +121,12 @@ async function closeIn(
   const found: TableFilter[] = [];
   for (const { value, shown: inGroup } of differing) {
     const group = { ...within, [level.field]: value };
-    found.push(...(await closeIn(tables, group, { levels: deeper, shown: inGroup, budget })));
+    found.push(...(await narrowDown(tables, group, { levels: deeper, shown: inGroup, budget })));
   }
   return found;
 }
 
-/** The requests that counting may still take. */
+/** How many requests counting may still take. */
 interface RequestBudget {
   requests: number;
 }
@@ -137,9 +137,7 @@ interface TableRange {
   readonly budget: RequestBudget;
 }
 
-/**
- * The groups whose numbers differ, each with the source's number. Counting one half also gives the number of the other.
- */
+/** The groups whose numbers differ, each with the source's number. Counting one half yields the other's number too. */
 async function halve(
   tables: StreamContext,
   groups: readonly TableGroup[],
@@ -156,7 +154,7 @@ async function halve(
   ];
 }
 
-/** How many tables the source has in these groups, in as many requests as their names need. */
+/** How many tables the source has in these groups; takes as many requests as their names need. */
 async function countGroups(
   tables: StreamContext,
   groups: readonly TableGroup[],

@@ -10,11 +10,11 @@ import { readChanges } from './read-changes.ts';
 import { readList } from './read-list.ts';
 import type { StreamVerification } from './stream-verification.ts';
 
-/** How many mismatches are explained at once, and how many extra rows are looked up at once. */
+/** How many mismatches are explained, and extra rows looked up, at a time. */
 const BATCH = 5000;
 
 /**
- * Reads every list of the stream and compares each row with the mirror's. A row of the mirror that no list showed is
+ * Reads every list of the stream and compares each row with the mirror's. A mirrored row that no list returned is
  * extra.
  */
 export async function compareStream(verification: StreamVerification): Promise<void> {
@@ -25,7 +25,7 @@ export async function compareStream(verification: StreamVerification): Promise<v
     const { rows } = verification;
     const unlisted = { ...unexplained.unlisted };
     await readList(streamContext, query, {
-      // A read that starts again counts its rows only once.
+      // A restarted read counts its rows only once.
       onStart() {
         verification.rows = rows;
         Object.assign(unexplained.unlisted, unlisted);
@@ -36,7 +36,7 @@ export async function compareStream(verification: StreamVerification): Promise<v
       },
     });
   }
-  // The stream of all assets decides which rows of a kind there are.
+  // The stream of all assets decides which rows of a kind exist.
   if (stream.subtype === undefined) await addExtras(verification, stream);
   await reader.forget(stream);
 }
@@ -55,7 +55,7 @@ async function compareSlice(verification: StreamVerification, decoded: DecodedPa
   fresh.push(...decoded.rejected.map((row) => rejectedMismatch(row, isLiveIn(existing, row.key))));
 }
 
-/** How both sides of one row differ; null when they are equal. */
+/** How both sides of one row differ; null if they are equal. */
 export function compareRow(context: StreamContext, key: RowKey, pair: RowPair): Mismatch | null {
   const { stream, depth } = context;
   const { existing, shown } = pair;
@@ -80,8 +80,8 @@ export function isLiveIn(existing: ReadonlyMap<string, ExistingRow>, rowKey: Row
 }
 
 /**
- * Rows that the source did not show to the read of `seenBy`. It ends: each turn begins after the last key of the one
- * before.
+ * Adds the rows that the source did not return to the read of `seenBy`. It ends because each turn starts after the last
+ * key of the previous one.
  */
 export async function addExtras(
   verification: StreamVerification,
@@ -103,14 +103,14 @@ export async function addExtras(
   }
 }
 
-/** Separates the mismatches that the next sync brings from those that nothing explains. */
+/** Separates the mismatches that the next sync removes from the unexplained ones. */
 export async function classifyDifference(verification: StreamVerification): Promise<void> {
   const { streamContext, fresh, pending, unexplained } = verification;
   const { stream, reader } = streamContext;
   if (fresh.some(({ verdict, why }) => verdict === 'possible' && why === null)) await readChanges(streamContext);
   const explained = await explain(streamContext, fresh);
   for (const mismatch of explained) addMismatch(isPending(mismatch) ? pending : unexplained, mismatch);
-  // The next sync asks for these rows by their parents: rows that belong to them may change as well.
+  // The next sync looks these rows up by their parents, so rows that belong to them may change too.
   const asked = explained.filter(({ verdict }) => stream.method === 'feed' && verdict === 'ambiguous');
   const ids = asked.map(({ key }) => key[0] ?? '');
   if (ids.length > 0) await reader.recordPending('asked', stream.name, ids);

@@ -10,7 +10,7 @@ import type { Instant } from '../core/time/instant.ts';
 
 /** Both sides of one environment. */
 export interface EnvironmentContext {
-  /** All collections, also those that are not verified. */
+  /** All collections, including those that are not verified. */
   readonly catalogue: readonly Stream[];
   readonly environment: ListedEnvironment;
   /** When the service last refreshed the environment, if it says so. */
@@ -19,9 +19,9 @@ export interface EnvironmentContext {
   readonly metRefreshAt: Instant | null;
   readonly source: Source;
   readonly reader: MirrorReader;
-  /** As they were before the first page: a sync may move them meanwhile. */
+  /** The checkpoints before the first page: a sync may move them meanwhile. */
   readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
-  /** The feeds that were read from their watermark on, or are being read. */
+  /** The feeds that were read from their watermark, or are being read. */
   readonly feedReads: Map<StreamName, Promise<void>>;
 }
 
@@ -31,11 +31,11 @@ export interface StreamContext extends EnvironmentContext {
   readonly depth: CompareDepth;
   context(): Context;
   onRequest(this: void): void;
-  /** @throws SyncError when the verification has to end */
+  /** @throws SyncError if the verification must end */
   continueOrStop(): void;
 }
 
-/** The times that judge a stream's rows. The rows of a typed stream change with the stream of all assets. */
+/** The times that a stream's rows are judged by. The rows of a typed stream change with the stream of all assets. */
 export function refreshTimesOf(streamContext: StreamContext): RefreshTimes {
   const { stream, checkpoints, context, refreshedAt, metRefreshAt } = streamContext;
   const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
@@ -57,12 +57,12 @@ export function streamNamed(catalogue: readonly Stream[], name: StreamName): Str
 type StreamInCatalogue = Pick<StreamContext, 'catalogue' | 'stream'>;
 
 interface ParentStream {
-  /** The field that names the parent. */
+  /** The field that refers to the parent. */
   readonly by: string;
   readonly stream: Stream;
 }
 
-/** The streams whose rows are the parents of a stream's rows; of a marked stream, the one whose rows are marked. */
+/** The streams whose rows are the parents of a stream's rows; for a marked stream, the one whose rows are marked. */
 export function parentStreamsOf({ catalogue, stream }: StreamInCatalogue): readonly ParentStream[] {
   const parents = parentsOf(stream).map(({ by, table }) => ({
     by,

@@ -26,22 +26,22 @@ const NONE: ReadonlySet<string> = new Set();
 
 const HELD_BACK = { heldBack: true } as const;
 
-/** Reading the whole list again does not apply a removal that is held back (R14). */
+/** Reading the whole list again does not apply a held-back removal (R14). */
 function keptVerdict({ verdict }: Mismatch): Mismatch['verdict'] {
   return verdict === 'ambiguous' ? 'possible' : verdict;
 }
 
-/** What is known of the parents, each set by their ids. */
+/** What is known of the parents, as sets of their ids. */
 interface ParentFacts {
-  /** The next sync asks for their rows (R13, R18, R22). */
+  /** The next sync looks up their rows (R13, R18, R22). */
   readonly marked: ReadonlySet<string>;
   readonly live: ReadonlySet<string>;
   readonly deleted: ReadonlySet<string>;
   /** The next sync changes them. */
   readonly changed: ReadonlySet<string>;
-  /** The next sync asks for them. */
+  /** The next sync looks them up. */
   readonly asked: ReadonlySet<string>;
-  /** They go along with a parent of their own, or have changed since the snapshot was read. */
+  /** They follow a parent of their own, or have changed since the snapshot was read. */
   readonly followed: ReadonlySet<string>;
 }
 
@@ -78,19 +78,19 @@ async function parentFactsOf(context: StreamContext, ids: readonly string[]): Pr
   return facts;
 }
 
-/** Whether the next sync reads the rows of a parent again. A missing row comes back only with a parent that lives. */
+/** Whether the next sync reads the rows of a parent again. A missing row comes back only with a live parent. */
 function isReadAgain(
   { stream }: StreamContext,
   { what }: Mismatch,
   { parent, facts }: { parent: string; facts: ParentFacts },
 ): boolean {
   const isTouched = facts.changed.has(parent) || facts.asked.has(parent);
-  // The rows of a feed are asked for when their parent was deleted or came back, not when it changed (R13).
+  // Rows of a feed are looked up if their parent was deleted or came back, not if it changed (R13).
   if (stream.method === 'feed') {
     const isLiving = (facts.live.has(parent) || facts.changed.has(parent)) && !facts.deleted.has(parent);
     return facts.marked.has(parent) && (what !== 'missing' || isLiving);
   }
-  // A column that stays is asked for together with its asset, its edges are not.
+  // A column that stays is looked up with its asset; its edges are not.
   const isUnmoved = what === 'missing' && stream.method === 'marked' && facts.live.has(parent);
   return facts.marked.has(parent) || isTouched || (facts.followed.has(parent) && !isUnmoved);
 }

@@ -6,20 +6,20 @@ import type { RowKey } from '../core/ports/mirror-reader.ts';
 /**
  * What verify knows of a mismatch:
  * - `possible`: nothing explains it, and the row was not requested again
- * - `changed`, `ambiguous`: it is pending, the next sync brings the row (see `PendingCause`)
+ * - `changed`, `ambiguous`: it is pending, and the next sync removes it (see `PendingCause`)
  * - `different`: the row was requested again by its id and still differs
  * - `repaired`: the row differed, and a repair has made both sides equal
  */
 type MismatchVerdict = 'possible' | PendingCause | 'different' | 'repaired';
 
-/** A row in which source and mirror seem to differ. */
+/** A row that seems to differ between source and mirror. */
 export interface Mismatch extends RowDifference {
-  /** Empty when the row has no usable key. */
+  /** Empty if the row has no usable key. */
   readonly key: RowKey;
   /** Ids of the rows that it belongs to. */
   readonly parentIds: readonly string[];
   readonly verdict: MismatchVerdict;
-  /** The reason, where the verdict does not say it. */
+  /** The reason, if the verdict does not tell it. */
   readonly why: string | null;
   /** The mirror holds its removal back (R14). */
   readonly heldBack?: true;
@@ -44,22 +44,22 @@ export function isConfirmed({ verdict }: Mismatch): boolean {
   return verdict === 'different' || verdict === 'repaired';
 }
 
-/** Also said of rows of the environments. */
+/** Also used for environments. */
 export const PENDING_REASONS: Readonly<Record<PendingCause, string>> = {
   changed: 'changed at the source since the last sync',
-  ambiguous: 'whether the source has changed or the mirror is wrong cannot be told yet',
+  ambiguous: 'cannot tell yet whether the source has changed or the mirror is wrong',
 };
 
-/** What is said of a mismatch beside how the row differs. */
+/** What to say of a mismatch besides how the row differs. */
 export function whyOf({ verdict, why, heldBack }: Mismatch): string | null {
   if (why !== null) return why;
   if (verdict === 'changed' || verdict === 'ambiguous') return PENDING_REASONS[verdict];
   return verdict === 'different' && heldBack ? 'held back: `obsync sync --allow-shrink` deletes it' : null;
 }
 
-/** Mismatches of one stream. Their list is bounded; those beyond the bound are only counted. */
+/** Mismatches of one stream. The list is bounded; any more are only counted. */
 export interface MismatchList {
-  /** By joined key: pages that shift, and reads that start again, show a row twice. */
+  /** By joined key: shifting pages and restarted reads return a row twice. */
   listed: Map<string, Mismatch>;
   readonly unlisted: Record<RowDifference['what'], number>;
 }

@@ -15,8 +15,8 @@ function feedsAbout({ catalogue, stream }: Pick<StreamContext, 'catalogue' | 'st
 }
 
 /**
- * Reads, once per feed, what has changed at the source since the last sync, and records what the next sync does with
- * it.
+ * Reads each feed once for what has changed at the source since the last sync, and records what the next sync will do
+ * with it.
  */
 export async function readChanges(context: StreamContext): Promise<void> {
   const { feedReads } = context;
@@ -37,7 +37,7 @@ export async function rereadChanges(context: StreamContext): Promise<void> {
   }
 }
 
-/** The feeds do not reach back beyond a limit: those streams are scanned by the next sync (R3). */
+/** The feeds have a limited lookback; beyond it, the next sync scans these streams (R3). */
 async function readFeeds(feed: StreamContext, since: Instant | null): Promise<void> {
   if (since === null || isOutOfLookback(since, feed.context())) return;
   for (const parameter of ['synced_since', 'deleted_since']) {
@@ -68,7 +68,7 @@ async function recordChanges({ stream, reader }: StreamContext, rows: readonly D
     );
 }
 
-/** Without tombstones that are older than the row in the upserts feed: the sync does not apply them (R10). */
+/** Drops tombstones that are older than the row in the upserts feed: a sync does not apply them (R10). */
 async function withoutOutdated(
   { stream, reader }: StreamContext,
   rows: readonly DecodedRow[],

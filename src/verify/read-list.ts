@@ -7,8 +7,8 @@ import type { StreamContext } from './contexts.ts';
 type OnPage = (page: Page) => void | Promise<void>;
 
 /**
- * Reads a list to its end. `onStart` is called before the first page, and again each time the read starts again. It
- * ends: a read starts again only a few times (R7, R24), and no cursor comes twice (R8).
+ * Reads a list to its end. `onStart` is called before the first page, and again at each restart. It ends because
+ * restarts are limited (R7, R24) and no cursor comes twice (R8).
  */
 export async function readList(
   context: StreamContext,
@@ -48,7 +48,7 @@ async function readPages(
   }
 }
 
-/** Reads the rows with these ids in all lists of the stream (R12): one chunk of ids. */
+/** Reads the rows with these ids, one chunk, from all lists of the stream (R12). */
 export async function readByIds(context: StreamContext, ids: readonly string[], page: OnPage): Promise<void> {
   const { scanQueries } = context.stream;
   const idsParameter = idsParameterOf(context.stream);

@@ -9,13 +9,13 @@ import { rereadChanges } from './read-changes.ts';
 import { readByIds } from './read-list.ts';
 import type { StreamVerification } from './stream-verification.ts';
 
-/** The requests in which the rows of one stream are requested again. */
+/** The most requests that check the rows of one stream again. */
 const MAX_REQUESTS = 50;
 
 /**
- * Requests every unexplained mismatch again by its id: pages shift while they are read, and a sync may run meanwhile. A
- * row is different if it still differs, the source has not changed it since the last sync, and the mirror has not
- * changed it meanwhile.
+ * Requests every unexplained mismatch again by its id, because pages shift while they are read and a sync may be
+ * running. A row is different if it still differs, the source has not changed it since the last sync, and the mirror
+ * has not changed it meanwhile.
  */
 export async function recheck({ streamContext, unexplained }: StreamVerification): Promise<void> {
   const { stream, reader } = streamContext;
@@ -34,14 +34,14 @@ export async function recheck({ streamContext, unexplained }: StreamVerification
   for (const mismatch of unread) addMismatch(unexplained, mismatch);
 }
 
-/** The joined keys of the rows that differ still, however many requests it takes. */
+/** The joined keys of the rows that still differ, however many requests it takes. */
 export async function stillDiffering(
   context: StreamContext,
   mismatches: readonly Mismatch[],
 ): Promise<ReadonlySet<string>> {
   const { found } = await requestAgain(context, mismatches, Number.POSITIVE_INFINITY);
   const changed = new Set(mismatches.filter(({ verdict }) => verdict === 'changed').map(({ key }) => joinKey(key)));
-  // A row that the source has changed since its repair was repaired.
+  // A row that the source has changed since its repair counts as repaired.
   const differing = found.filter(
     ({ mismatch: { verdict, key } }) => verdict !== 'changed' || changed.has(joinKey(key)),
   );
@@ -54,7 +54,7 @@ interface RecheckedRow {
   readonly before: string | undefined;
 }
 
-/** It ends: each turn requests one chunk of the ids. */
+/** It ends because each turn requests one chunk of the ids. */
 async function requestAgain(
   context: StreamContext,
   mismatches: readonly Mismatch[],

@@ -18,7 +18,7 @@ import { readByIds } from './read-list.ts';
 import { stillDiffering } from './recheck.ts';
 import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
 
-/** What the repair of one environment works with. */
+/** What the repair of one environment needs. */
 export interface RepairWork {
   readonly catalogue: readonly Stream[];
   readonly source: Source;
@@ -33,8 +33,8 @@ export interface RepairWork {
 
 /**
  * Repairs the streams of one environment and reports each verification with its verdicts after the repair. Rows of feed
- * streams are requested by id; the other streams are read again by the sync's own loop: what is marked, or the whole
- * snapshot. Feed streams go first: their changes mark rows of the streams that follow them.
+ * streams are requested by id; other streams are read by the sync's own loop: their marked rows, or the whole snapshot.
+ * Feed streams go first, because their changes mark rows of their dependents.
  */
 export async function repairEnvironment(
   work: RepairWork,
@@ -57,7 +57,7 @@ export async function repairEnvironment(
     await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(work, each, kept)));
 }
 
-/** A marked stream is also read again when the repair of a feed stream may have marked its rows. */
+/** A marked stream is also read again if the repair of a feed stream may have marked its rows. */
 function isReadAgain({ name, method }: Stream, differing: readonly StreamVerification[]): boolean {
   const streams = differing.map(({ streamContext }) => streamContext.stream);
   if (method !== 'marked' && method !== 'snapshot') return false;
@@ -68,7 +68,7 @@ function isReadAgain({ name, method }: Stream, differing: readonly StreamVerific
   );
 }
 
-/** A stream that fails does not stop the others (R9). */
+/** A failing stream does not stop the others (R9). */
 async function attempt(work: RepairWork, of: StreamContext, step: () => Promise<void>): Promise<void> {
   try {
     await step();
@@ -83,7 +83,7 @@ function addNotRepaired({ notRepaired }: RepairWork, { environment, stream }: St
 }
 
 /**
- * The mismatches that a repair works on. It leaves pending rows to the next sync, unless it reads their whole list
+ * The mismatches that a repair works on. Pending rows are left to the next sync, unless their whole list is read
  * anyway.
  */
 export function repairable(verification: StreamVerification): Mismatch[] {
@@ -97,24 +97,25 @@ export function repairable(verification: StreamVerification): Mismatch[] {
 }
 
 /**
- * Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay: held back, or too many (R14).
+ * Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay because they are held back or
+ * too many (R14).
  */
 async function repairRows(work: RepairWork, verification: StreamVerification, kept: Set<Mismatch>): Promise<void> {
   const { streamContext, unexplained } = verification;
   const { stream, reader } = streamContext;
   const mismatches = repairable(verification);
   const extra = mismatches.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
-  // Rows that were not requested again may be held back as well (R14).
+  // Rows that were not requested again may be held back too (R14).
   const heldBack = await reader.heldRemovals(stream.name, extra);
   const removable = new Set(extra.filter((key) => !heldBack.has(joinKey(key))).map(([id]) => id as string));
   const toRemove = removable.size + unexplained.unlisted.extra;
   if (isHeld(stream, { live: await reader.count(stream), toRemove }, contextOf(work))) {
     removable.clear();
     const advice = 'if the source is right, run `obsync sync --full --allow-shrink`';
-    addNotRepaired(work, streamContext, `${toRemove} rows would go, more than half: ${advice}`);
+    addNotRepaired(work, streamContext, `${toRemove} rows would be deleted, more than half: ${advice}`);
   }
   const isKept = ({ what, key }: Mismatch): boolean => what === 'extra' && !removable.has(key[0] ?? '');
-  // Before the first request: these rows stay as well if a request fails.
+  // Added before the first request, because these rows stay even if a request fails.
   for (const mismatch of mismatches.filter(isKept)) kept.add(mismatch);
   const ids = idsOf(mismatches.filter((mismatch) => !kept.has(mismatch)));
   for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids))
@@ -151,7 +152,7 @@ async function repairChunk(
     );
 }
 
-/** Marks the rows that differ: the sync's loop asks for them (R18, R22). */
+/** Marks the rows that differ; the sync's loop looks them up (R18, R22). */
 async function markAgain({ counter, destination }: RepairWork, verification: StreamVerification): Promise<void> {
   const { stream } = verification.streamContext;
   const marks = idsOf(repairable(verification)).map((id) => ({ stream: stream.name, id }));
@@ -185,15 +186,15 @@ async function readAgain(work: RepairWork, context: StreamContext): Promise<void
   if (held > 0) addNotRepaired(work, context, `${held} removals are held back: ${advice}`);
 }
 
-/** The hourly snapshot is read whatever the hour is (R22). */
+/** The hourly snapshot is read regardless of the hour (R22). */
 function contextOf({ source, options, run }: RepairWork, stream?: Stream): Context {
   const { limits } = options;
   return { run, cycle: run, ...source.times(), options: { ...options, full: stream?.hourly === true }, limits };
 }
 
 /**
- * The verification with the verdicts after the repair: the rows that it worked on are requested once more. The mirror
- * is read through its writer, because a reader may have a copy of before the repair.
+ * The verification with its verdicts after the repair: the rows that it worked on are requested once more. The mirror
+ * is read through its writer, because a reader may see a copy from before the repair.
  */
 async function judgeAgain(
   { destination }: RepairWork,

@@ -14,14 +14,14 @@ export interface RepairPorts {
   /** All collections. */
   readonly catalogue: readonly Stream[];
   readonly source: Source;
-  /** The mirror, under its lock since before it was verified. */
+  /** The mirror, locked since before it was verified. */
   readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
   /** The machine's clock; no decision depends on it (R1). */
   clock(): Instant;
   readonly signal: AbortSignal;
 }
 
-/** What a repair has done. */
+/** The result of a repair. */
 export interface RepairResult {
   readonly run: number;
   /** What was verified, with the verdicts after the repair. */
@@ -33,8 +33,8 @@ export interface RepairResult {
 }
 
 /**
- * Writes what a verification found. It is a run of its own in `sync_runs`, but it finishes no stream: a cycle that was
- * stopped goes on with the next sync (R6). Never throws a `SyncError`.
+ * Repairs what a verification found. It is a run of its own in `sync_runs` but finishes no stream, so the next sync
+ * continues a stopped cycle (R6). Never throws a `SyncError`.
  */
 export async function repair(
   { mirror, source, clock, catalogue, signal }: RepairPorts,

@@ -7,7 +7,6 @@ import { mismatchesOf, type StreamVerification } from './stream-verification.ts'
 import type { VerifyResult } from './verify.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from './verify-report.ts';
 
-/** The report of a verification, and of the repair that followed it. */
 export function reportOf(
   result: VerifyResult,
   facts: Pick<VerifyReport, 'server_time' | 'requests'>,
@@ -48,9 +47,9 @@ export function reportOf(
   };
 }
 
-/** The source's message is about a run that continues later, but a verification starts again. */
+/** The source's messages describe a run that resumes later, but a verification starts over. */
 const STOPPED: Readonly<Partial<Record<RecoveryKind, string>>> = {
-  budget: 'stopped at --max-requests: allow more, or look at less with --env, --stream or --depth',
+  budget: 'stopped at --max-requests: raise it, or compare less with --env, --stream or --depth',
   signal: 'stopped by a signal',
 };
 
@@ -100,7 +99,7 @@ function findingsOf(verified: StreamVerification, isMeant: (mismatch: Mismatch) 
   }));
 }
 
-/** An edge is named from its upstream to its downstream id, whichever comes first in the key. */
+/** Names an edge from its upstream to its downstream id, whichever comes first in the key. */
 function namedKey(names: readonly string[], key: Mismatch['key']): VerifyFinding['key'] {
   if (key.length === 0) return {};
   const pairs = names.map((name, i): [string, string] => [name, key[i] ?? '']);
@@ -159,7 +158,7 @@ function notLookedAt({ depth, reconciled, verifications }: VerifyResult): string
   return [
     ...(isUncounted ? ['the number of tables: the source does not count them (404), so their ids were compared'] : []),
     ...UNSEEN[depth],
-    'test_executions: the mirror keeps every run it has ever seen, the source shows 90 days',
+    'test_executions: the mirror keeps every run it has ever seen, the source returns 90 days',
     ...(reconciled?.missing ?? []).map(({ name }) => `${name}: no longer listed, its rows stay as they were`),
     ...(reconciled?.rejected ?? []).map(
       ({ key, reason }) => `environment ${key?.[0] ?? 'without an id'}: cannot be read: ${reason}`,
@@ -169,11 +168,11 @@ function notLookedAt({ depth, reconciled, verifications }: VerifyResult): string
 
 const UNSEEN: Readonly<Record<VerifyResult['depth'], readonly string[]>> = {
   count: [
-    'which tables there are where their number is right, and everything that is not a table: see --depth ids and rows',
+    'which tables exist where their number matches, and everything that is not a table: see --depth ids and rows',
   ],
   ids: [
     'the fields of the rows: see --depth rows',
-    'table_assets and bi_assets: their ids are those of assets, their fields are looked at with --depth rows',
+    'table_assets and bi_assets: their ids are those of assets, their fields are compared only with --depth rows',
   ],
   rows: [],
 };

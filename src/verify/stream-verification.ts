@@ -2,24 +2,22 @@ import type { SyncError } from '../core/errors.ts';
 import type { StreamContext } from './contexts.ts';
 import { createMismatchList, type Mismatch, type MismatchList } from './mismatch.ts';
 
-/**
- * One stream of one environment, and what verify has found in it so far. What was found stays when a failure ends it.
- */
+/** One stream of one environment, and what verify has found so far. Findings stay when a failure ends it. */
 export interface StreamVerification {
   readonly streamContext: StreamContext;
-  /** How far the comparison has come. */
+  /** How far the comparison got. */
   outcome: 'compared' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
   error: SyncError | null;
-  /** Rows that the source showed. */
+  /** Rows that the source returned. */
   rows: number;
   requests: number;
   /** The source does not count its tables (R15). */
   isUncounted: boolean;
-  /** Mismatches that nobody has tried to explain yet. */
+  /** Mismatches that are still to be explained. */
   fresh: Mismatch[];
-  /** Mismatches that the feeds did not explain; those requested again say so by their verdict. */
+  /** Mismatches that the feeds did not explain; the verdict says which were requested again. */
   readonly unexplained: MismatchList;
-  /** Mismatches that the next sync brings. */
+  /** Mismatches that the next sync removes. */
   readonly pending: MismatchList;
 }
 

@@ -3,14 +3,14 @@ import type { RecoveryKind } from '../core/errors.ts';
 import type { StreamName } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
 
-/** One row in which the mirror differs from the source. */
+/** A row that differs between mirror and source. */
 export interface VerifyFinding<Name extends StreamName = StreamName> {
   readonly env_id: string;
   readonly environment: string;
   readonly stream: Name | 'environments';
   /** `unsynced` stands for a whole stream that was never synced to its end. */
   readonly what: RowDifference['what'] | 'unsynced';
-  /** The row's key by field; empty when it has none. */
+  /** The row's key by field; empty if it has none. */
   readonly key: Readonly<Record<string, string>>;
   /** The fields in which an unequal row differs. */
   readonly fields: readonly string[];
@@ -27,21 +27,21 @@ export interface StreamReport<Name extends StreamName = StreamName> {
   /**
    * - `equal`: also with differences that the next sync removes
    * - `different`
-   * - `repaired`: everything that differed
-   * - `unsure`: with differences that no second request has confirmed
+   * - `repaired`: everything that differed was repaired
+   * - `unsure`: with differences that no second request confirmed
    * - `unsynced`: never synced to its end
    * - `unavailable`: not live at the source (404)
    * - `failed`: could not be read
    * - `stopped`: not compared, or only in part
    */
   readonly status: 'equal' | 'different' | 'repaired' | 'unsure' | 'unsynced' | 'unavailable' | 'failed' | 'stopped';
-  /** Rows that the source showed. */
+  /** Rows that the source returned. */
   readonly rows: number;
-  /** Differences that were confirmed by a second request. */
+  /** Differences confirmed by a second request. */
   readonly missing: number;
   readonly extra: number;
   readonly unequal: number;
-  /** Differences that were not confirmed by a second request; they may be none. */
+  /** Differences not confirmed by a second request; there may be none. */
   readonly possible: number;
   /** Differences that the next sync removes. */
   readonly pending: number;
@@ -49,28 +49,26 @@ export interface StreamReport<Name extends StreamName = StreamName> {
   readonly error: string | null;
 }
 
-/**
- * A verification in one document: what `verify --json` prints. The names are those of the catalogue that it was given.
- */
+/** A verification in one document, which `verify --json` prints. `Name` is a stream name of the catalogue. */
 export interface VerifyReport<Name extends StreamName = StreamName> {
-  /** Null when no difference was confirmed, and not everything was compared, or requested a second time. */
+  /** Null if no difference was confirmed, but not everything was compared or requested a second time. */
   readonly equal: boolean | null;
   readonly depth: CompareDepth;
   readonly server_time: Instant | null;
   readonly requests: number;
   readonly environments: readonly { readonly env_id: string; readonly environment: string }[];
   readonly streams: readonly StreamReport<Name>[];
-  /** Rows that were requested again by their ids and still differed. */
+  /** Rows that still differed when requested again by their ids. */
   readonly findings: readonly VerifyFinding<Name>[];
   readonly possible: readonly VerifyFinding<Name>[];
   readonly pending: readonly VerifyFinding<Name>[];
-  /** Possible and pending rows that are counted above and not listed. */
+  /** Possible and pending rows that are counted above but not listed. */
   readonly not_listed: number;
-  /** What this verification did not look at, in words. */
+  /** What this verification did not compare, in words. */
   readonly not_looked_at: readonly string[];
   /** With `--repair`: its run in `sync_runs`, and what it could not repair, in words. */
   readonly repair: { readonly run: number; readonly not_repaired: readonly string[] } | null;
   readonly error: string | null;
-  /** What the caller has to do about `error` (see `RecoveryKind`). */
+  /** What the caller must do about `error`, see `RecoveryKind`. */
   readonly recovery: RecoveryKind | null;
 }

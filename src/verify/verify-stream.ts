@@ -11,9 +11,9 @@ import { createVerification, type StreamVerification } from './stream-verificati
 export async function verifyStream(context: StreamContext): Promise<StreamVerification[]> {
   const { catalogue, checkpoints, depth } = context;
   const assets = { ...context, stream: streamNamed(catalogue, 'assets') };
-  // The stream of all assets decides which tables there are; the typed stream decides where they stand.
+  // The stream of all assets decides which tables exist; the typed stream decides where they are.
   const needed = depth === 'count' ? [assets, context] : [context];
-  // As it was when the verification began: what a sync finishes meanwhile is a matter of the next verification.
+  // The checkpoints from when the verification began; what a sync finishes meanwhile is left to the next verification.
   for (const each of needed) {
     const checkpoint = checkpoints.get(each.stream.name);
     if (checkpoint !== undefined && isUnsynced(each.stream, checkpoint))
@@ -23,7 +23,7 @@ export async function verifyStream(context: StreamContext): Promise<StreamVerifi
   return [await judge(createVerification(context), compareStream)];
 }
 
-/** The number of tables; those that moved are compared by their rows. */
+/** Compares the number of tables; tables that moved are compared by their rows. */
 async function verifyCounts(tables: StreamContext, assets: StreamContext): Promise<StreamVerification[]> {
   let moved: readonly Mismatch[] = [];
   const counts = await judge(createVerification(assets), async (verification) => {
@@ -33,7 +33,7 @@ async function verifyCounts(tables: StreamContext, assets: StreamContext): Promi
   for (const each of counts.outcome === 'compared' && moved.length > 0 ? [assets, tables] : []) {
     const rows = { ...createVerification({ ...each, depth: 'rows' }), fresh: [...moved] };
     const verification = await judge(rows, async () => {});
-    // A table that the source has moved since the last sync is pending once: where it stands, not in the list of all
+    // A table that the source has moved since the last sync is pending only once: in its place, not in the list of all
     // assets.
     const { outcome, unexplained } = verification;
     if (outcome !== 'compared' || unexplained.listed.size > 0) verifications.push(verification);

@@ -25,7 +25,7 @@ export interface VerifyPorts {
   onProgress(progress: VerifyProgress): void;
 }
 
-/** How far a verification has come. */
+/** The progress of a verification. */
 export interface VerifyProgress {
   readonly requests: number;
   readonly streamsDone: number;
@@ -42,11 +42,11 @@ export interface VerifyRunOptions extends DecisionOptions {
   readonly concurrency: number;
 }
 
-/** What a verification has found. */
+/** The result of a verification. */
 export interface VerifyResult {
   readonly depth: CompareDepth;
   readonly environments: readonly ListedEnvironment[];
-  /** How `GET /environments` differs from the mirror's environments; null when it was not answered. */
+  /** How `GET /environments` differs from the mirror's environments; null if there was no response. */
   readonly reconciled: EnvironmentChanges | null;
   readonly mirroredEnvironments: readonly Row[];
   readonly verifications: readonly StreamVerification[];
@@ -54,7 +54,7 @@ export interface VerifyResult {
   readonly error: SyncError | null;
 }
 
-/** Compares the mirror with the source now; writes nothing. Never throws a `SyncError`. */
+/** Compares the mirror with the source as it is now; writes nothing. Never throws a `SyncError`. */
 export async function verifyMirror(ports: VerifyPorts, options: VerifyRunOptions): Promise<VerifyResult> {
   const { depth } = options;
   const mirroredEnvironments = await ports.state.environments();
@@ -78,7 +78,7 @@ export async function verifyMirror(ports: VerifyPorts, options: VerifyRunOptions
   }
 }
 
-/** Verifies the streams side by side. A failure that ends the run stops the other streams before their next request. */
+/** Verifies the streams concurrently. A failure that ends the run stops the other streams before their next request. */
 async function verifyStreams(
   ports: VerifyPorts,
   options: VerifyRunOptions,
@@ -94,7 +94,7 @@ async function verifyStreams(
     const streamContext: StreamContext = {
       ...task,
       depth: options.depth,
-      // No run and no cycle: nothing is written.
+      // Neither a run nor a cycle, because nothing is written.
       context: () =>
         inEnvironment({ run: 0, cycle: 0, ...source.times(), options, limits: options.limits }, task.environment.id),
       onRequest() {
@@ -117,7 +117,7 @@ async function verifyStreams(
   return { verifications: found.flat(), error };
 }
 
-/** The streams that are read at a depth: `/assets` shows the ids of the typed lists as well. */
+/** The streams to read at a depth: `/assets` also returns the ids of the typed lists. */
 function streamsRead({ depth, streams, catalogue }: VerifyRunOptions): readonly Stream[] {
   if (depth === 'rows') return streams;
   if (depth === 'count') return [streamNamed(catalogue, 'table_assets')];

@@ -58,7 +58,7 @@ describe('schedule', () => {
     const cwd = folder();
     const { code, stderr } = await obsync(['schedule', '--base-url', api.url], { cwd, env });
     expect(code).toBe(2);
-    expect(stderr).toMatch(/obsync: there is nothing to schedule: give a cron expression with --cron\n$/);
+    expect(stderr).toMatch(/obsync: there is nothing to schedule: pass a cron expression with --cron\n$/);
     expect(readdirSync(cwd)).toEqual([]);
   });
 

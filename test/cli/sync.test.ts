@@ -138,7 +138,7 @@ describe('sync', () => {
       const { code, stdout, stderr } = await obsync(args, { env });
       expect({ code, stdout }, args[0]).toEqual({ code: 1, stdout: '' });
       expect(stderr).toMatch(
-        /^(\[.*\n)?obsync: .*m\.db is damaged: restore it from a backup, or move it away and sync anew\n$/,
+        /^(\[.*\n)?obsync: .*m\.db is damaged: restore it from a backup, or move it away and sync again\n$/,
       );
     }
   });

@@ -49,7 +49,12 @@ async function setUp(seconds: number) {
 
 const DONE = { code: 0, stderr: '' };
 
-const REFUSED = { code: 4, stderr: expect.stringMatching(/^obsync: another process syncs environment e1 [^\n]+\n$/) };
+const REFUSED = {
+  code: 4,
+  stderr: expect.stringMatching(
+    /^obsync: another process syncs environment e1 [^\n]+ its lease expires 30 s after its last heartbeat\n$/,
+  ),
+};
 
 async function kill(child: ChildProcess): Promise<void> {
   child.kill('SIGKILL');

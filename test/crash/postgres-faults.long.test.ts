@@ -186,6 +186,6 @@ describe('a command on PostgreSQL', () => {
     await said(readOnly, 2, /is read-only/, [args]);
     await schema.ask(`revoke create on database postgres from user_${schema.schema};
       alter role user_${schema.schema} reset default_transaction_read_only`);
-    await said(readOnly, 2, /does not permit this to its user/, [args]);
+    await said(readOnly, 2, /refused for lack of permission/, [args]);
   });
 });

@@ -85,7 +85,7 @@ test('a page that changes nothing is written after the quiet time, or at the end
   vi.advanceTimersByTime(1);
   expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]']);
   await show('b');
-  mirror.transactions.keep();
+  mirror.transactions.flush();
   expect(kept('keys', 'seen_pages')).toEqual(['[["a","z"]]', '[["b","z"]]']);
   expect(vi.getTimerCount()).toBe(0);
 });
@@ -95,7 +95,7 @@ test('keys of pages still waiting when their round ends are used, but never writ
   mirror.connection.exec("create trigger none before insert on seen_pages begin select raise(abort, 'written'); end");
   await show('a');
   expect(await endRound()).toMatchObject({ counts: { written: 0, deleted: 1 } });
-  mirror.transactions.keep();
+  mirror.transactions.flush();
   expect(kept('upstream_asset_id', 'asset_lineage')).toEqual(['a']);
 });
 
@@ -108,7 +108,7 @@ test('a commit that fails rolls back the waiting pages, and every later commit f
   await expect(show('b')).rejects.toThrow('full');
   mirror.connection.exec('drop trigger if exists none');
   await expect(show('b')).rejects.toThrow('full');
-  expect(() => mirror.transactions.keep()).toThrow('full');
+  expect(() => mirror.transactions.flush()).toThrow('full');
   expect(kept('keys', 'seen_pages')).toEqual([]);
   expect(mirror.connection.inTransaction).toBe(false);
 });
@@ -154,5 +154,5 @@ test('if SQLite rolls back while pages wait, nothing more is written, and every 
   await expect(show('c')).rejects.toMatchObject({ recovery: 'run' });
   expect(mirror.connection.inTransaction).toBe(false);
   expect(kept('watermark', 'sync_checkpoints')).toEqual(before);
-  expect(() => mirror.transactions.keep()).toThrow(/check the disk/);
+  expect(() => mirror.transactions.flush()).toThrow(/check the disk/);
 });

@@ -146,7 +146,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
           return {
             state: twin.state(fileState(file, clock, twin.randomHex)),
             destination,
-            keep: async () => file.transactions.keep(),
+            flush: async () => file.transactions.flush(),
             hold: async (envIds: readonly string[]) => mirrored.onHold(envIds),
             close: async () => {},
           };

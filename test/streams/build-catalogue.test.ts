@@ -41,7 +41,7 @@ test('every stream that an entry names is in the catalogue', () => {
 
 describe('buildCatalogue', () => {
   test('refuses a stream that is listed twice', () => {
-    expect(() => buildCatalogue([assets, columns, assets])).toThrow('assets stands in it twice');
+    expect(() => buildCatalogue([assets, columns, assets])).toThrow('assets is in it twice');
   });
 
   test('refuses a dependency that is not in the catalogue', () => {
@@ -52,7 +52,7 @@ describe('buildCatalogue', () => {
 
   test('refuses a child stream whose parent no stream keeps', () => {
     expect(() => buildCatalogue([{ ...tests, dependencies: [] }])).toThrow(
-      'tests belongs to rows of assets, which no stream keeps',
+      'tests belongs to rows of assets, which no stream writes',
     );
   });
 

@@ -119,7 +119,7 @@ export function createFollower(): Follower {
         openMirror: async () => ({
           state,
           destination,
-          keep: async () => file.transactions.keep(),
+          flush: async () => file.transactions.flush(),
           hold: async () => {},
           close: async () => {},
         }),

@@ -28,7 +28,7 @@ test(
       runs.push([summary.status, limits(scene), streamOf(summary, 'columns').error]);
     }
     const said = (limit: number, next: number): string =>
-      `too heavy. Pages of ${limit} rows fail. The next run asks for ${next}. A smaller --page-size takes effect at once.`;
+      `too heavy. Pages of ${limit} rows fail. The next run requests ${next}. A smaller --page-size takes effect at once.`;
     expect(runs).toEqual([
       ['problems', [2000, 1000], said(1000, 500)],
       ['problems', [500, 250], said(250, 125)],

@@ -39,7 +39,7 @@ test.each([
         expect(summary.status).toBe('problems');
         expect(streamOf(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
         expect(streamOf(summary, 'columns').error).toMatch(
-          /^the page is broken\. .*The feeds go on\. The next run tries the scan again/,
+          /^the page is broken\. .*The feeds continue\. The next run tries the scan again/,
         );
         expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: `on day ${day}`, deleted_at: null });
         expect(rowOf(scene, 'columns', `a1.new${day}`)).toMatchObject({ deleted_at: null });
@@ -80,7 +80,7 @@ test.each([
         const summary = await mirrored.sync({ pageSize: 1 });
         expect(summary.status).toBe('problems');
         expect(streamOf(summary, name)).toMatchObject({ mode: 'marked', status: 'failed' });
-        expect(streamOf(summary, name).error).toMatch(/^the page is broken\. What is marked is read\./);
+        expect(streamOf(summary, name).error).toMatch(/^the page is broken\. Marked rows are still read\./);
         expect(queries().slice(0, 3)).toEqual([
           ['limit', true],
           ['limit', false],

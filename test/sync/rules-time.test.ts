@@ -76,7 +76,7 @@ test(
     const summary = await mirrored.sync({ history: true });
     expect(summary.status).toBe('problems');
     expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'failed' });
-    expect(streamOf(summary, 'test_executions').error).toMatch(/^No answer had a Date/);
+    expect(streamOf(summary, 'test_executions').error).toMatch(/^No response had a Date header/);
     const asked = mirrored.asked('executions').map(({ query }) => query);
     expect(asked.length).toBeGreaterThan(0);
     for (const query of asked) expect(query).not.toHaveProperty('start_time_from');

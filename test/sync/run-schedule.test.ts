@@ -136,7 +136,7 @@ describe('the listing of environments', () => {
   test('an environment that vanishes is reported once, and no longer synced', async () => {
     const { runs, warnings, error } = await live({ ...later([env('a', '0 * * * *')], []), hours: 6 });
     expect(runs).toEqual(['01:00 a', '02:00 a', '03:00 a']);
-    expect(warnings).toEqual(['a-name is no longer listed, so it is not synced any more: its rows stay as they are']);
+    expect(warnings).toEqual(['a-name is no longer listed, so it is no longer synced: its rows stay as they are']);
     expect(error).toBeNull();
   });
 
@@ -152,7 +152,7 @@ describe('the listing of environments', () => {
   test('an environment without a cron expression causes one warning, and the others are synced', async () => {
     const { runs, warnings } = await live({ ...synced(env('a', '0 6 * * *'), env('b')), hours: 24 });
     expect(runs).toEqual(['06:00 a']);
-    expect(warnings).toEqual(['b-name has no cron expression of its own and is not synced: give one with --cron']);
+    expect(warnings).toEqual(['b-name has no cron expression of its own and is not synced: pass one with --cron']);
   });
 
   test.each(['61 * * * *', 'daily', '0 0 30 2 *', '2026-11-20T06:00:00Z', ''])(

@@ -107,7 +107,9 @@ describe('verify --repair', () => {
     mirrored.exec(`with recursive n(i) as (select 1 union all select i + 1 from n where i < 41000)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'x' || i, 'a1', 'x', '' from n`);
     const report = await verified(world, mirrored, { only: ['columns'], repairs: true });
-    expect(report.repair?.not_repaired).toEqual([expect.stringContaining('env e1, columns: 41000 rows would go')]);
+    expect(report.repair?.not_repaired).toEqual([
+      expect.stringContaining('env e1, columns: 41000 rows would be deleted'),
+    ]);
     expect(mirrored.rows(LIVE)).toEqual([{ n: 41_009 }]);
     expect(mirrored.rows('select status from sync_runs order by id desc limit 1')).toEqual([{ status: 'problems' }]);
   });
@@ -129,7 +131,7 @@ describe('verify --repair', () => {
     };
     const report = await verified(world, mirrored, { only: ['columns'], pageSize: 1, repairs: true });
     expect(report.repair?.not_repaired).toEqual([
-      expect.stringContaining('200 rows would go'),
+      expect.stringContaining('200 rows would be deleted'),
       'env e1, columns: the answer is cut off',
     ]);
     expect(report.findings).toHaveLength(60);
@@ -199,7 +201,7 @@ describe('verify --repair', () => {
     expect(found).toMatchObject({
       equal: true,
       findings: [],
-      pending: [{ why: expect.stringContaining('cannot be told') }],
+      pending: [{ why: expect.stringContaining('cannot tell yet') }],
     });
     expect(await verified(world, mirrored, { repairs: true })).toMatchObject({ equal: true, pending: [] });
     expect(mirrored.rows('select 1 from asset_health_scores where score = 0.1')).toEqual([]);

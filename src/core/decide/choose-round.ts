@@ -5,7 +5,7 @@ import type { FeedStream, MarkedStream, SnapshotStream, Stream } from '../stream
 import { addDays, addSeconds, type Instant, sameHour } from '../time/instant.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
 
-/** The new round, which may have nothing to read, or the reason why none can begin. */
+/** The new round, possibly with nothing to read, or the reason why none can begin. */
 export type RoundStart =
   | { readonly do: 'round'; readonly round: Round }
   | { readonly do: 'rest'; readonly why: 'hourly' | 'waiting' };
@@ -24,12 +24,12 @@ export function chooseRound(stream: Stream, checkpoint: Checkpoint, context: Con
   }
 }
 
-/** From when on a feed is read (R2); null if no feed can be read. */
+/** Where the feeds start (R2); null if no feed can be read. */
 export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): Instant | null {
   return watermark === null ? null : addSeconds(watermark, -options.overlapSeconds);
 }
 
-/** The same, moved as far forward as the feeds reach back (R3). */
+/** The feed bound, moved forward to what the feeds still cover (R3). */
 export function reachableBoundOf(checkpoint: Checkpoint, context: Context): Instant | null {
   return withinLookback(feedBoundOf(checkpoint, context), context);
 }
@@ -38,8 +38,8 @@ function chooseFeedRound(stream: FeedStream, checkpoint: Checkpoint, context: Co
   const reason = scanReason(checkpoint, context) ?? dueReason(checkpoint, context);
   const hasFailed = checkpoint.scanTriedInRun === context.run;
   const since = hasFailed ? reachableBoundOf(checkpoint, context) : feedBoundOf(checkpoint, context);
-  // A bound in the future would show nothing.
-  const hasFeeds = since !== null && isBelieved(checkpoint.watermark, context);
+  // A feed from a bound in the future would be empty.
+  const hasFeeds = since !== null && isTrusted(checkpoint.watermark, context);
   const feeds: ReadStep[] = hasFeeds
     ? [feedStep('upserts', since, context), feedStep('tombstones', since, context)]
     : [];
@@ -68,7 +68,7 @@ function chooseFeedRound(stream: FeedStream, checkpoint: Checkpoint, context: Co
   return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, facts);
 }
 
-/** Reasons that concern the bound of a feed: without a mark, none is read (R18, R22). */
+/** Reasons about the feed bound; they don't matter without marks, because then no feed is read (R18, R22). */
 const BOUND_REASONS: ReadonlySet<RoundReason> = new Set(['clock', 'clamp']);
 
 function chooseMarkedRound(
@@ -80,13 +80,13 @@ function chooseMarkedRound(
   const parent = facts.checkpoints.get(stream.dependencies[0]);
   if (parent === undefined || parent.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
   const forced = scanReason(checkpoint, context);
-  // Without a server time nobody knows what is due, so everything is scanned, as of the feed streams (R13).
+  // Without a server time, what is due is unknown, so everything is scanned, feed streams included (R13).
   const isDated = context.serverTime !== null;
-  const isMoot = isDated && forced !== null && BOUND_REASONS.has(forced) && !facts.marks.isDue;
-  const reason = (isMoot ? null : forced) ?? dueReason(checkpoint, context);
+  const isIrrelevant = isDated && forced !== null && BOUND_REASONS.has(forced) && !facts.marks.isDue;
+  const reason = (isIrrelevant ? null : forced) ?? dueReason(checkpoint, context);
   if (reason !== null && checkpoint.scanTriedInRun !== context.run) {
-    const isAsked = facts.hasRows || facts.marks.isDue;
-    const steps = [...scanSteps(stream, context), ...(isAsked ? [lookupStep('unshown')] : [])];
+    const mayBeUnshown = facts.hasRows || facts.marks.isDue;
+    const steps = [...scanSteps(stream, context), ...(mayBeUnshown ? [lookupStep('unshown')] : [])];
     return started({ mode: 'scan', reason, due: checkpoint.scanDue, steps }, context, facts);
   }
   const steps = [
@@ -97,8 +97,8 @@ function chooseMarkedRound(
 }
 
 /**
- * Marked rows that are too old for the upserts feed are asked for by id. A typed stream then asks by id for the marks
- * that the feed left as well. Rows that none of these reads shows are asked for in the parent's list (R18).
+ * Marked rows too old for the upserts feed are looked up by id. A typed stream then also looks up the marks that the
+ * feed did not clear. Rows that none of these reads returned are looked up in the parent's list (R18).
  */
 function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, { marks }: RoundFacts): ReadStep[] {
   const since = reachableBoundOf(checkpoint, context);
@@ -111,7 +111,7 @@ function markedSteps(stream: Stream, checkpoint: Checkpoint, context: Context, {
   ];
 }
 
-/** Rejected rows are asked for again until they are accepted or gone (R20). Full reads show them anyway. */
+/** Rejected rows are looked up again until they are accepted or gone (R20). Full reads return them anyway. */
 function rejectedSteps({ hasRejected }: RoundFacts): ReadStep[] {
   return hasRejected ? [lookupStep('rejected')] : [];
 }
@@ -127,7 +127,7 @@ function chooseSnapshotRound(
     return { do: 'rest', why: 'hourly' };
   }
   const lists = scanSteps(stream, context).map((step): ListRead => ({ ...step, as: 'snapshot' }));
-  // A row may move from one list to another between the two reads (R12).
+  // A row may move between the lists while they are read (R12).
   const steps = lists.length > 1 && facts.hasRows ? [...lists, lookupStep('candidates')] : lists;
   return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, facts);
 }
@@ -136,28 +136,28 @@ function started(...plan: Parameters<typeof newRound>): RoundStart {
   return { do: 'round', round: newRound(...plan) };
 }
 
-/** Why a stream that has feeds or marks must be scanned instead; null if no scan is needed. */
+/** Why a feed or marked stream must be scanned instead; null if no scan is needed. */
 function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context): RoundReason | null {
   if (scanEndedCycle === null) return 'first';
   if (context.options.full && scanEndedCycle !== context.cycle) return 'full';
-  if (watermark === null || !isBelieved(watermark, context)) return 'clock';
+  if (watermark === null || !isTrusted(watermark, context)) return 'clock';
   return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context) ? 'clamp' : null;
 }
 
 /**
- * Whether a watermark may be used as a bound. It may not without a server time, nor if it is so far in the future that
- * a feed from the watermark less the overlap would begin in the future as well (R1).
+ * Whether a watermark may serve as a bound. It may not without a server time, nor if it is so far ahead that a feed
+ * from it, less the overlap, would start in the future (R1).
  */
-export function isBelieved(watermark: Instant | null, { serverTime, options }: Context): boolean {
+export function isTrusted(watermark: Instant | null, { serverTime, options }: Context): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
   return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);
 }
 
-/** Why a scan is due although the feeds, or the marks, could be read (R12, R13). */
+/** Why a scan is due although the feeds or marks could be read (R12, R13). */
 function dueReason({ scanDue, scanEndedAt }: Checkpoint, { latestServerTime, options }: Context): RoundReason | null {
   if (scanDue !== null) return scanDue;
   if (latestServerTime === null) return null;
-  // Without a time that can be believed, nobody knows how long ago the last scan was.
+  // Without a trusted time, the age of the last scan is unknown.
   const isUnknown = scanEndedAt === null || isFuture(scanEndedAt, latestServerTime);
   return isUnknown || addDays(scanEndedAt, options.fullEveryDays) <= latestServerTime ? 'full-every' : null;
 }

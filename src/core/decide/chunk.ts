@@ -1,11 +1,11 @@
-/** URLs stay below 8 KB (R12); this leaves room for the address, the other parameters and a cursor. */
+/** URLs stay below 8 KB (R12). This leaves room for the address, the other parameters and a cursor. */
 const MAX_IDS_BYTES = 6500;
 
-/** The API takes at most 1000 values in one parameter. */
+/** The API accepts at most 1000 values per parameter. */
 const MAX_IDS = 1000;
 
 /**
- * The first ids, as many as one request can hold; at least one. No id is too long for a URL, because no key is (R20).
+ * The first ids, as many as fit in one request, at least one. A single id always fits, because keys are limited (R20).
  */
 export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
   let bytes = 0;
@@ -19,8 +19,8 @@ export function firstChunk(parameter: string, ids: readonly string[]): readonly 
 }
 
 /**
- * The ids in chunks that one request each holds; a chunk has no more than `maxIds`. It ends: each chunk takes at least
- * one id.
+ * Splits the ids into chunks of one request each, with at most `maxIds` per chunk. It ends because each chunk takes at
+ * least one id.
  */
 export function* chunksOf(
   parameter: string,
@@ -34,7 +34,7 @@ export function* chunksOf(
   }
 }
 
-/** A lone surrogate cannot be encoded, so it counts as its replacement character. */
+/** A lone surrogate cannot be encoded; it counts as its replacement character. */
 function encodedLength(id: string): number {
   return encodeURIComponent(id.toWellFormed()).length;
 }

@@ -5,18 +5,18 @@ import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
 /** How closely source and mirror are compared: the number of tables, the keys, or every field. */
 export type CompareDepth = 'count' | 'ids' | 'rows';
 
-/** A row of the mirror, with the rows of its child tables in catalogue order. */
+/** A row of the mirror with its child rows, in catalogue order. */
 export interface ExistingRow {
   readonly row: Row;
   readonly parts: readonly (readonly Row[])[];
-  /** Set when the row itself is missing and only rows of its child tables are left. */
+  /** Set if the row itself is missing and only child rows are left. */
   readonly partial?: true;
 }
 
-/** How a row of the mirror differs from the source; `extra` is a row that only the mirror has. */
+/** How a row of the mirror differs from the source's; `extra` means that only the mirror has it. */
 export interface RowDifference {
   readonly what: 'missing' | 'extra' | 'unequal';
-  /** The fields that differ; of child tables also the row's own key: `score`, `dimensions.freshness`. */
+  /** The fields that differ. A child row's field is prefixed with its key: `score`, `dimensions.freshness`. */
   readonly fields: readonly string[];
 }
 
@@ -32,19 +32,19 @@ export function differenceOf(
   const expected = expectedFields(stream, shown.row);
   const fields = Object.keys(expected).filter((name) => !sameField(stream.fields, name, held.row, expected));
   const parts = (stream.childTables ?? []).flatMap((part, i) =>
-    partsApart(part, held.parts[i] ?? [], shown.parts[i] ?? []),
+    differingParts(part, held.parts[i] ?? [], shown.parts[i] ?? []),
   );
   return fields.length + parts.length === 0 ? null : { what: 'unequal', fields: [...fields, ...parts] };
 }
 
 const MISSING: RowDifference = { what: 'missing', fields: [] };
 
-/** Rows of snapshots and lineage have no `deleted_at`: each of them is live. */
+/** Rows of snapshots and lineage have no `deleted_at`; they are always live. */
 export function isLive(row: Row): boolean {
   return (row['deleted_at'] ?? null) === null;
 }
 
-/** A typed stream fills only rows of its own kind; its parent stream decides which rows exist. */
+/** A typed stream fills only rows of its own kind; the parent stream decides which rows exist. */
 function fills({ subtype }: Stream, row: Row): boolean {
   return subtype === undefined || row[subtype.field] === subtype.is;
 }
@@ -61,15 +61,15 @@ function blank(names: readonly string[]): Row {
   return Object.fromEntries(names.map((name) => [name, null]));
 }
 
-/** The rows of a child table that only one side has, or that differ. */
-function partsApart(table: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
+/** The child rows that only one side has, or that differ. */
+function differingParts(table: ChildTable, held: readonly Row[], shown: readonly Row[]): string[] {
   const own = table.key.at(-1) as string;
   const before = new Map(held.map((row) => [row[own], row]));
   const after = new Map(shown.map((row) => [row[own], row]));
-  const apart = ([name, row]: [Row[string] | undefined, Row]): boolean =>
+  const differs = ([name, row]: [Row[string] | undefined, Row]): boolean =>
     !sameRow(table.fields, before.get(name) ?? {}, row);
   const names = [
-    ...[...after].filter(apart).map(([name]) => name),
+    ...[...after].filter(differs).map(([name]) => name),
     ...[...before.keys()].filter((name) => !after.has(name)),
   ];
   return names.map((name) => `${table.each}.${name}`);

@@ -13,20 +13,19 @@ interface TypedRowsInput {
 }
 
 /**
- * The changes that typed rows make, the ids whose marks they clear, and the ids whose marks stay: all `unsettled`, some
- * `lagging`.
+ * The changes, the ids whose marks are cleared, and the ids whose marks stay: all `unsettled`, some of them `lagging`.
  */
 interface TypedRowsOutcome {
   readonly changes: readonly RowChange[];
   readonly cleared: readonly string[];
   readonly unsettled: readonly string[];
-  /** The list shows a version that is older than the mirror's. */
+  /** The list returned an older version than the mirror has. */
   readonly lagging: readonly string[];
 }
 
 /**
- * Fills the fields of live rows of the parent stream. An older version fills only a row that has no such fields yet
- * (R22).
+ * Fills in the fields of live rows of the parent stream. An older version fills a row only if its fields are still
+ * empty (R22).
  */
 export function fillTypedRows(
   { stream, rows, existing }: TypedRowsInput,
@@ -64,8 +63,8 @@ function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
 }
 
 /**
- * Whether the source may commit what hangs on the row after the read, because the row is younger than the overlap (R18,
- * R22).
+ * Whether the source may still commit the row's dependents, because the row was younger than the overlap when it was
+ * read (R18, R22).
  */
 function isUnsettled(row: Row | undefined, read: Read, context: Context): boolean {
   const at = withoutFuture(row, context.newestReading)?.['synced_at'];

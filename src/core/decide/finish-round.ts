@@ -3,11 +3,11 @@ import type { Context } from '../context.ts';
 import type { RoundEnd } from '../ports/destination.ts';
 import { isScanned, type Stream } from '../stream.ts';
 import { addDays, type Instant, laterOf } from '../time/instant.ts';
-import { isBelieved } from './choose-round.ts';
+import { isTrusted } from './choose-round.ts';
 import { isScannedAgain } from './round.ts';
 import { roundReadAt } from './trusted-until.ts';
 
-/** The checkpoint after a round has ended: the watermark moves, unless the run met no `Date` (R1, R2). */
+/** The checkpoint after a round. The watermark moves, unless the run received no `Date` (R1, R2). */
 export function checkpointAfterRound(
   stream: Stream,
   checkpoint: RoundCheckpoint,
@@ -18,10 +18,12 @@ export function checkpointAfterRound(
   const { round } = checkpoint;
   const at = round.pages === 0 ? serverTime : round.firstPageAt;
   const scan = round.mode === 'scan';
-  const unavailable = noneAnswered(stream, checkpoint);
+  const unavailable = hasNoHistories(stream, checkpoint);
   const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
   const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
-  const waitingScan = scan ? null : readOnBeside(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
+  const waitingScan = scan
+    ? null
+    : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
   return {
     watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
@@ -40,17 +42,17 @@ export function checkpointAfterRound(
 }
 
 /**
- * Whether a first round read no history because every test answered 404, even if there are fewer tests than `recover`
- * waits for (R15).
+ * Whether a first round read no history because every test answered 404, even with fewer tests than `recover` waits for
+ * (R15).
  */
-function noneAnswered({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
+function hasNoHistories({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
   if (method !== 'window' || watermark !== null) return false;
   return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
 }
 
 /**
- * T of the round's first page, or the later watermark that the feeds reached while the scan waited. The watermark does
- * not move if a feed was left out (R9), and never backwards, unless it lies ahead of every reading (R1).
+ * T of the round's first page, or the later watermark that the feeds reached while the scan waited. It stays if a feed
+ * was left out (R9), and moves back only if it was ahead of every clock reading (R1).
  */
 function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context): Instant | null {
   const { serverTime, newestReading } = context;
@@ -69,16 +71,15 @@ function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, 
 }
 
 /**
- * What the feeds saw while the scan waited counts for the scan as well, so the numbers of its reads go on from theirs
- * (R9, R12).
+ * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering (R9, R12).
  */
-function readOnBeside(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
+function withFeedProgress(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
   return scan === null ? null : { ...scan, ...fed };
 }
 
 /**
- * Larger pages are tried again after a list was read whole, if `--full-every` has passed since they failed. The limit
- * is doubled each time, so that one halving undoes it (R24).
+ * Larger pages are tried again once a list has been read whole and `--full-every` has passed since they failed. The
+ * limit doubles each time, undoing one halving (R24).
  */
 function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
   const { serverTime, latestServerTime, options } = context;
@@ -91,7 +92,7 @@ function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint
 
 /**
  * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or
- * for a reason that came up meanwhile (R13).
+ * for a reason that came up during the round (R13).
  */
 function dueAfter(
   stream: Stream,
@@ -104,10 +105,7 @@ function dueAfter(
   return scanDue ?? (isInDoubt ? 'clock' : null);
 }
 
-/**
- * Whether a scan left the watermark where it was, although it is not believed: no feed may start there in the next run
- * (R1).
- */
+/** Whether a scan left an untrusted watermark in place: the next run must not start a feed there (R1). */
 function isKeptInDoubt(
   { method }: Stream,
   { round, watermark }: RoundCheckpoint,
@@ -115,5 +113,5 @@ function isKeptInDoubt(
   context: Context,
 ): boolean {
   if (method !== 'feed' || round.mode !== 'scan' || watermark === null || context.serverTime === null) return false;
-  return after === watermark && !isBelieved(watermark, context);
+  return after === watermark && !isTrusted(watermark, context);
 }

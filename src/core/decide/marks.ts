@@ -7,8 +7,8 @@ export interface FollowUpMark {
 }
 
 /**
- * The marks that a change makes (R13, R18, R22). A row that is inserted with a `synced_at` before `visibleSince` is not
- * new: it has become visible, and counts as a row that came back.
+ * The marks that a change makes (R13, R18, R22). An inserted row whose `synced_at` is before `visibleSince` is not new:
+ * it has become visible, so it counts as restored.
  */
 export function changeMarks(stream: Stream, { row, kind }: RowChange, visibleSince: string | null): FollowUpMark[] {
   const shown = kind === 'inserted' || kind === 'updated' || kind === 'restored';

@@ -5,8 +5,7 @@ import type { ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 
 /**
- * A whole row to be written, and how it changes. A `tombstoned` row was deleted and stays so, but its fields or its
- * deletion change.
+ * A whole row to write, and how it changes. A `tombstoned` row stays deleted; only its fields or its deletion change.
  */
 export interface RowChange {
   readonly row: Row;
@@ -14,13 +13,12 @@ export interface RowChange {
 }
 
 /**
- * Until when the mirror's own times give way to what a read shows (R10). For a scan or an answer by id this is the T of
- * the run in which it began, less the overlap: only later times of the mirror stand against it. Null for a feed, where
- * the newest wins.
+ * A scan or an `ids` lookup overrides times in the mirror up to this instant: the T of the run in which it began, less
+ * the overlap. Later times win against it. Null for a feed, where the newest version wins (R10).
  */
 export type TrustedUntil = Instant | null;
 
-/** How a row changes that the source shows; null if it stays as it is (R10, R21). */
+/** How a returned row changes the mirror; null if nothing changes (R10, R21). */
 export function newestWins(
   stream: Stream,
   existing: Row | undefined,
@@ -33,19 +31,19 @@ export function newestWins(
       : applyTombstone(stream, existing, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
   if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
-  const believed =
+  const trusted =
     until !== null &&
     !isAfter(existing['synced_at'], until) &&
     !(isTombstone(existing) && isAfter(existing['deleted_at'], until));
-  if (!believed && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
-  const staysDeleted = isTombstone(existing) && !believed && isBuried(existing, shown, until);
+  if (!trusted && isAfter(existing['synced_at'], shown.row['synced_at'])) return restoreIfAbsent(existing);
+  const staysDeleted = isTombstone(existing) && !trusted && staysTombstoned(existing, shown, until);
   const merged = { ...existing, ...foreignFields(stream, existing, shown.row), ...row, ...(staysDeleted ? {} : LIVE) };
   return sameRow(stream.fields, existing, merged) ? null : { row: merged, kind: changeKind(existing, merged) };
 }
 
 /**
  * The row without times in the future, which an older version may have stored: such a `synced_at` counts as missing,
- * and such a tombstone as `absent`, which never stands against a row that is shown (R10).
+ * and such a tombstone as `absent`, which yields to any returned row (R10).
  */
 export function withoutFuture(existing: Row | undefined, latest: Instant | null): Row | undefined {
   if (existing === undefined) return undefined;
@@ -59,12 +57,12 @@ export function withoutFuture(existing: Row | undefined, latest: Instant | null)
   };
 }
 
-/** A live row that a finished read did not show (R11). */
+/** Marks a live row as deleted because a finished read did not return it (R11). */
 export function absent(existing: Row, at: Instant): RowChange {
   return { row: { ...existing, deleted_at: at, deletion: 'absent' }, kind: 'deleted' };
 }
 
-/** A tombstone whose own time is not believed only says that the row is gone (R10). */
+/** A tombstone with an untrusted time only says that the row is gone (R10). */
 function applyUntimedTombstone(existing: Row | undefined, at: Instant): RowChange | null {
   return existing !== undefined && existing['deleted_at'] === null ? absent(existing, at) : null;
 }
@@ -78,7 +76,7 @@ function applyTombstone(
   deletedAt: Instant,
 ): RowChange | null {
   const tombstoneFields = { deleted_at: deletedAt, deletion: 'tombstone' };
-  // The row gets no `synced_at`, so that an older upsert on a later page still brings its fields (R10).
+  // `synced_at` stays null, so an older upsert on a later page still fills in the fields (R10).
   if (existing === undefined)
     return {
       row: { ...blank(stream), ...fieldsShown(stream, shown.row), synced_at: null, ...tombstoneFields },
@@ -90,8 +88,8 @@ function applyTombstone(
 }
 
 /**
- * Whether a row from a feed and its tombstone carry the same instant, one of them in the mirror: neither wins, and the
- * row is looked up by id (R10).
+ * Whether a row from a feed and its tombstone carry the same instant and one of them is in the mirror. Neither wins:
+ * the row is looked up by id (R10).
  */
 export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
   if (existing === undefined || isUntimed) return false;
@@ -99,25 +97,25 @@ export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: 
   return isTombstone(existing) && existing['deleted_at'] === row['synced_at'];
 }
 
-/** Whether a tombstone stands against a row that is shown. On a tie, an answer by id decides (R10). */
-function isBuried(existing: Row, { row }: DecodedRow, until: TrustedUntil): boolean {
+/** Whether a tombstone wins over a returned row. On a tie, an `ids` lookup decides (R10). */
+function staysTombstoned(existing: Row, { row }: DecodedRow, until: TrustedUntil): boolean {
   const [diedAt, shownAt] = [existing['deleted_at'], row['synced_at']];
   return until === null ? !isAfter(shownAt, diedAt) : isAfter(diedAt, shownAt);
 }
 
-/** `absent` never stands against a row that is shown again, even by an older page (R10). */
+/** `absent` always yields to a returned row, even from an older page (R10). */
 function restoreIfAbsent(existing: Row): RowChange | null {
   return existing['deletion'] === 'absent' ? { row: { ...existing, ...LIVE }, kind: 'restored' } : null;
 }
 
-/** The fields that this stream writes. If the row's kind has a typed stream, that one writes `extra` (R19). */
+/** The fields that this stream writes. If the row's kind has a typed stream, that stream writes `extra` (R19). */
 export function fieldsShown(stream: Stream, row: Row): Row {
   if (stream.subtypeColumns?.[String(row['kind'])] === undefined) return row;
   const { extra: _, ...common } = row;
   return common;
 }
 
-/** Nulls for the fields of other kinds, if the kind has changed (R22). */
+/** Nulls for the fields of other kinds if the kind has changed (R22). */
 function foreignFields(stream: Stream, existing: Row, shown: Row): Row {
   return existing['kind'] === shown['kind'] ? {} : blank(stream);
 }
@@ -149,7 +147,7 @@ export function sameRow(fields: Fields, a: Row, b: Row): boolean {
   return true;
 }
 
-/** Whether a column has the same value in both rows: JSON is compared by value, whatever the order of members (R21). */
+/** Whether a column has the same value in both rows. JSON is compared by value, ignoring the order of members (R21). */
 export function sameField(fields: Fields, name: string, a: Row, b: Row): boolean {
   const [one, other] = [a[name], b[name]];
   if (one === other) return true;

@@ -25,13 +25,13 @@ import {
 import { roundReadAt, settledBefore } from './trusted-until.ts';
 
 /**
- * What comes next for a stream:
- * - `rest`: nothing; `why` tells whether it is up to date or has to wait for another stream
- * - `begin`: begin a round: look up the facts and call `chooseRound`
- * - `look-up`: look up the backlog and call `lookUp` or `lookUpHistory`
+ * What a stream does next:
+ * - `rest`: nothing; `why` says whether it is up to date or waits for another stream
+ * - `begin`: begin a round: load the facts and call `chooseRound`
+ * - `look-up`: load the backlog and call `lookUp` or `lookUpHistory`
  * - `continue`: decide again from this checkpoint
  * - `fetch`: fetch one page
- * - `forget`: discard what a read, or the whole round, saw and staged: it starts again (R3, R6)
+ * - `forget`: discard what a read, or the whole round, saw and staged, and start it again (R3, R6)
  * - `finish`: end the round
  */
 export type NextStep =
@@ -43,18 +43,15 @@ export type NextStep =
   | { readonly do: 'forget'; readonly checkpoint: Checkpoint; readonly which: number | 'all' }
   | { readonly do: 'finish'; readonly roundEnd: RoundEnd; readonly checkpoint: RoundCheckpoint };
 
-/** The round goes on. */
 type ContinueStep = Extract<NextStep, { do: 'continue' }> & { readonly checkpoint: RoundCheckpoint };
 
-/** By how many days executions may be reported late (R22). */
+/** How many days late executions may be reported (R22). */
 const LATE_DAYS = 7;
 
 /** A step that needs no lookup. */
 export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
-/**
- * The next step of a stream. The steps come to an end: each of them uses up a page, a step of the round, or the round.
- */
+/** The next step of a stream. The steps end, because each one uses up a page, a step of the round, or the round. */
 export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
   return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
 }
@@ -89,9 +86,9 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
 }
 
 /**
- * Gives up a round whose bound is too old to be sent (R3). If a scan has failed in this run, no other scan may follow:
- * then the round goes on without its feeds, and moves no watermark (R9). Without its feed, a marked round would pay
- * marks whose edges nothing has read (R18): the next one asks for them by id.
+ * Gives up a round whose bound is too old to send (R3). If a scan has already failed in this run, no other may follow:
+ * the round continues without its feeds and moves no watermark (R9). A marked round is always given up: without its
+ * feed it would clear marks whose edges were never read (R18), so the next round looks them up by id.
  */
 function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   if (checkpoint.scanTriedInRun !== run || checkpoint.round.mode === 'marked')
@@ -106,45 +103,44 @@ function isForFull({ cycle }: Round, context: Context): boolean {
 }
 
 /**
- * A read goes on from where it stopped. It starts again if its pages are larger than `--page-size`, or, at its first
- * page, larger than the stream's page limit (R6, R24).
+ * Resumes a read. It starts over if its limit exceeds `--page-size` or, at its first page, the stream's page limit (R6,
+ * R24).
  */
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
   const limit = Number(read.query['limit']);
   const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
   if (limit <= most) return fetch(checkpoint);
-  const anew = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
-  return { do: 'forget', checkpoint: withRead(checkpoint, anew), which: read.number };
+  const restart = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
+  return { do: 'forget', checkpoint: withRead(checkpoint, restart), which: read.number };
 }
 
-/** How many rows to ask for in a page of the stream. */
 function pageLimitOf({ pageLimit }: Checkpoint, { options }: Context): number {
   return Math.min(options.pageSize, pageLimit?.rows ?? options.pageSize);
 }
 
-/** Puts the next chunk of the backlog into the current lookup, or ends the lookup if nothing is left. */
+/** Puts the next chunk of the backlog into the current lookup, or ends the lookup if none is left. */
 export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Context, backlog: Backlog): ContinueStep {
   const { round } = checkpoint;
   const step = currentLookup(round);
   const rest = round.steps.slice(1);
-  const go = (changes: Partial<Round>): ContinueStep => ({
+  const continueWith = (changes: Partial<Round>): ContinueStep => ({
     do: 'continue',
     checkpoint: withRound(checkpoint, changes),
   });
-  if (backlog.ids.length === 0) return go({ steps: rest });
+  if (backlog.ids.length === 0) return continueWith({ steps: rest });
   if (isLimited(stream, step.about) && step.asked + variantsOf(stream, step.about).length > MAX_CONFIRMATIONS)
-    return go({ steps: rest, confirmedUpTo: step.after });
+    return continueWith({ steps: rest, confirmedUpTo: step.after });
   const ids = firstChunk(parameterOf(stream, step.about), backlog.ids);
   // No scan begins while another one waits, nor after one has failed in this run (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
-  if (mayScan && isDearer(stream, ids, backlog, context)) return go(asScan(stream, checkpoint, context));
+  if (mayScan && isScanCheaper(stream, ids, backlog, context)) return continueWith(asScan(stream, checkpoint, context));
   const unpaid = step.about === 'unshown' ? ids : [];
-  return go({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] });
+  return continueWith({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] });
 }
 
-/** Whether it takes more requests to ask for the whole backlog than to scan (R13, R18, R22). */
-function isDearer(
+/** Whether looking up the whole backlog takes more requests than a scan (R13, R18, R22). */
+function isScanCheaper(
   { scanQueries }: Stream,
   ids: readonly string[],
   { weighed }: Backlog,
@@ -155,9 +151,7 @@ function isDearer(
   return asking > Math.max(1, Math.ceil(weighed.rows / options.pageSize)) + scanQueries.length - 1;
 }
 
-/**
- * Turns the round into a scan instead of asking by id. A sweep needs the tombstones once more, after the scan (R12).
- */
+/** Turns the round into a scan. A sweep must read the tombstones again after the scan (R12). */
 function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): Partial<Round> {
   const since = feedBoundOf(checkpoint, context);
   const sweeping = [...(since === null ? [] : [feedStep('tombstones', since, context)]), lookupStep('candidates')];
@@ -165,7 +159,7 @@ function asScan(stream: Stream, checkpoint: RoundCheckpoint, context: Context): 
   return { mode: 'scan', reason: 'fewer-requests', sweeps: true, steps };
 }
 
-/** Begins to read the history of the next due test, or ends the step if there is none (R22). */
+/** Begins to read the history of the next due test, or ends the step if none is due (R22). */
 export function lookUpHistory(
   stream: Stream,
   checkpoint: RoundCheckpoint,
@@ -189,16 +183,16 @@ export function lookUpHistory(
 }
 
 interface HistoryWindow {
-  /** `start_time_from`; null without a server time: then the service decides (R1). */
+  /** `start_time_from`; null without a server time, when the service decides (R1). */
   readonly opens: Instant | null;
-  /** What was never read and is no longer shown. */
+  /** A period that was never read and that the service no longer returns. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }
 
-/** The window begins by T, but how far the service looks back counts from the newest reading (R1, R22). */
+/** The window starts by T, but the service's lookback counts from the newest reading (R1, R22). */
 function historyWindow(due: DueTest, { serverTime, newestReading }: Context): HistoryWindow {
   if (serverTime === null || newestReading === null) return { opens: null, gap: null };
-  // A time of reading in the future is not believed, like a watermark (R1).
+  // Like a watermark, a reading time in the future is not trusted (R1).
   const readAt = isFuture(due.readAt, serverTime) ? null : due.readAt;
   const earliest = addDays(serverTime, -LOOKBACK_DAYS);
   const shownFrom = addDays(newestReading, -LOOKBACK_DAYS);
@@ -209,14 +203,14 @@ function historyWindow(due: DueTest, { serverTime, newestReading }: Context): Hi
   };
 }
 
-/** At most so many requests ask for the candidates of a sweep, or for the rows that no read has shown (R12, R18). */
+/** The most requests that confirm the candidates of a sweep, or rows that no read returned (R12, R18). */
 const MAX_CONFIRMATIONS = 20;
 
 function isLimited({ method }: Stream, about: LookupRead['about']): boolean {
   return about === 'candidates' || (about === 'unshown' && method === 'marked');
 }
 
-/** Begins a read and fetches its first page, within the page limit of the stream (R24). */
+/** Begins a read with its first page, within the stream's page limit (R24). */
 function fetchFirst(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): LocalStep {
   const limit = Math.min(Number(plan.query['limit']), pageLimitOf(checkpoint, context));
   return fetch(beginRead(checkpoint, { ...plan, query: { ...plan.query, limit } }, context));
@@ -245,8 +239,8 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
 }
 
 /**
- * Whether the round must be given up because its time bound is too old to be sent again (R3). A scan only skips its
- * tombstones feed.
+ * Whether to give up the round because its time bound is too old to send again (R3). A scan only skips its tombstones
+ * feed.
  */
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;
@@ -254,7 +248,7 @@ function isOutOfReach(round: Round, context: Context): boolean {
   return isTooOld(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
 }
 
-/** Whether an answer that came meanwhile has shown that the bound of a feed may not be sent any more (R3). */
+/** Whether a newer server time has made a feed's bound too old to send (R3). */
 export function isOverdue({ synced_since, deleted_since }: Query, context: Context): boolean {
   const bound = synced_since ?? deleted_since;
   return bound !== undefined && isOutOfLookback(String(bound), context);
@@ -272,7 +266,7 @@ function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
   const at = roundReadAt(round, context.serverTime);
   const isUnread = round.mode === 'marked' && round.reads === 0;
   const sweeps = stream.method === 'feed' && round.mode === 'scan' && round.sweeps;
-  // A scan samples (R12); a marked column that nothing has confirmed keeps its edges (R18).
+  // A scan confirms only a sample (R12); marked columns that were not confirmed keep their edges (R18).
   const through = round.sweepContradicted || round.mode === 'marked' ? round.confirmedUpTo : null;
   return {
     sweep: sweeps ? { at } : null,

@@ -7,17 +7,17 @@ import type { Row, Stream, StreamName } from '../stream.ts';
 /** A fetched page, or a slice of a heavy page, and what is known when it arrives. */
 export interface PageInput {
   readonly stream: Stream;
-  /** The checkpoint that `nextStep` gave with the request. */
+  /** The checkpoint that `nextStep` returned with the request. */
   readonly checkpoint: ReadCheckpoint;
   readonly page: Page;
   readonly decoded: DecodedPage;
-  /** The mirror's rows under the keys of the page, by joined key. */
+  /** The mirror's rows under the page's keys, by joined key. */
   readonly existing: ReadonlyMap<string, Row>;
-  /** The cursors that this read has had so far in this run (R8). */
+  /** The cursors of this read in this run (R8). */
   readonly visitedCursors: ReadonlySet<string>;
-  /** The streams for which marks are made: their first scan has begun. */
+  /** The streams that marks are made for: their first scan has begun. */
   readonly markableStreams: ReadonlySet<StreamName>;
 }
 
-/** What a page changes, its checkpoint aside. */
+/** What a page changes, without its checkpoint. */
 export type PageEffect = Omit<PageCommit, 'kind' | 'checkpoint'>;

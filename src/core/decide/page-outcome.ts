@@ -20,7 +20,10 @@ export interface PageOutcome {
   readonly late: number;
 }
 
-/** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
+/**
+ * Decides what a page changes, and the next checkpoint.
+ * @throws SyncError `restart-round` for a wrong cursor (R8)
+ */
 export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const { stream, checkpoint, decoded } = input;
   const { round } = checkpoint;
@@ -55,9 +58,7 @@ function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundC
   return isPlanned ? checkpoint : withRound(checkpoint, { steps: [...steps, lookupStep('ties')] });
 }
 
-/**
- * A page of the parent's list: the rows that it shows are in sight, so that an empty answer about them counts (R18).
- */
+/** A page of the parent's list. The rows that it returns are visible, so an empty response about them counts (R18). */
 function confirmed(input: PageInput, context: Context): PageOutcome {
   const { checkpoint, decoded } = input;
   const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
@@ -67,10 +68,7 @@ function confirmed(input: PageInput, context: Context): PageOutcome {
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
-/**
- * The parents of rows that were shown but stay deleted, because their tombstone is newer: they are asked for again
- * (R13).
- */
+/** The parents of returned rows that stay deleted because their tombstone is newer; they are looked up again (R13). */
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
   const { parent } = stream;
   if (parent === undefined) return [];
@@ -106,11 +104,11 @@ function mergeRows(
   for (const shown of decoded.rows) {
     const key = joinKey(shown.key);
     const before = changes.get(key);
-    const believed = withoutFuture(existing.get(key), context.newestReading);
-    if (isFeedRead(read) && isTie(before?.row ?? believed, shown)) ties.push(shown.key);
+    const trusted = withoutFuture(existing.get(key), context.newestReading);
+    if (isFeedRead(read) && isTie(before?.row ?? trusted, shown)) ties.push(shown.key);
     const change =
-      newestWins(stream, before?.row ?? believed, shown, floor) ??
-      (before === undefined ? rewritten(existing.get(key), believed) : null);
+      newestWins(stream, before?.row ?? trusted, shown, floor) ??
+      (before === undefined ? rewritten(existing.get(key), trusted) : null);
     if (change !== null)
       changes.set(key, before === undefined ? change : { ...change, kind: combined(before.kind, change.kind) });
   }
@@ -119,7 +117,7 @@ function mergeRows(
   const marks = [...changes]
     .flatMap(([key, change]) => changeMarks(stream, existing.has(key) ? change : firstTombstone(change), granted))
     .filter((mark) => markableStreams.has(mark.stream));
-  // A tombstone that is older than the row, and so changes nothing, does not count as showing the row.
+  // A tombstone older than the row changes nothing and does not count as seeing the row.
   const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
   return {
     changes: list,
@@ -130,15 +128,13 @@ function mergeRows(
   };
 }
 
-/** A row that is shown unchanged, but whose time in the mirror is no longer believed (R10). */
-function rewritten(existing: Row | undefined, believed: Row | undefined): RowChange | null {
-  if (believed === undefined || believed === existing) return null;
-  return { row: believed, kind: believed['deleted_at'] === null ? 'updated' : 'tombstoned' };
+/** A row that was returned unchanged, but whose time in the mirror is no longer trusted (R10). */
+function rewritten(existing: Row | undefined, trusted: Row | undefined): RowChange | null {
+  if (trusted === undefined || trusted === existing) return null;
+  return { row: trusted, kind: trusted['deleted_at'] === null ? 'updated' : 'tombstoned' };
 }
 
-/**
- * A row of which only a tombstone was ever seen counts as deleted: the mirror may have rows that belong to it (R13).
- */
+/** A row known only by its tombstone counts as deleted: the mirror may have rows that belong to it (R13). */
 function firstTombstone(change: RowChange): RowChange {
   return change.kind === 'tombstoned' ? { ...change, kind: 'deleted' } : change;
 }
@@ -151,37 +147,34 @@ function combined(first: RowChange['kind'], second: RowChange['kind']): RowChang
   return second;
 }
 
-/** Typed fields. Rows that are younger than the overlap are read once more in a later run (R22). */
+/** Fills in typed fields. Rows younger than the overlap are read once more in a later run (R22). */
 function fillRows({ stream, checkpoint, decoded, existing }: PageInput, read: Read, context: Context): PageEffect {
   const { lastMark, run } = checkpoint.round;
   const typed = fillTypedRows({ stream, rows: decoded.rows, existing }, read, context);
   const { changes, cleared } = typed;
-  // Before the first scan no marks are made, so there are none to stay.
+  // Before the first scan no marks were made, so none can stay.
   const makes = checkpoint.scanEndedCycle === null;
   const ids = makes ? typed.lagging : typed.unsettled;
   const leftMarks: PageEffect = ids.length === 0 ? {} : { leftMarks: { ids, lastMark, run, makes } };
   return { changes, clearedMarks: { ids: cleared, lastMark: null }, ...leftMarks };
 }
 
-/**
- * Rows of a snapshot or of lineage are staged beside the table; rows that are kept for ever are written at once (R16,
- * R17).
- */
+/** Snapshot and lineage rows are staged next to the table; history rows are written at once (R16, R17). */
 function stageRows({ stream, checkpoint, decoded }: PageInput, read: Read): PageEffect {
   return {
     staged: { rows: decoded.rows, readNumber: read.number },
     ...(stream.historyTables === undefined ? {} : { archived: decoded.rows }),
-    // A rejected row was seen, so the mirror keeps its version of it (R12).
+    // A rejected row counts as seen, so the mirror keeps its version (R12).
     ...seen(checkpoint, read, { rows: [], rejected: decoded.rejected }, true),
   };
 }
 
-/** Rows of a history are kept for ever in the stream's own table (R17). */
+/** History rows are never deleted by a sync; they go straight into the stream's own table (R17). */
 function archiveRows({ decoded }: PageInput): PageEffect {
   return { archived: decoded.rows };
 }
 
-/** The keys to keep for the sweep, those of rejected rows included (R12). */
+/** The keys to record for the sweep, including those of rejected rows (R12). */
 function seen(
   checkpoint: RoundCheckpoint,
   read: Read,
@@ -199,15 +192,15 @@ function seen(
   return keys.length === 0 ? {} : { seen: { keys, readNumber: read.number } };
 }
 
-/** Rows that the upserts feed shows while a scan waits count as seen by that scan (R9). */
+/** Rows in the upserts feed count as seen by a waiting scan (R9). */
 function countsForScan({ waitingScan }: Checkpoint, { as }: Read): boolean {
   return as === 'upserts' && waitingScan?.sweeps === true;
 }
 
 /**
- * A row that a later scan finds for the first time, although it is older than the last round, has become visible by a
- * permission. So have the rows that belong to it, which no feed shows (R13). One second is added because T is rounded
- * down to whole seconds.
+ * A row that a later scan finds for the first time, though it is older than the last round, has become visible through
+ * a permission. So have its dependents, which no feed returns (R13). One second is added because T is rounded down to
+ * whole seconds.
  */
 function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
@@ -223,7 +216,7 @@ function nextCheckpoint(input: PageInput, unpaid: readonly string[], { serverTim
     sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, unpaid),
     consecutiveNotFound: 0,
   };
-  // A heavy page is read again after a stop, until all of it is written (R5, R27).
+  // After an interruption a heavy page is read again until all of it is written (R5, R27).
   if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
   const pages = round.pages + 1;
   if (page.hasMore)
@@ -237,8 +230,8 @@ function nextCheckpoint(input: PageInput, unpaid: readonly string[], { serverTim
 }
 
 /**
- * Whether an answer shows a row that the reads did not show (R12), or does not show a row that may be out of sight
- * (R18).
+ * Whether a lookup returns a row that the reads did not return (R12), or misses a row that may be invisible to the
+ * token (R18).
  */
 function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
@@ -248,12 +241,12 @@ function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpa
   );
 }
 
-/** Whether an answer shows a row that was thought to be gone, even if that row is rejected (R12). */
+/** Whether a row that seemed deleted was returned, even if it is rejected (R12). */
 function hasReturned({ rows, rejected }: DecodedPage): boolean {
   return rejected.some((row) => row.key !== null) || rows.some((row) => row.deletedAt === null);
 }
 
-/** How many changed live rows a scan found that the feeds should have shown: the overlap is too small (R2). */
+/** How many changed live rows a scan found that the feeds should have returned: the overlap is too small (R2). */
 function lateRows(
   { stream, checkpoint }: PageInput,
   read: Read,
@@ -268,7 +261,7 @@ function lateRows(
   ).length;
 }
 
-/** Only `has_more` ends a read, so each cursor must lead further (R8). */
+/** Only `has_more` ends a read, so each cursor must be new (R8). */
 function refuseBadCursor({ stream, page, visitedCursors }: PageInput, read: Read): void {
   const fault = cursorFault(page, (cursor) => cursor === read.cursor || visitedCursors.has(cursor));
   if (fault === null) return;

@@ -1,21 +1,21 @@
 import type { RecoveryKind } from '../errors.ts';
 import type { Page } from '../ports/source.ts';
 
-/** How often one run may start a read again after `invalid_cursor` (R7). */
+/** How often a run may restart a read after `invalid_cursor` (R7). */
 export const MAX_RESTARTS = 3;
 
-/** No page is asked for with fewer rows than this (R24). */
+/** No page is requested with fewer rows than this (R24). */
 const LEAST_ROWS = 50;
 
-/** One read's attempts in one run, each from its first page. */
+/** The attempts at one read in one run, each from its first page. */
 export interface ReadAttempts {
   readonly restarts: number;
   readonly isHalved: boolean;
-  /** Rows of a page. */
+  /** Rows per page. */
   readonly limit: number;
 }
 
-/** How a read starts again after a failure; null if no attempt is left (R7, R24). */
+/** How a read restarts after a failure; null if no attempt is left (R7, R24). */
 export function nextAttempt(kind: RecoveryKind, attempts: ReadAttempts): ReadAttempts | null {
   const { restarts, isHalved, limit } = attempts;
   if (kind === 'restart-read') return restarts < MAX_RESTARTS ? { ...attempts, restarts: restarts + 1 } : null;
@@ -23,7 +23,7 @@ export function nextAttempt(kind: RecoveryKind, attempts: ReadAttempts): ReadAtt
   return half === null ? null : { ...attempts, isHalved: true, limit: half };
 }
 
-/** Half the rows of a page; null if the page cannot be made smaller (R24). */
+/** Half the rows per page; null if the page cannot be smaller (R24). */
 export function halfOf(limit: number): number | null {
   return limit <= LEAST_ROWS ? null : Math.max(LEAST_ROWS, Math.ceil(limit / 2));
 }

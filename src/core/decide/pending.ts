@@ -6,7 +6,7 @@ import { type ExistingRow, isLive } from './difference.ts';
 import { changeMarks, type FollowUpMark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
 
-/** A row in which source and mirror differ, as each side has it; undefined if a side lacks it. */
+/** A row that differs, as each side has it; undefined if a side lacks it. */
 export interface RowPair {
   readonly existing: ExistingRow | undefined;
   readonly shown: DecodedRow | undefined;
@@ -14,33 +14,33 @@ export interface RowPair {
 
 /** When the mirror and the source were last brought up to date. */
 export interface RefreshTimes {
-  /** The watermark of the stream; of a typed stream that of its parent stream. */
+  /** The watermark of the stream; for a typed stream, of its parent stream. */
   readonly watermark: Instant | null;
   readonly now: Instant | null;
   /** When the service last refreshed the environment; null if it does not say. */
   readonly refreshedAt: Instant | null;
-  /** The value of `refreshedAt` that the last run saw when it began. */
+  /** The `refreshedAt` that the last run saw when it began. */
   readonly metRefreshAt: Instant | null;
 }
 
 type WatermarkTimes = RefreshTimes & { readonly watermark: Instant };
 
 /**
- * Why a difference goes away with the next sync: the source has `changed` the row since the last sync; or the stream is
- * read whole each time, and it is unknown whether the source has changed or the mirror was wrong (`ambiguous`).
+ * Why the next sync removes a difference: the source has `changed` the row since the last sync; or the stream is read
+ * whole each time, so a late change cannot be told from an error in the mirror (`ambiguous`).
  */
 export type PendingCause = 'changed' | 'ambiguous';
 
-/** The cause of a difference, by the times of the row and of its snapshot; null if they do not explain it. */
+/** Explains a difference by the times of the row and of its snapshot; null if they don't explain it. */
 export function causeOf(stream: Stream, pair: RowPair, times: RefreshTimes): PendingCause | null {
   const { watermark } = times;
   if (watermark === null) return null;
-  if (isChanged(pair, watermark) || hasLeft(stream, pair, { ...times, watermark })) return 'changed';
+  if (isChanged(pair, watermark) || hasExpired(stream, pair, { ...times, watermark })) return 'changed';
   return stream.method === 'snapshot' && isAmbiguous(stream, pair, { ...times, watermark }) ? 'ambiguous' : null;
 }
 
 /**
- * Whether the source changed the row after the last sync: its time is later than the watermark and than the mirror's
+ * Whether the source changed the row after the last sync: its time is later than both the watermark and the mirror's
  * own time.
  */
 function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
@@ -53,8 +53,8 @@ function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
 }
 
 /**
- * The time of the mirror's version of a row. A tombstone counts with its own time: an older row does not bring it back
- * (R10).
+ * The time of the mirror's version of a row. A tombstone counts with its own time, because an older row does not revive
+ * it (R10).
  */
 function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
   if (existing === undefined || existing.partial) return '';
@@ -63,8 +63,8 @@ function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
 }
 
 /**
- * Edges between assets have no times. Scores are read only once an hour (R22); the service may change them during their
- * hour, and removes them without notice when the tests of their asset are gone.
+ * Asset edges have no times. Scores are read only once an hour (R22), but the service may change them within the hour
+ * and removes them without notice when their asset's tests are gone.
  */
 function isAmbiguous(stream: Stream, { existing, shown }: RowPair, times: WatermarkTimes): boolean {
   const { watermark, now } = times;
@@ -78,15 +78,15 @@ function isAmbiguous(stream: Stream, { existing, shown }: RowPair, times: Waterm
 
 /**
  * Whether the service has refreshed the environment since the last sync. T has whole seconds, so a refresh in the same
- * second counts as later, unless the run already saw it when it began.
+ * second counts as later, unless the run saw it when it began.
  */
 function isRefreshed({ watermark, refreshedAt, metRefreshAt }: WatermarkTimes): boolean {
   if (refreshedAt === null || refreshedAt <= watermark) return false;
   return secondsBetween(watermark, refreshedAt) >= 1 || refreshedAt !== metRefreshAt;
 }
 
-/** Whether a score became too old for the service to show it between the last sync and now. */
-function hasLeft({ retention }: Stream, { existing, shown }: RowPair, { watermark, now }: WatermarkTimes): boolean {
+/** Whether a score has become too old for the service to return since the last sync. */
+function hasExpired({ retention }: Stream, { existing, shown }: RowPair, { watermark, now }: WatermarkTimes): boolean {
   const bucketAt = existing === undefined || shown !== undefined ? null : latestBucket(existing.row, existing.parts);
   if (retention === undefined || bucketAt === null || now === null) return false;
   const shownUntil = addDays(bucketAt, retention.days);
@@ -98,7 +98,7 @@ function endOf(bucketAt: Instant): Instant {
   return addSeconds(bucketAt, 3600);
 }
 
-/** When the source last changed a row, by its own fields: for an execution, the time when it ended. */
+/** When the source last changed a row, by the row's own fields; for an execution, when it ended. */
 function changedAt(row: Row): Instant | null {
   const { synced_at: syncedAt, start_time: startTime, duration_seconds: seconds } = row;
   if (typeof syncedAt === 'string') return syncedAt;
@@ -127,27 +127,24 @@ export function changesAhead(
     const row = existing.get(joinKey(shown.key))?.row;
     const change = hasSameTime(row, shown) ? null : newestWins(stream, row, shown, null);
     if (change === null) return [];
-    // The mirror never had this deleted row, but it may have rows that belong to it.
+    // The mirror never had this deleted row, but may have rows that belong to it.
     return [row === undefined && change.kind === 'tombstoned' ? { ...change, kind: 'deleted' as const } : change];
   });
   const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0]]));
   return {
-    // A deleted row stays deleted, even if its fields change.
+    // A deleted row stays deleted even if its fields change.
     changed: ids(changes.filter(({ kind }) => kind !== 'tombstoned')),
     deleted: ids(changes.filter(({ kind }) => kind === 'deleted')),
     marks: changes.flatMap((change) => changeMarks(stream, change, null)),
   };
 }
 
-/**
- * Whether the feed shows a row again, because of the overlap, with the time that the mirror has: then the source did
- * not change it.
- */
+/** Whether the feed returned an unchanged row only because of the overlap: it has the same time as in the mirror. */
 function hasSameTime(row: Row | undefined, { row: shown, deletedAt }: DecodedRow): boolean {
   return row !== undefined && isLive(row) && deletedAt === null && row['synced_at'] === shown['synced_at'];
 }
 
-/** Whether a stream was never synced to its end, so that there is nothing to compare. */
+/** Whether a stream was never synced to the end, so there is nothing to compare. */
 export function isUnsynced(stream: Stream, checkpoint: Checkpoint): boolean {
   const { scanEndedCycle, watermark, finishedCycle, unavailable } = checkpoint;
   if (isScanned(stream)) return scanEndedCycle === null;

@@ -28,7 +28,7 @@ export function readEnd(input: PageInput, unpaid: readonly string[], context: Co
   return { clearedMarks: { ids: paid, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
 }
 
-/** Without a server time nobody knows how far back a history was read, so it is read again (R1). */
+/** Without a server time, it is unknown how far back a history was read, so it is read again (R1). */
 function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverTime }: Context): PageEffect {
   const at = readAt(read, serverTime);
   return at === null
@@ -37,7 +37,8 @@ function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverT
 }
 
 /**
- * The rows of the current chunk that its reads did not show; after a confirmation, all reads of the round count (R13).
+ * The rows of the current chunk that its reads did not return. After a confirmation, all reads of the round count
+ * (R13).
  */
 function sweptBy(
   { key, parent }: Stream,

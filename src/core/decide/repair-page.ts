@@ -11,10 +11,10 @@ import { absent } from './newest-wins.ts';
 import { type PageOutcome, pageOutcome } from './page-outcome.ts';
 import { beginRead, newRound } from './round.ts';
 
-/** An answer to the ids of rows that were found to differ, on its way into the mirror. */
+/** A response to a lookup of rows that differ, on its way into the mirror. */
 export interface RepairInput {
   readonly stream: Stream;
-  /** The stream's own, which stays as it is: a repair is no progress. */
+  /** The stream's own checkpoint. It stays as it is: a repair makes no progress. */
   readonly checkpoint: Checkpoint;
   readonly page: Page;
   readonly decoded: DecodedPage;
@@ -23,9 +23,9 @@ export interface RepairInput {
 }
 
 /**
- * What a page of such an answer does to the mirror: the same as a page of a sync that asks by id (R10, R13, R22), but
- * that the times of a row that differs do not stand against it. They may be what is wrong, and the answer is later than
- * all the mirror was made of, since nobody else writes.
+ * What a page of such a response changes: the same as a page of an `ids` lookup in a sync (R10, R13, R22), but without
+ * regard to the times of a row that differs. They may be what is wrong, and the response is newer than everything in
+ * the mirror, because there is only one writer.
  */
 export function repairPage(
   { stream, checkpoint, page, decoded, existing, markableStreams }: RepairInput,
@@ -41,7 +41,7 @@ export function repairPage(
   const last: Page = { ...page, hasMore: false };
   const input = {
     stream,
-    checkpoint: inLookup(stream, checkpoint, context),
+    checkpoint: asLookup(stream, checkpoint, context),
     page: last,
     decoded,
     existing: differing,
@@ -54,7 +54,7 @@ export function repairPage(
 
 const NONE: ReadonlySet<string> = new Set();
 
-/** Rows that the source does not show, however it was asked, as what they are (R11, R13). */
+/** Marks rows that no lookup returned as absent (R11, R13). */
 export function markAbsent(
   { stream, checkpoint, markableStreams }: Pick<RepairInput, 'stream' | 'checkpoint' | 'markableStreams'>,
   existing: readonly Row[],
@@ -65,20 +65,20 @@ export function markAbsent(
   return { kind: 'page', checkpoint, changes, marks: marks.filter((mark) => markableStreams.has(mark.stream)) };
 }
 
-/** A row whose times decide nothing, without what is filled of another kind (R22). */
+/** The row without its times. Differing fields that a typed stream fills become null (R22). */
 function withoutTimes({ subtypeColumns }: Stream, row: Row, fields: readonly string[]): Row {
   const typed = Object.values(subtypeColumns ?? {}).flat();
   return {
     ...row,
-    // Not null, which the source may show as well: the row has to be written.
+    // Not null, which the source may return too: the row must be written.
     synced_at: '',
     ...(row['deletion'] === 'tombstone' ? { deletion: 'absent' } : {}),
     ...Object.fromEntries(fields.filter((name) => typed.includes(name)).map((name) => [name, null])),
   };
 }
 
-/** In a round of one read that asks by id, without marks and without a sweep. */
-function inLookup({ path }: Stream, checkpoint: Checkpoint, context: Context): ReadCheckpoint {
+/** A checkpoint within a round of one `ids` lookup, without marks or sweep. */
+function asLookup({ path }: Stream, checkpoint: Checkpoint, context: Context): ReadCheckpoint {
   const round = newRound({ mode: 'scan', reason: 'full', steps: [] }, context, { hasRows: false, lastMark: 0 });
   return beginRead({ ...checkpoint, round }, { as: 'candidates', path, query: {} }, context);
 }

@@ -16,7 +16,6 @@ import type { Instant } from '../time/instant.ts';
 /** How and why a round is read. */
 type RoundPlan = Pick<Round, 'mode' | 'reason' | 'steps'> & Partial<Pick<Round, 'due' | 'reads'>>;
 
-/** A round that has read nothing yet. */
 export function newRound(
   plan: RoundPlan,
   { run, cycle }: Pick<Context, 'run' | 'cycle'>,
@@ -41,7 +40,7 @@ export function newRound(
   };
 }
 
-/** What a read asks for. */
+/** What a read requests. */
 export type ReadPlan = Pick<Read, 'as' | 'path' | 'query'> & Partial<Pick<Read, 'history'>>;
 
 /** A read at its first page; `number` is its place among the reads of its round. */
@@ -58,7 +57,7 @@ export function newRead(plan: ReadPlan, number: number, { run, serverTime }: Con
   };
 }
 
-/** Begins the next read of the round. The number of the first read of candidates is remembered (R12). */
+/** Begins the next read of the round, and records the number of the first read of candidates (R12). */
 export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: Context): ReadCheckpoint {
   const { round } = checkpoint;
   const reads = round.reads + 1;
@@ -66,17 +65,16 @@ export function beginRead(checkpoint: RoundCheckpoint, plan: ReadPlan, context: 
   return { ...checkpoint, round: { ...round, reads, firstConfirmation, read: newRead(plan, reads, context) } };
 }
 
-/** The same read from its first page, begun now, with all its tries. */
+/** The same read from its first page, starting now, with all its tries. */
 export function restarted(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
   return { ...withoutFailures(read), cursor: null, at: serverTime };
 }
 
-/** The read without failed tries of its next page (R24). */
+/** The read without the failed tries of its next page (R24). */
 export function withoutFailures({ failedTries: _, ...read }: Read): Read {
   return read;
 }
 
-/** The checkpoint with changes to its round. */
 export function withRound(checkpoint: RoundCheckpoint, changes: Partial<Round>): RoundCheckpoint {
   return { ...checkpoint, round: { ...checkpoint.round, ...changes } };
 }
@@ -85,13 +83,12 @@ export function withRead(checkpoint: RoundCheckpoint, read: Read): ReadCheckpoin
   return { ...checkpoint, round: { ...checkpoint.round, read } };
 }
 
-/** Whether a read is under way. */
 export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
   return checkpoint.round !== null && checkpoint.round.read !== null;
 }
 
 /**
- * The checkpoint at the beginning of a round. A scan takes over the reason for which it was due; a later reason is kept
+ * The checkpoint at the start of a round. A scan takes over the reason that made it due; a later reason is recorded
  * beside it (R13).
  */
 export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
@@ -100,8 +97,8 @@ export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoin
 }
 
 /**
- * The checkpoint when its environment has come back for the given number of times. After a return a stream is scanned
- * again (R13); one that has neither been scanned nor is in a round is scanned first anyway, or never.
+ * The checkpoint once its environment has returned this many times. A return makes a scan due (R13), except for a
+ * stream that was neither scanned nor in a round: that one is scanned first anyway, or never.
  */
 export function withReturns(checkpoint: Checkpoint, returns: number): Checkpoint {
   if (returns === checkpoint.returns) return checkpoint;
@@ -109,14 +106,14 @@ export function withReturns(checkpoint: Checkpoint, returns: number): Checkpoint
   return { ...checkpoint, returns, scanDue: isKnown ? 'returned' : checkpoint.scanDue };
 }
 
-/** Gives up the round before its end: the scan that it was is due again. */
+/** Gives up the round. If it was a scan, that scan is due again. */
 export function withoutRound(checkpoint: Checkpoint): Checkpoint {
   const { round, waitingScan } = checkpoint;
   const scanDue = checkpoint.scanDue ?? round?.due ?? waitingScan?.due ?? null;
   return { ...checkpoint, scanDue, round: null, waitingScan: null };
 }
 
-/** The reads of a whole list, one for each of its variants. */
+/** The reads of a whole list, one per variant. */
 export function scanSteps(stream: Stream, { options }: Context): ListRead[] {
   return stream.scanQueries.map((variant) => ({
     do: 'list',
@@ -134,7 +131,10 @@ export function lookupStep(about: LookupRead['about']): LookupRead {
   return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
 }
 
-/** The lookup that is the current step of a round. @throws Error if the current step is none */
+/**
+ * The current step of a round.
+ * @throws Error if it is not a lookup
+ */
 export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRead {
   if (step?.do !== 'look-up') throw new Error('the current step of the round is not a lookup');
   return step;
@@ -145,27 +145,23 @@ export function unclearedIds({ steps: [step] }: Pick<Round, 'steps'>): readonly 
   return step?.do === 'look-up' ? step.unpaid : [];
 }
 
-/**
- * The steps after a read has ended. A list is finished; a lookup goes on with the next variant of its chunk, then with
- * the next chunk.
- */
+/** The steps after a read. A lookup continues with the next variant of its chunk, then with the next chunk. */
 export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
   if (step?.do !== 'look-up') return rest;
   if (!isLastVariant(stream, step)) return [{ ...step, variant: step.variant + 1 }, ...rest];
   return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], unpaid: [], variant: 0 }, ...rest];
 }
 
-/** Whether the lookup is in its last list. */
 export function isLastVariant(stream: Stream, { about, variant }: LookupRead): boolean {
   return variant + 1 >= variantsOf(stream, about).length;
 }
 
-/** The lists that a lookup asks. If a stream has two lists, rows that are asked for by id may be in either (R12). */
+/** The lists that a lookup reads. If a stream has two lists, a row may be in either (R12). */
 export function variantsOf({ scanQueries }: Stream, about: LookupRead['about']): Stream['scanQueries'] {
   return about === 'unshown' ? [{}] : scanQueries;
 }
 
-/** Whether another scan has to decide on candidates that the sweep left. There is only one such scan (R12). */
+/** Whether another scan must decide on candidates that the sweep left. There is only one such scan (R12). */
 export function isScannedAgain({ sweepContradicted, confirmedUpTo, due }: Round): boolean {
   return sweepContradicted && confirmedUpTo !== null && due !== 'refuted';
 }

@@ -4,7 +4,7 @@ import type { Stream } from '../stream.ts';
 
 const LEAST_REMOVALS = 50;
 
-/** Whether so many rows would be removed that the removals are held back until `--allow-shrink` applies them (R14). */
+/** Whether removals are held back until `--allow-shrink` applies them, because there are too many (R14). */
 export function isHeld(stream: Stream, { live, toRemove }: RemovalCount, { options }: Context): boolean {
   return !stream.skipsShrinkGuard && !options.allowShrink && toRemove >= LEAST_REMOVALS && toRemove * 2 > live;
 }

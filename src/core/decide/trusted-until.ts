@@ -3,15 +3,15 @@ import type { Context } from '../context.ts';
 import { addSeconds, earlierOf, type Instant, LAST_INSTANT } from '../time/instant.ts';
 import type { TrustedUntil } from './newest-wins.ts';
 
-/** A scan or an answer by id is believed up to its T less the overlap; a feed is compared row by row (R10). */
+/** A scan or an `ids` lookup is trusted up to its T less the overlap; a feed is compared row by row (R10). */
 export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   if (isFeedRead(read)) return null;
-  // Without a server time, everything that a scan shows is believed.
+  // Without a server time, everything that a scan returns is trusted.
   return settledBefore(read, context) ?? LAST_INSTANT;
 }
 
 /**
- * Rows last synced until then are older than the overlap at the time of the read; null without a server time (R10,
+ * Rows last synced up to this instant were older than the overlap when they were read; null without a server time (R10,
  * R18).
  */
 export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: Context): Instant | null {
@@ -19,12 +19,14 @@ export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: C
   return at === null ? null : addSeconds(at, -options.overlapSeconds);
 }
 
-/** T of the run in which the read began. A later answer may have shown that it was too late (R1). */
+/** T of the run in which the read began. A later response may have shown that it was too late (R1). */
 export function readAt({ at }: Pick<Read, 'at'>, serverTime: Instant | null): Instant | null {
   return at === null || serverTime === null ? at : earlierOf(at, serverTime);
 }
 
-/** T of the first page of a round, or now if it read none; null if the run of that page had no `Date` (R1). */
+/**
+ * T of the round's first page, or of this run if it read none; null if the run of that page received no `Date` (R1).
+ */
 export function roundReadAt({ pages, firstPageAt }: Round, serverTime: Instant | null): Instant | null {
   return pages === 0 ? serverTime : readAt({ at: firstPageAt }, serverTime);
 }

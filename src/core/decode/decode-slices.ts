@@ -4,14 +4,14 @@ import type { Page } from '../ports/source.ts';
 import type { Stream } from '../stream.ts';
 import { type DecodableStream, type DecodeContext, type DecodedPage, decodePage } from './decode.ts';
 
-/** Decodes the items of a page for the read that asked for it, slice by slice. */
+/** Decodes the items of a page for the read that requested it, slice by slice. */
 export function decodeRead(
   stream: Stream,
   { as }: Pick<Read, 'as'>,
   items: Page['items'],
   { newestReading, limits }: Pick<Context, 'newestReading' | 'limits'>,
 ): Iterable<DecodedPage> {
-  // Of the parent's list, only the ids are used (R18).
+  // Only the ids of the parent's list are used (R18).
   if (as === 'unshown') return decodeSlices(PARENT_LIST, items, { limits });
   return decodeSlices(stream, items, { tombstones: as === 'tombstones', newestReading, limits });
 }

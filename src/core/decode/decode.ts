@@ -6,15 +6,13 @@ import { fallbackValue, faultOf, instantOf, isText, toValue } from './field-valu
 import { isDeeper, MOST_LEVELS, truncateNesting } from './nesting.ts';
 import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
 
-/** An accepted item: its key, its row, and the rows of its child tables in catalogue order. */
+/** An accepted item: its key, its row, and its child rows in catalogue order. */
 export interface DecodedRow {
   readonly key: readonly string[];
   readonly row: Row;
   /** Set when the item is a tombstone. */
   readonly deletedAt: Instant | null;
-  /**
-   * Set when the tombstone's own time is not believed; then `deletedAt` is the server's time when it was read (R10).
-   */
+  /** Set if the tombstone's own time is not trusted; `deletedAt` is then the server time when it was read (R10). */
   readonly isUntimed?: true;
   readonly parts: readonly (readonly Row[])[];
 }
@@ -22,7 +20,7 @@ export interface DecodedRow {
 /** A row that the mirror cannot store, with its key if it has one (R20). */
 export interface RejectedRow {
   readonly key: readonly string[] | null;
-  /** The key, or the payload if there is no key: it identifies the row in `rejected_rows`. */
+  /** The key, or the payload if there is none: it identifies the row in `rejected_rows`. */
   readonly rowKey: string;
   readonly reason: string;
   readonly payload: string;
@@ -31,7 +29,7 @@ export interface RejectedRow {
 export interface DecodedPage {
   readonly rows: readonly DecodedRow[];
   readonly rejected: readonly RejectedRow[];
-  /** Set when more of the same page follows (R27). */
+  /** Set if more slices of the same page follow (R27). */
   readonly isPart?: true;
 }
 
@@ -77,7 +75,7 @@ export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childT
   Partial<Pick<Stream, 'table' | 'historyTables'>>;
 
 /**
- * Turns an item into a row, or rejects it with a reason. `latest` is the server's time when it was read.
+ * Turns an item into a row, or rejects it with a reason. `latest` is the server time when it was read.
  * @returns null for a tombstone whose key the mirror cannot store
  */
 export function decodeItem(
@@ -110,7 +108,7 @@ export function decodeItem(
     : { key, row, deletedAt, parts };
 }
 
-/** Why the history tables cannot keep a row; null if they can. */
+/** Why the history tables cannot store a row; null if they can. */
 function historyFault({ historyTables = [] }: DecodableStream, row: Row): string | null {
   for (const { table, key } of historyTables) {
     const fault = keyFault(key.map((name) => row[name]));
@@ -120,7 +118,7 @@ function historyFault({ historyTables = [] }: DecodableStream, row: Row): string
 }
 
 /**
- * A row as the mirror can hold it. A key that it cannot hold is no usable key: nothing is looked up, seen or marked by
+ * A row as this mirror can store it. A key that it cannot store is unusable: nothing is looked up, seen or marked under
  * it (R20).
  */
 function withinLimits(
@@ -153,8 +151,8 @@ function withinLimits(
 }
 
 /**
- * A time that is not believed counts as missing, so that the row is replaced when it is next shown (R10). `extra` keeps
- * it as sent.
+ * An untrusted time counts as missing, so the next response that returns the row replaces it (R10). `extra` keeps it as
+ * sent.
  */
 function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
   row['synced_at'] = null;
@@ -194,7 +192,7 @@ function decodeFields(fields: Fields, item: ListItem, reserved: ReadonlySet<stri
   return { row, unknown, fault };
 }
 
-/** Keeps a value where it was sent: under its name, or inside its object. */
+/** Puts a value back where it was sent: under its name, or inside its object. */
 function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly string[], sent: unknown): void {
   unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
 }
@@ -229,7 +227,7 @@ function reject(item: unknown, key: readonly string[] | null, reason: string): R
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
 
-/** Rejects a key that the mirror cannot store. It has no such row, so a tombstone of one changes nothing (R20). */
+/** Rejects a key that the mirror cannot store. The mirror has no such row, so its tombstone is ignored (R20). */
 function rejectKey(stream: DecodableStream, item: unknown, reason: string): RejectedRow | null {
   return isJsonObject(item) && tombstoneOf(stream, item) ? null : reject(item, null, reason);
 }
@@ -242,7 +240,7 @@ function dig(item: ListItem, from: readonly string[]): unknown {
   return from.reduce<unknown>((value, name) => (isJsonObject(value) ? value[name] : undefined), item);
 }
 
-/** Whether the value of a field is found under these names. */
+/** Whether a field takes its value from this path. */
 function isSource(fields: Fields, names: readonly string[]): boolean {
   for (const field in fields) if (names.every((name, i) => fields[field]?.from?.[i] === name)) return true;
   return false;

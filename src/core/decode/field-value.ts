@@ -30,9 +30,7 @@ export function instantOf(sent: unknown): Instant | undefined {
   return typeof sent === 'string' ? (parseInstant(sent) ?? undefined) : undefined;
 }
 
-/**
- * The nearest value to an integer that is too large to be stored, for a required field. `extra` keeps it as sent (R19).
- */
+/** For a required field: the nearest storable value to an integer that is too large. `extra` keeps it as sent (R19). */
 export function fallbackValue({ type }: Field, sent: unknown): ColumnValue {
   const value = type === 'integer' ? numberOf(sent) : undefined;
   return value !== undefined && Number.isInteger(value) ? value : null;
@@ -42,7 +40,7 @@ export function faultOf(name: string, field: Field, sent: unknown): string {
   return sent === undefined || sent === null ? `${name} is missing` : `${name} is not ${TYPE_NAMES[field.type]}`;
 }
 
-/** The types in messages. */
+/** The names of the types in messages. */
 const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
   text: 'a string',
   integer: 'an integer',
@@ -53,8 +51,8 @@ const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
 };
 
 /**
- * JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, and so make
- * another key.
+ * JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, making another
+ * key.
  */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && value.isWellFormed();

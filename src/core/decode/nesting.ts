@@ -1,11 +1,12 @@
 import { isJsonObject } from '../json.ts';
 
-/** SQLite cannot read JSON deeper than a thousand levels: such a value would break every statement that reads it. */
+/**
+ * SQLite cannot read JSON nested deeper than a thousand levels: one such value would break every statement that reads
+ * it.
+ */
 export const MOST_LEVELS = 900;
 
-/**
- * Whether arrays and objects are nested more than so many levels deep. It is called a million times in a first sync.
- */
+/** Whether arrays and objects are nested deeper than `levels`. A first sync calls this a million times. */
 export function isDeeper(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return false;
   if (levels === 0) return true;

@@ -1,23 +1,23 @@
 import { parseExactly } from '../json.ts';
 import type { ColumnValue, Fields, Row } from '../stream.ts';
 
-/** The most bytes of each part of a key, in every mirror (R20). */
+/** The most bytes in each part of a key, in every mirror (R20). */
 const MAX_KEY_BYTES = 1000;
 
-/** What the storage of a mirror cannot hold, besides U+0000 in a text (R20). */
+/** What a mirror's storage cannot hold, besides U+0000 in text (R20). */
 export interface StorageLimits {
-  /** The most bytes that the texts of an index entry have together. */
+  /** The most bytes that the texts of an index entry may have together. */
   readonly maxEntryBytes: number;
-  /** The columns of each index of a table, its key included. */
+  /** The columns of each index of a table, including its key. */
   indexes(table: string): readonly (readonly string[])[];
 }
 
-/** What is left of the limits in an environment: its id is part of every index entry. */
+/** The limits within an environment, whose id is part of every index entry. */
 export function limitsIn(limits: StorageLimits | null | undefined, envId: string): StorageLimits | null {
   return limits ? { ...limits, maxEntryBytes: limits.maxEntryBytes - byteLength(envId) } : null;
 }
 
-/** Why no mirror stores a row under this key; null if every mirror does. */
+/** Why no mirror can store a row under this key; null if every mirror can. */
 export function keyFault(key: readonly (ColumnValue | undefined)[]): string | null {
   for (const part of key) if (isLonger([part], MAX_KEY_BYTES)) return `the key is longer than ${MAX_KEY_BYTES} bytes`;
   return null;
@@ -29,7 +29,7 @@ export function unstorableKey({ maxEntryBytes }: StorageLimits, key: readonly st
   return isLonger(key, maxEntryBytes) ? `the key is longer than ${maxEntryBytes} bytes` : null;
 }
 
-/** Why a row of these tables cannot be stored though its key can; null if nothing hinders. */
+/** Why a row of these tables cannot be stored although its key can; null if it can. */
 export function rowFault(
   { maxEntryBytes, indexes }: StorageLimits,
   tables: readonly (string | undefined)[],
@@ -46,7 +46,7 @@ export function rowFault(
   return null;
 }
 
-/** The row with U+FFFD for each U+0000 of its texts; `extra` keeps them as sent (R19, R20). */
+/** The row with U+FFFD for each U+0000 in its texts; `extra` keeps them as sent (R19, R20). */
 export function withoutNul({ fields }: { readonly fields: Fields }, row: Row): Row {
   const holding = Object.keys(fields).filter((name) => holdsNul(row[name]) && fields[name]?.type === 'text');
   if (holding.length === 0) return row;
@@ -65,10 +65,10 @@ function holdsNul(value: ColumnValue | undefined): boolean {
   return typeof value === 'string' && value.includes('\0');
 }
 
-/** A character has at most three bytes for each of its code units. */
+/** The most UTF-8 bytes per code unit. */
 const MOST_BYTES = 3;
 
-/** Whether the texts among the values together have more bytes in UTF-8. */
+/** Whether the texts among the values have more than `bytes` bytes in UTF-8 together. */
 function isLonger(values: readonly (ColumnValue | undefined)[], bytes: number): boolean {
   let characters = 0;
   for (const value of values) if (typeof value === 'string') characters += value.length;

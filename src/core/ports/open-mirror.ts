@@ -1,7 +1,7 @@
 import type { Destination } from './destination.ts';
 import type { StateStore } from './state-store.ts';
 
-/** A mirror that is open for its writer. */
+/** A mirror opened by its writer. */
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
@@ -10,7 +10,7 @@ export interface OpenMirror {
    * @throws SyncError `locked` if another process writes one of them
    */
   hold(envIds: readonly string[]): Promise<void>;
-  /** Commits the writes that wait for the next commit. */
-  keep(): Promise<void>;
+  /** Commits the pending writes. */
+  flush(): Promise<void>;
   close(): Promise<void>;
 }

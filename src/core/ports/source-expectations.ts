@@ -2,20 +2,20 @@ import type { Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 import type { PageRequest } from './source.ts';
 
-/** How many rows a read would show if the source had exactly the mirror's rows. */
+/** How many rows a read would return if the source equaled the mirror. */
 export interface ExpectedRows {
   readonly rows: number;
-  /** Whether there may be more rows, because the mirror has never seen the whole list. */
+  /** Whether there may be more rows, because the mirror never saw the whole list. */
   readonly atLeast: boolean;
 }
 
 /** What to expect of the source, according to the mirror. */
 export interface SourceExpectations {
   /**
-   * How many rows a read will show from this page on. `request` has the path under the environment, and a cursor only
-   * if an earlier run has left one. `now` is T (R1).
+   * How many rows a read will return from this page on. `request` has the path under the environment, and a cursor only
+   * if an earlier run left one. `now` is T (R1).
    */
   expected(envId: string, stream: Stream, request: PageRequest, now: Instant | null): Promise<ExpectedRows>;
-  /** How the service refused the stream when it was last asked; null if it answered. */
+  /** How the service last refused the stream; null if its last request was answered. */
   refused(envId: string, stream: Stream): Promise<'forbidden' | 'not-live' | null>;
 }

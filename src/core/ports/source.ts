@@ -10,13 +10,11 @@ export interface PageRequest {
   readonly path: readonly string[];
   readonly query: Query;
   readonly cursor: string | null;
-  /**
-   * How many of its tries failed in earlier runs that ended before the remaining tries (R24); none if it is left out.
-   */
+  /** How many of its tries failed in earlier runs that ended before the remaining ones (R24); none by default. */
   readonly failedTries?: number;
 }
 
-/** The items of a heavy page. Their text is kept and parsed slice by slice, each time they are iterated (R27). */
+/** The items of a heavy page. Their text is kept, and parsed slice by slice on each iteration (R27). */
 export interface SlicedItems extends Iterable<unknown> {
   readonly length: number;
   /** Each function returns the next few items; there is at least one. */
@@ -30,25 +28,25 @@ export interface Page {
   readonly nextCursor: string | null;
 }
 
-/** An event of the requests, for the display of progress. */
+/** An event for the progress display. */
 export type SourceEvent =
   | {
       readonly type: 'wait';
       readonly reason: 'quota' | 'rate-limited' | 'retry';
       readonly delayMs: number;
-      /** What failed, if the wait is for another try. */
+      /** What failed, if this is the wait before a retry. */
       readonly about?: string | undefined;
     }
   | {
       readonly type: 'request';
       readonly path: string;
-      /** The query as sent, with its question mark; empty if there is none. The token is never in it (R25). */
+      /** The query as sent, with its question mark; empty without one. The token is never in it (R25). */
       readonly query: string;
       readonly status: number;
       readonly durationMs: number;
     }
   | {
-      /** The account's quota cannot be kept where other processes see it, so this process counts alone (R23). */
+      /** The account's quota cannot be stored where other processes see it, so this process counts alone (R23). */
       readonly type: 'unshared';
       readonly reason: string;
     };
@@ -57,17 +55,17 @@ export type SourceEvent =
 export interface Source {
   /** The environments that the token may see, as the service sent them (`GET /environments`). */
   environments(): Promise<readonly unknown[]>;
-  /** Fetches one page. `onRequest` is called for every request that is sent for it, retries included. */
+  /** Fetches one page. `onRequest` is called for every request sent for it, retries included. */
   page(request: PageRequest, onRequest?: () => void): Promise<Page>;
-  /** How many table assets match (`matched_count` of the aggregated health score); `query` holds filters alone. */
+  /** How many table assets match (`matched_count` of the aggregated health score); `query` holds only filters. */
   matchedCount(request: Omit<PageRequest, 'cursor'>, onRequest?: () => void): Promise<number>;
-  /** What the accepted answers of this run tell of the server's time (R1). The `Date` of an error does not count. */
+  /** The server times of this run's accepted responses (R1). The `Date` of an error does not count. */
   times(): ServerTimes;
-  /** How many requests were sent in this run so far. */
+  /** How many requests this run has sent so far. */
   requests(): number;
   /**
-   * The account's quota as the answers of this run stated it; null until one has. A source without a quota leaves this
-   * out.
+   * The account's quota as this run's responses stated it; null until one has. A source without a quota omits this
+   * method.
    */
   quota?(): AccountQuota | null;
   /** Sets what an earlier run left of the current window; called before the first request (R23). */

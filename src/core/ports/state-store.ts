@@ -4,7 +4,7 @@ import type { EnvironmentChanges } from '../schedule/environments.ts';
 import type { Row, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 
-/** The command of a run. `verify` is a repair: it corrects the rows that differ and brings no stream up to date. */
+/** The command of a run. `verify` is a repair: it corrects rows that differ and brings no stream up to date. */
 export type RunCommand = 'sync' | 'verify';
 
 /** How a run ended. */
@@ -13,19 +13,19 @@ export type RunStatus = 'done' | 'problems' | 'refused' | 'stopped' | 'interrupt
 /** How a stream ended in a run. */
 type StreamStatus = 'done' | 'failed' | 'denied' | 'unavailable' | 'held' | 'waiting' | 'stopped';
 
-/** How a stream ends that leaves nothing to do: a run with any other end of a stream has problems (R9). */
+/** How a stream ends with nothing left to do; any other end is a problem of the run (R9). */
 export const WELL_ENDED: readonly StreamStatus[] = ['done', 'unavailable'];
 
 /** A run, and the cycle that it belongs to. */
 export interface CycleRun {
   readonly id: number;
-  /** The run that began this cycle. It is an earlier run only if that run's requests or quota were spent (R6). */
+  /** The run that began this cycle. It is an earlier run only if that one ran out of requests or quota (R6). */
   readonly cycle: number;
 }
 
-/** A run that has begun a cycle or carries one on. */
+/** A run that has begun or continued a cycle. */
 export interface JoinedRun extends CycleRun {
-  /** Whether the last run was stopped because its requests or its quota were spent. */
+  /** Whether the last run stopped because it ran out of requests or quota. */
   readonly afterStop: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface RunReach {
   readonly streams: readonly StreamName[];
 }
 
-/** The facts that decide whether a run carries a cycle on (R6). */
+/** What decides whether a run continues a cycle (R6). */
 export interface CycleQuery extends RunReach {
   /** T of the run. */
   readonly now: Instant | null;
@@ -88,7 +88,7 @@ export interface MeasuredList {
 }
 
 /**
- * What a mirror stores beside its rows: its base URL, the run log, the environments, the account's quota and the
+ * What a mirror stores besides its rows: its base URL, the run log, the environments, the account's quota and the
  * lengths of lists. Every write is a transaction of its own. Checkpoints are not here, because they are committed
  * together with the rows (R5, see `Destination`).
  */
@@ -97,15 +97,15 @@ export interface StateStore {
   claimMirror(baseUrl: string): Promise<void>;
   /** Records that a run has begun, in a cycle of its own. @returns its id */
   beginRun(startedAt: Instant, command: RunCommand): Promise<number>;
-  /** Lets a run carry on the cycle of the last run that did something in its environments, or begin its own (R6). */
+  /** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
   joinCycle(query: CycleQuery): Promise<JoinedRun>;
-  /** How each stream ended before this run, if it did not end well; by environment. */
+  /** How each stream ended before this run if it did not end well, by environment. */
   lastTries(reach: RunReach): Promise<ReadonlyMap<string, readonly LastAttempt[]>>;
-  /** Records what a run did to one stream, after the stream has ended; again if the run came back to it. */
+  /** Records what a run did to one stream, once the stream has ended; called again if the run returned to it. */
   recordStreamRun(row: StreamRun): Promise<void>;
-  /** Records how a run ended. If it left nothing to be carried on, its cycle ends for all environments (R6). */
+  /** Records how a run ended. If nothing is left to continue, its cycle ends for all environments (R6). */
   endRun(run: CycleRun, end: RunEnd): Promise<void>;
-  /** Deletes the record of a run that has begun. */
+  /** Deletes the record of a run. */
   forgetRun(id: number): Promise<void>;
   /** Deletes old runs from the log. `now` is T (R1). */
   pruneLog(now: Instant): Promise<void>;
@@ -113,9 +113,9 @@ export interface StateStore {
   environments(): Promise<readonly Row[]>;
   /** Writes the changes that `reconcile` found, as part of this run. */
   saveEnvironments(changes: EnvironmentChanges, runId: number): Promise<void>;
-  /** What is known of the account's quota from earlier runs; null if nothing is. */
+  /** The account's quota as earlier runs knew it; null if unknown. */
   quota(): Promise<Pick<AccountQuota, 'limit' | 'windowSeconds'> | null>;
-  /** What the last run left of the quota (R23); null if it is unknown. */
+  /** What the last run left of the quota (R23); null if unknown. */
   keptQuota(): Promise<KeptQuota | null>;
   saveQuota(quota: AccountQuota, notedAt: Instant): Promise<void>;
   /** Saves the lengths of lists that a run has read completely. */

@@ -1,18 +1,17 @@
 /** Two clocks of a machine, read at the same moment, in milliseconds. */
 export interface MachineTime {
-  /** Since 1970. It may be wrong, and it may be set at any time. */
+  /** Since 1970. It may be wrong, and may be set at any time. */
   readonly wallMs: number;
-  /** Since the machine was started. Nobody sets it. */
+  /** Since the machine started. It cannot be set. */
   readonly uptimeMs: number;
 }
 
-/** Two clocks of one machine that nobody set differ by less, even if one counts in whole seconds. */
+/** Two clocks of one machine that were not set differ by less, even if one counts whole seconds. */
 const TOLERANCE_MS = 1500;
 
 /**
- * By how much the wall clock jumped between two moments: what it moved without time having passed. In doubt less time
- * has passed, so that a wait becomes longer and never too short (R1, R23). After a restart the wall clock alone tells
- * how much has.
+ * How far the wall clock jumped between two moments, beyond the time that passed. In doubt, less time has passed, so a
+ * wait gets longer, never too short (R1, R23). After a restart, only the wall clock tells how much has.
  */
 export function clockJumpMs(before: MachineTime, now: MachineTime): number {
   const wallMs = now.wallMs - before.wallMs;

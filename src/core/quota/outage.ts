@@ -1,9 +1,9 @@
 /**
- * What has failed since the service last answered (R24). If one list fails, others may still work. If several lists
- * fail one after the other, the service is down; then only one request at a time is sent, as a probe.
+ * What has failed since the service last responded (R24). One failing list may be its own problem. If several lists
+ * fail in a row the service is down, and only one request at a time is sent, as a probe.
  */
 export interface OutageState {
-  /** The lists of which a request failed, each once. */
+  /** The lists with a failed request, each once. */
   readonly lists: readonly string[];
   /** How many probes have failed since the service went down. */
   readonly probes: number;
@@ -11,10 +11,10 @@ export interface OutageState {
 
 export const NO_OUTAGE: OutageState = { lists: [], probes: 0 };
 
-/** The service is down if so many lists fail in a row. */
+/** If this many lists fail in a row, the service is down. */
 const LISTS_OF_AN_OUTAGE = 3;
 
-/** A request for the list at this path failed by a connection fault, a time-out or a 5xx. */
+/** Records that a request under this path failed by a connection fault, a time-out or a 5xx. */
 export function listFailed(state: OutageState, path: readonly string[]): OutageState {
   const list = listAt(path);
   return state.lists.includes(list) ? state : { ...state, lists: [...state.lists, list] };

@@ -7,14 +7,14 @@ export interface ProbeTarget {
   readonly environments: readonly string[];
   /** The paths of lists under an environment. */
   readonly lists: readonly (readonly string[])[];
-  /** Lists that have failed already, by their names from `listAt`. */
+  /** Lists that have failed, by their names from `listAt`. */
   readonly avoid: readonly string[];
 }
 
 /**
- * The lightest request that shows whether the service answers: one row of a list that has not failed. Each turn takes
- * another list and another environment, so that a single broken list is not taken for an outage (R9, R24). If every
- * list has failed, it asks for one row of `own`.
+ * The lightest request that shows whether the service responds: one row of a list that has not failed. Each turn takes
+ * another list and environment, so one broken list is not mistaken for an outage (R9, R24). If every list has failed,
+ * it requests one row of `own`.
  */
 export function probeRequest(
   turn: number,
@@ -29,7 +29,8 @@ export function probeRequest(
 }
 
 /**
- * The list of a turn: each turn takes the next environment; after the last environment every one takes its next list.
+ * The list of a turn: each turn takes the next environment, and after the last one, each environment takes its next
+ * list.
  */
 function pathOf(turn: number, environments: readonly string[], lists: ProbeTarget['lists']): readonly string[] {
   const environment = turn % environments.length;

@@ -1,6 +1,6 @@
 import {
   type AnswerHead,
-  joinedWindow,
+  mergedWindow,
   observe,
   type Permit,
   permitNow,
@@ -11,38 +11,37 @@ import {
 } from './rate-window.ts';
 
 /**
- * What all processes that use one account know of its quota together (R23). Times are milliseconds of the clock of its
- * keeper.
+ * What all processes that use an account know of its quota (R23). Times are milliseconds of the keeper's clock.
  *
- * It is never overrun, for the same reason as the window of one process: every request is noted here before it is sent,
- * and each change is made by one process at a time. A request of a process that died counts as sent.
+ * The quota is never overrun, for the same reason as in one process's window: every request is recorded here before it
+ * is sent, and changes are exclusive. A request whose process died counts as sent.
  */
 export interface QuotaState {
   readonly window: RateWindow;
   readonly inFlight: readonly NotedRequest[];
 }
 
-/** A request in flight, as it was noted before it was sent. */
+/** A request in flight, recorded before it was sent. */
 export interface NotedRequest extends RequestStart {
   readonly id: string;
-  /** The process, and the source in it, that sends the request. */
+  /** The process that sends the request, and the source within it. */
   readonly owner: string;
-  /** When nobody waits for its answer any more, even if its process says nothing. */
+  /** When the request counts as lost, even if its process has not reported anything. */
   readonly deadlineMs: number;
 }
 
-/** Who asks for permits. */
+/** A process that takes permits. */
 export interface QuotaUser {
   readonly owner: string;
-  /** How long a request of it may be in flight. */
+  /** How long one of its requests may be in flight. */
   readonly lifetimeMs: number;
   /** Whether an owner is known to have died. */
   isGone(owner: string): boolean;
-  /** Whether it still waits for its own request of this id. */
+  /** Whether it is still waiting for its own request with this id. */
   awaits(id: string): boolean;
 }
 
-/** `full`: as many requests are in flight as may be. `others` tells how many of them are not this user's own. */
+/** `full`: the maximum is in flight; `others` is how many of those requests belong to other users. */
 export type QuotaPermit =
   | { readonly kind: 'go'; readonly request: NotedRequest }
   | { readonly kind: 'full'; readonly others: number; readonly untilMs: number }
@@ -50,14 +49,14 @@ export type QuotaPermit =
 
 export const UNKNOWN_QUOTA: QuotaState = { window: UNKNOWN_WINDOW, inFlight: [] };
 
-/** Asks for one request. If it may be sent, it is in the state that is returned. */
+/** Takes a permit for one request. If granted, the request is recorded in the returned state. */
 export function takePermit(
   state: QuotaState,
   { id, user }: { readonly id: string; readonly user: QuotaUser },
   nowMs: number,
 ): { readonly state: QuotaState; readonly permit: QuotaPermit } {
   const freed = withoutAbandoned(state, user, nowMs);
-  // The same change may be made again, when nobody knows whether it was made.
+  // The change may be repeated if it is unknown whether it was stored.
   const noted = freed.inFlight.find((request) => request.id === id);
   if (noted !== undefined) return { state: freed, permit: { kind: 'go', request: noted } };
   const permit = permitNow(freed.window, nowMs);
@@ -74,8 +73,8 @@ function full(inFlight: readonly NotedRequest[], { owner }: QuotaUser): QuotaPer
 }
 
 /**
- * The service may have counted the requests of the dead. A user knows its own: one that it does not wait for has ended
- * while this state was out of its reach.
+ * Counts the requests of dead processes as sent, since the service may have counted them. A user knows its own
+ * requests: one that it no longer waits for ended while it could not reach this state.
  */
 function withoutAbandoned(state: QuotaState, { owner, isGone, awaits }: QuotaUser, nowMs: number): QuotaState {
   const isDead = (request: NotedRequest): boolean =>
@@ -90,25 +89,25 @@ function unanswered(window: RateWindow, requests: readonly NotedRequest[], nowMs
 }
 
 /**
- * What one process goes on with while it cannot share the state. It will not hear how the requests in flight end, so
- * all count as sent.
+ * What a process continues with while it cannot share the state. It won't learn how the requests in flight end, so all
+ * count as sent.
  */
 export function detach({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
   return { ...unanswered({ ...window, uncounted: 0 }, inFlight, nowMs), inFlight: [] };
 }
 
-/** What others share, with what a process learned apart from them. In doubt less is left. */
+/** Merges the shared state with what a process learned on its own. In doubt, less is left. */
 export function mergeQuotaStates(shared: QuotaState, own: QuotaState): QuotaState {
   const { uncounted } = shared.window;
   const inFlight = own.inFlight.map((request) => ({ ...request, uncounted: request.uncounted + uncounted }));
   const known = new Set(inFlight.map(({ id }) => id));
   return {
-    window: joinedWindow(shared.window, own.window),
+    window: mergedWindow(shared.window, own.window),
     inFlight: [...shared.inFlight.filter(({ id }) => !known.has(id)), ...inFlight],
   };
 }
 
-/** The state after a request ended. `answer` is null if none came; `heardMs` is when its headers came. */
+/** The state after a request ended. `answer` is null without a response; `heardMs` is when its headers arrived. */
 export function settleNoted(
   state: QuotaState,
   request: NotedRequest,
@@ -116,14 +115,14 @@ export function settleNoted(
   heardMs: number,
 ): QuotaState {
   const noted = state.inFlight.find(({ id }) => id === request.id);
-  // Others held its process for dead: it is counted already. What its answer states holds all the same.
+  // Other processes presumed its process dead and counted it already. What a response states is still true.
   if (noted === undefined && answer === null) return state;
   const { sentMs, uncounted } = noted ?? request;
   const start = { sentMs: Math.min(sentMs, heardMs), uncounted: Math.min(uncounted, state.window.uncounted) };
   return { window: observe(state.window, start, answer, heardMs), inFlight: without(state, request) };
 }
 
-/** The state after a permit was not used. */
+/** Returns an unused permit. */
 export function releasePermit(state: QuotaState, request: NotedRequest): QuotaState {
   return { ...state, inFlight: without(state, request) };
 }
@@ -132,7 +131,7 @@ function without({ inFlight }: QuotaState, request: NotedRequest): readonly Note
   return inFlight.filter(({ id }) => id !== request.id);
 }
 
-/** What a user begins with: what the others know, if anything of it still holds; else `resumed`. */
+/** What a user starts with: the shared state if any of it is still valid, else `resumed`. */
 export function beginWithQuota(
   state: QuotaState,
   { user, resumed, maxWaitMs }: { user: QuotaUser; resumed: RateWindow; maxWaitMs: number },
@@ -142,12 +141,12 @@ export function beginWithQuota(
   if (inFlight.length > 0) return { window, inFlight };
   const endMs = Math.max(window.resetAtMs, window.pause?.untilMs ?? Number.NEGATIVE_INFINITY);
   const permit = permitNow(window, nowMs);
-  // What was noted in the past may delay a run, but not end it (R1).
+  // What was recorded in the past may delay a run, but not end it (R1).
   const isTooLong = permit.kind === 'wait' && permit.delayMs > maxWaitMs;
   return endMs > nowMs && !isTooLong ? { window, inFlight } : { window: resumed, inFlight: [] };
 }
 
-/** All times of the state moved, because the clock that they were read from has jumped. */
+/** The state with all its times shifted, because the clock they were read from has jumped. */
 export function shiftTimes({ window, inFlight }: QuotaState, byMs: number): QuotaState {
   const { resetAtMs, sure, refusedSinceMs, pause } = window;
   return {

@@ -1,15 +1,15 @@
 import { type NotedRequest, type QuotaState, UNKNOWN_QUOTA } from './quota-state.ts';
 import type { Pause, RateWindow, TimeSpan } from './rate-window.ts';
 
-/** A state of another form is not read. */
+/** States of other versions are ignored. */
 const VERSION = 1;
 
-/** The state as text. JSON has no infinite times: they become null. */
+/** The state as text. JSON has no infinite times; they become null. */
 export function textOfQuota({ window, inFlight }: QuotaState): string {
   return JSON.stringify({ version: VERSION, window, inFlight });
 }
 
-/** The state that a text holds. One that is not as `textOfQuota` writes it tells nothing. */
+/** Parses a state written by `textOfQuota`; anything else yields an empty state. */
 export function quotaOfText(text: string): QuotaState {
   const { version, window, inFlight } = parsed(text);
   if (version !== VERSION || !isRecord(window) || !Array.isArray(inFlight) || !inFlight.every(isNoted))
@@ -23,7 +23,7 @@ function windowOf(record: JsonRecord): RateWindow | null {
   const pauseOf = pause === null ? null : isPause(pause) ? { ...pause, untilMs: timeOf(pause.untilMs) } : undefined;
   if (pauseOf === undefined || !isCount(uncounted) || !isCount(refusals)) return null;
   if (!(remaining === null || isCount(remaining)) || !isTime(resetAtMs) || !isTime(refusedSinceMs)) return null;
-  // Earlier versions do not write what is sure.
+  // Earlier versions don't write `sure`.
   const sure = isSpan(record['sure']) ? record['sure'] : null;
   return { remaining, resetAtMs: timeOf(resetAtMs), sure, uncounted, pause: pauseOf, refusals, refusedSinceMs };
 }

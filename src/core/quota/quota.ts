@@ -1,20 +1,20 @@
 import { type Instant, secondsBetween } from '../time/instant.ts';
 
-/** What is known of an account's quota, in whole requests and seconds. */
+/** An account's quota, in whole requests and seconds. */
 export interface AccountQuota {
-  /** The requests of one window; null if no answer stated them. */
+  /** The requests of one window; null if no response stated them. */
   readonly limit: number | null;
-  /** The requests that are left in the current window. */
+  /** The requests left in the current window. */
   readonly remaining: number;
   /** The seconds until that window ends. */
   readonly resetSeconds: number;
-  /** The length of a window, as far as it is known: the longest time to the end of a window that an answer stated. */
+  /** The length of a window as far as known: the longest time to the end of a window that a response stated. */
   readonly windowSeconds: number;
 }
 
 /**
- * How many seconds so many requests have to wait for quota (R23), without the time that the service takes to answer.
- * Null if the remaining requests are too few and the limit of the next window is unknown.
+ * How many seconds these requests have to wait for quota (R23), excluding the service's response time. Null if too few
+ * are left and the limit of the next window is unknown.
  */
 export function secondsOfWaiting(requests: number, quota: AccountQuota | null): number | null {
   if (quota === null) return null;
@@ -24,9 +24,7 @@ export function secondsOfWaiting(requests: number, quota: AccountQuota | null): 
   return quota.resetSeconds + (Math.ceil(beyond / quota.limit) - 1) * quota.windowSeconds;
 }
 
-/**
- * What is known of the quota after an answer has stated it. The longest window counts, unless the limit has changed.
- */
+/** Merges a stated quota into the known one. The longest window counts, unless the limit has changed. */
 export function mergeQuota(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   stated: AccountQuota,
@@ -38,7 +36,7 @@ export function mergeQuota(
 
 /** What a run leaves of the quota for the next run. */
 export interface KeptQuota extends Pick<AccountQuota, 'remaining' | 'resetSeconds'> {
-  /** When it was noted, by the machine's clock. */
+  /** When it was recorded, by the machine's clock. */
   readonly notedAt: Instant;
 }
 
@@ -46,9 +44,9 @@ export interface KeptQuota extends Pick<AccountQuota, 'remaining' | 'resetSecond
 export type WindowLeft = Pick<AccountQuota, 'remaining' | 'resetSeconds'>;
 
 /**
- * What is left of the window that was noted last (R23); null after that window has ended. `now` is by the machine's
- * clock. Notes from the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one window
- * at most.
+ * What is left of the most recently recorded window (R23); null if that window has ended. `now` is by the machine's
+ * clock. Records from the future, as after the clock was set back, are ignored. A wrong clock costs a wait of one
+ * window at most.
  */
 export function remainingWindow(kept: readonly (KeptQuota | null)[], now: Instant): WindowLeft | null {
   const last = kept

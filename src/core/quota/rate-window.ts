@@ -3,30 +3,29 @@ import { countHeader, type HeaderValues, retryAfterMs } from './retry-delay.ts';
 /**
  * What is known of the account's quota (R23). Times are milliseconds of a monotonic clock that the caller reads.
  *
- * Why the quota is never overrun if nobody else uses the account: the number in an answer was true when the service
+ * Why the quota is never overrun if nobody else uses the account: the number in a response was true when the service
  * counted that request. Every request counted later is still in flight, or ended without stating a number. `remaining`
  * is the smallest number stated, less the requests that stated none. So it is never more than the service has left, and
  * no request starts beyond it.
  */
 export interface RateWindow {
-  /** How many requests the window has left, for those in flight and those to come; null until an answer states it. */
+  /** How many requests the window has left, including those in flight; null until a response states it. */
   readonly remaining: number | null;
   /**
-   * The window ends at this time at the latest. Answers state it in whole seconds, rounded up: together they tell it
-   * more exactly.
+   * When the window ends at the latest. Responses state it in whole seconds, rounded up; several together narrow it
+   * down.
    */
   readonly resetAtMs: number;
   /**
-   * A time in which the window surely lasts: what is sent and answered within is counted in it. Null if nothing is
-   * sure.
+   * A span that surely lies within the window: a request sent and answered in it counts towards it. Null if unknown.
    */
   readonly sure: TimeSpan | null;
   /** How many requests ended without stating what remains; the service may have counted them. */
   readonly uncounted: number;
   readonly pause: Pause | null;
-  /** How many refusals (429) came in a row; those of requests that were in flight together count once. */
+  /** How many refusals (429) came in a row; those of requests in flight together count once. */
   readonly refusals: number;
-  /** When the first of them came; null if the last answer was no refusal. */
+  /** When the first of them came; null if the last response was not a refusal. */
   readonly refusedSinceMs: number | null;
 }
 
@@ -35,7 +34,7 @@ export interface TimeSpan {
   readonly untilMs: number;
 }
 
-/** No request starts before `untilMs`. Then one request is sent alone, until its answer states what remains. */
+/** No request starts before `untilMs`. Then one is sent alone, until its response states what remains. */
 export interface Pause {
   readonly untilMs: number;
   readonly reason: 'quota' | 'rate-limited';
@@ -52,7 +51,7 @@ export interface AnswerHead {
   readonly headers: HeaderValues;
 }
 
-/** What an answer states about its window. */
+/** What a response states about its window. */
 interface QuotaHeaders {
   readonly remaining: number;
   readonly resetMs: number;
@@ -65,12 +64,10 @@ export type Permit =
 const LEAST_WAIT_MS = 1000;
 const LONGEST_UNSTATED_WAIT_MS = 60_000;
 
-/**
- * Two stated ends of one window may differ by this much, because of whole seconds and the time that an answer takes.
- */
+/** How far two stated ends of one window may differ, because of whole seconds and the response time. */
 const SAME_RESET_MS = 2000;
 
-/** Before the first answer: one request may be in flight. */
+/** Before the first response, one request may be in flight. */
 export const UNKNOWN_WINDOW: RateWindow = {
   remaining: null,
   resetAtMs: Number.NEGATIVE_INFINITY,
@@ -81,7 +78,7 @@ export const UNKNOWN_WINDOW: RateWindow = {
   refusedSinceMs: null,
 };
 
-/** Before the first answer, in a window that an earlier run has noted: no more requests than were left then. */
+/** Before the first response, in a window recorded by an earlier run: no more requests than were left then. */
 export function resumedWindow(remaining: number, resetAtMs: number): RateWindow {
   return pausedIfSpent({ ...UNKNOWN_WINDOW, remaining, resetAtMs });
 }
@@ -90,7 +87,7 @@ export function requestStart(window: RateWindow, nowMs: number): RequestStart {
   return { sentMs: nowMs, uncounted: window.uncounted };
 }
 
-/** How many requests may be in flight (`Infinity` if no quota is known), or for how long none may start. */
+/** How many requests may be in flight (`Infinity` if no quota is known), or how long none may start. */
 export function permitNow(window: RateWindow, nowMs: number): Permit {
   const { pause, remaining } = window;
   if (pause === null) return { kind: 'go', inFlight: remaining ?? Number.POSITIVE_INFINITY };
@@ -98,10 +95,7 @@ export function permitNow(window: RateWindow, nowMs: number): Permit {
   return { kind: 'wait', delayMs: pause.untilMs - nowMs, reason: pause.reason };
 }
 
-/**
- * Whether the run should end instead of waiting: one wait is longer than `maxWaitMs`, or there were only 429s for so
- * long.
- */
+/** Whether the run should end instead of waiting: one wait, or a series of nothing but 429s, exceeds `maxWaitMs`. */
 export function waitsTooLong(window: RateWindow, nowMs: number, maxWaitMs: number): boolean {
   const permit = permitNow(window, nowMs);
   if (permit.kind === 'go') return false;
@@ -109,7 +103,7 @@ export function waitsTooLong(window: RateWindow, nowMs: number, maxWaitMs: numbe
   return window.refusedSinceMs !== null && nowMs - window.refusedSinceMs >= maxWaitMs;
 }
 
-/** The window after a request ended. `answer` is null if none came; `nowMs` is when its headers came. */
+/** The window after a request ended. `answer` is null without a response; `nowMs` is when its headers arrived. */
 export function observe(window: RateWindow, start: RequestStart, answer: AnswerHead | null, nowMs: number): RateWindow {
   if (answer?.status === 429) return refused(window, start, answer.headers, nowMs);
   const stated = answer === null ? null : quotaHeaders(answer.headers);
@@ -126,7 +120,7 @@ function statedRemaining(window: RateWindow, start: RequestStart, headers: Quota
   const { sentMs, uncounted } = start;
   const remaining = Math.max(0, headers.remaining - (window.uncounted - uncounted));
   const resetAtMs = nowMs + headers.resetMs;
-  // It was counted after it was sent, and a whole number of seconds is less than one second too many.
+  // The service counted it after it was sent, and rounding up adds less than one second.
   const sure = { fromMs: nowMs, untilMs: sentMs + headers.resetMs - SECOND_MS };
   if (opensWindow(window, start, headers.resetMs)) return { ...window, remaining, resetAtMs, sure };
   const least = Math.min(window.remaining ?? remaining, remaining);
@@ -135,20 +129,20 @@ function statedRemaining(window: RateWindow, start: RequestStart, headers: Quota
     const longer = { fromMs, untilMs: Math.max(untilMs, sure.untilMs) };
     return { ...window, remaining: least, resetAtMs: Math.min(window.resetAtMs, resetAtMs), sure: longer };
   }
-  // It may be of this window or of the next one.
+  // The response may belong to this window or to the next one.
   return { ...window, remaining: least, resetAtMs: Math.max(window.resetAtMs, resetAtMs), sure };
 }
 
 const SECOND_MS = 1000;
 
-/** Counted from when the request was sent, so that a slow answer of the old window does not look like a new window. */
+/** Measured from when the request was sent, so a slow response of the old window does not look like a new window. */
 function opensWindow(window: RateWindow, { sentMs }: RequestStart, resetMs: number): boolean {
   return sentMs >= window.resetAtMs || sentMs + resetMs > window.resetAtMs + SAME_RESET_MS;
 }
 
 /**
- * Any answer ends a row of refusals. A pause ends with an answer to a request that was sent after it, if that states
- * what remains.
+ * Any response ends a series of refusals. A pause ends with a response that states what remains, to a request sent
+ * after it.
  */
 function released(window: RateWindow, start: RequestStart, isStated: boolean): RateWindow {
   const endsPause = isStated || window.remaining === null;
@@ -161,8 +155,8 @@ function pausedIfSpent(window: RateWindow): RateWindow {
   return { ...window, pause: later(window.pause, { untilMs: window.resetAtMs, reason: 'quota' }) };
 }
 
-/** One window of what two processes know of it. In doubt less is left, and the wait is longer. */
-export function joinedWindow(one: RateWindow, other: RateWindow): RateWindow {
+/** Merges what two processes know of a window. In doubt, less is left and the wait is longer. */
+export function mergedWindow(one: RateWindow, other: RateWindow): RateWindow {
   const stated = [one.remaining, other.remaining].filter((remaining) => remaining !== null);
   const pauses = [one.pause, other.pause].filter((pause) => pause !== null);
   const refused = [one.refusedSinceMs, other.refusedSinceMs].filter((sinceMs) => sinceMs !== null);
@@ -177,7 +171,7 @@ export function joinedWindow(one: RateWindow, other: RateWindow): RateWindow {
   });
 }
 
-/** The account pauses for the time that the refusal states; if it states none, for longer after each refusal. */
+/** The account pauses as long as the refusal states; if it states nothing, longer after each refusal. */
 function refused(window: RateWindow, start: RequestStart, values: HeaderValues, nowMs: number): RateWindow {
   const sameMoment = window.refusals > 0 && window.pause !== null && start.sentMs < window.pause.untilMs;
   const refusals = window.refusals + (sameMoment ? 0 : 1);

@@ -1,6 +1,6 @@
 /**
- * The refusals (429) of one request. If every request is refused, the account is refused, and no refusal counts as a
- * failed try (R23). If others pass, only this request is refused, and its list fails like any other (R9).
+ * The refusals (429) of one request. If every request is refused, the account is, and no refusal counts as a failed try
+ * (R23). If others pass, only this request is refused, and its list fails like any other (R9).
  */
 export interface RefusalState {
   /** When the last refusal came; null before the first. */
@@ -14,7 +14,8 @@ export interface RefusalState {
 export const NO_REFUSALS: RefusalState = { lastMs: null, inRow: 0, isSingledOut: false };
 
 /**
- * After so many refusals without any passed request, it is unclear whether the account is refused or only this request.
+ * After this many refusals with no other request passing, it is unclear whether the account or only this request is
+ * refused.
  */
 const DOUBTFUL_REFUSALS = 2;
 
@@ -28,12 +29,12 @@ export function addRefusal(before: RefusalState, nowMs: number, lastPassMs: numb
   };
 }
 
-/** Whether a new refusal counts as a failed try: another request was sent after the last refusal, and passed. */
+/** Whether a new refusal counts as a failed try: another request was sent after the last refusal and passed. */
 export function isFailedTry(before: RefusalState, lastPassMs: number | null): boolean {
   return hasPassedSince(before, lastPassMs);
 }
 
-/** Whether a probe must be sent instead of the refused request, to find out which of the two is refused. */
+/** Whether to probe before the refused request is sent again, to find out whether only this request is refused. */
 export function needsProbe(state: RefusalState, lastPassMs: number | null): boolean {
   if (state.lastMs === null || hasPassedSince(state, lastPassMs)) return false;
   return state.isSingledOut || state.inRow >= DOUBTFUL_REFUSALS;

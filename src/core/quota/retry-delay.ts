@@ -1,4 +1,4 @@
-/** The header values of an answer by lower-case name. */
+/** The header values of a response, by lower-case name. */
 export type HeaderValues = Readonly<Record<string, string | undefined>>;
 
 const BASE_MS = 500;
@@ -11,7 +11,7 @@ const CAP_MS = 30_000;
 const HTTP_DATE =
   /^[A-Z][a-z]{2,8},? (?:\d\d?[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d)|[A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: \d{4})?(?: GMT| UTC)?$/;
 
-/** At most nine digits, which is 31 years of seconds: a longer number cannot be a delay. */
+/** At most nine digits, which is 31 years in seconds: a longer number cannot be a delay. */
 const COUNT = /^\d{1,9}$/;
 
 export interface RetryWait {
@@ -19,14 +19,14 @@ export interface RetryWait {
   readonly failures: number;
   /** A random number from 0 to 1. */
   readonly random: number;
-  /** The delay that a 503 asked for; null if it asked for none. */
+  /** The delay that a 503 requested; null if it requested none. */
   readonly retryAfterMs: number | null;
   readonly maxWaitMs: number;
 }
 
 /**
- * Milliseconds until the next try: exponential backoff with full jitter (R24), so that clients that failed together do
- * not come back together. It is never less than the service asked for, up to `maxWaitMs`.
+ * Milliseconds until the next try: exponential backoff with full jitter (R24), so clients that failed together don't
+ * return together. Never less than the service requested, up to `maxWaitMs`.
  */
 export function retryDelayMs({ failures, random, retryAfterMs, maxWaitMs }: RetryWait): number {
   const ceilingMs = Math.min(CAP_MS, BASE_MS * 2 ** (failures - 1));
@@ -48,8 +48,8 @@ export function httpDateMs(value: string | undefined): number | null {
 }
 
 /**
- * The milliseconds that `Retry-After` asks for, in seconds or as a date; null if it is missing or malformed. A date is
- * compared with the answer's own `Date`, because the local clock may be days off (R1).
+ * The milliseconds that `Retry-After` requests, in seconds or as a date; null if it is missing or malformed. A date is
+ * compared with the response's own `Date`, because the local clock may be days off (R1).
  */
 export function retryAfterMs(values: HeaderValues): number | null {
   const seconds = countHeader(values['retry-after']);

@@ -3,9 +3,9 @@ import type { StreamName } from '../stream.ts';
 import { type Instant, secondsBetween } from '../time/instant.ts';
 
 /**
- * What a run left undone when its requests or its quota were spent (R6):
- * - `unread`: streams that it did not reach, or did not finish; the next run carries its cycle on
- * - `failed`: only streams that had failed before. The cycle ends: while it stayed open, no other stream would be read
+ * What a run left undone when it ran out of requests or quota (R6):
+ * - `unread`: streams that it did not reach or finish; the next run continues its cycle
+ * - `failed`: only streams that had failed before. The cycle ends, because while it stays open, no other stream is read
  *   again
  */
 export type UnfinishedWork = 'unread' | 'failed';
@@ -13,7 +13,7 @@ export type UnfinishedWork = 'unread' | 'failed';
 /** The last run that did something in the environments of the new run. */
 export interface LastRun {
   readonly cycle: number;
-  /** Null if the run ended in another way. */
+  /** Null if the run ended for another reason. */
   readonly leftOver: UnfinishedWork | null;
   /** Whether this run and every earlier run of its cycle had `--full`. */
   readonly full: boolean;
@@ -21,14 +21,11 @@ export interface LastRun {
   readonly cycleBeganAt: Instant | null;
 }
 
-/**
- * A cycle is carried on for 24 hours at most: after that, its first reads would be too old for the run that ends it
- * (R6).
- */
+/** A cycle is continued for 24 hours at most: after that, its first reads are too old for the run that ends it (R6). */
 const CYCLE_SECONDS = 86_400;
 
 /**
- * Whether a run carries on the cycle of the last run (R6). `now` is T of the new run; without it the age of a cycle is
+ * Whether a run continues the cycle of the last run (R6). `now` is T of the new run; without it, the cycle's age is
  * unknown.
  */
 export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
@@ -46,15 +43,12 @@ export interface LastAttempt {
   readonly pages: number;
 }
 
-/** Whether a stream failed when it was last tried, or spent the last requests of a run and got no page (R6). */
+/** Whether a stream failed when it was last tried, or used up a run's last requests without getting a page (R6). */
 export function lastAttemptFailed({ status, requests, pages }: Omit<LastAttempt, 'stream'>): boolean {
   return status === 'failed' || status === 'denied' || (status === 'stopped' && requests > 0 && pages === 0);
 }
 
-/**
- * The streams of `late` and those that depend on them, in catalogue order: what `late` brings may mark rows for them
- * (R9).
- */
+/** The streams of `late` and their dependents, in catalogue order: reading `late` may mark rows for them (R9). */
 export function withDependents<S extends { readonly name: StreamName; readonly dependencies: readonly StreamName[] }>(
   streams: readonly S[],
   late: ReadonlySet<StreamName>,

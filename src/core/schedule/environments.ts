@@ -14,7 +14,7 @@ export const ENVIRONMENT_FIELDS: Fields = {
   warehouse_type: { type: 'text' },
 };
 
-/** Environments are decoded like a stream, but are not one: every stream belongs to an environment. */
+/** Environments are decoded like a stream, but are none: every stream belongs to an environment. */
 const ENVIRONMENT: DecodableStream = { method: 'snapshot', key: ['id'], fields: ENVIRONMENT_FIELDS };
 
 export interface ListedEnvironment {
@@ -26,18 +26,16 @@ export interface ListedEnvironment {
 export interface EnvironmentChanges {
   /** The environments that the run can read. */
   readonly listed: readonly ListedEnvironment[];
-  /** Rows to be written: environments that are new, changed, missing or back. */
+  /** Rows to write: environments that are new, changed, missing or back. */
   readonly changed: readonly Row[];
-  /** The ids of environments that were missing and are back: their feed streams are scanned again (R13). */
+  /** The ids of environments that were missing and are back; their feed streams are scanned again (R13). */
   readonly returned: readonly string[];
-  /** Environments that the mirror has but the source does not list; their rows stay. */
+  /** Environments in the mirror that the source does not list; their rows stay. */
   readonly missing: readonly ListedEnvironment[];
   readonly rejected: readonly RejectedRow[];
 }
 
-/**
- * Compares the listed environments with those of the mirror, as it can hold them. `now` is written as `missing_since`.
- */
+/** Compares the listed environments with those in the mirror. `now` is written as `missing_since`. */
 export function reconcile(
   items: readonly unknown[],
   held: readonly Row[],
@@ -50,7 +48,7 @@ export function reconcile(
   // An environment that is listed twice is read once.
   const rows = [...new Map(accepted.map((row) => [row['id'], row])).values()];
   const before = new Map(held.map((row) => [row['id'], row]));
-  // A rejected row was listed, too (R12, R20).
+  // A rejected row was listed too (R12, R20).
   const seen = new Set([...rows.map((row) => row['id']), ...rejected.map((row) => row.key?.[0])]);
   const listed = rows.map((row): Row => ({ ...row, missing_since: null }));
   const unlisted = held.filter((row) => !seen.has(row['id']));

@@ -2,18 +2,17 @@ import { addSeconds, type Instant, secondsBetween } from '../time/instant.ts';
 import type { ListedEnvironment } from './environments.ts';
 import { wantedOf } from './wanted-environments.ts';
 
-/** The first tick of a cron expression after a moment; null if there is none, or if it is not a cron expression. */
+/** The first tick of a cron expression after a moment; null if there is none or the expression is invalid. */
 export type NextTick = (cron: string, after: Instant) => Instant | null;
 
-/** The options of the schedule. */
 export interface ScheduleRules {
-  /** A cron expression for every environment, instead of their own. */
+  /** A cron expression for all environments, replacing their own. */
   readonly cron: string | null;
-  /** A run is due so many seconds after a tick of the environment's own cron, because the service syncs first. */
+  /** How many seconds after a tick of the environment's own cron a run is due, because the service syncs first. */
   readonly delaySeconds: number;
   /** Ids or names; all environments when empty. */
   readonly environments: readonly string[];
-  /** Whether one run syncs all environments that are due at the same moment, and so lists them only once (R22). */
+  /** Whether one run syncs all environments due at the same moment, so it lists them only once (R22). */
   readonly together: boolean;
 }
 
@@ -21,7 +20,7 @@ export interface ScheduleRules {
 export interface ScheduledRun {
   readonly environment: ListedEnvironment;
   readonly cron: string | null;
-  /** Null if no run is ever due: there is no cron expression, or it has no tick. */
+  /** Null if no run is ever due: the cron expression is missing or has no tick. */
   readonly due: Instant | null;
 }
 
@@ -29,14 +28,14 @@ export interface ScheduledRun {
 export type LastStarts = ReadonlyMap<string, Instant>;
 
 export interface ScheduleClock {
-  /** The time by the machine's clock: a schedule moves no watermark (R1). */
+  /** By the machine's clock: a schedule moves no watermark (R1). */
   readonly now: Instant;
   readonly next: NextTick;
 }
 
 /**
- * When each environment is due, the earliest first. It is due at the first tick after its last run began; however many
- * ticks were missed, they make one run. An environment that never ran comes first.
+ * When each environment is due, earliest first. It is due at the first tick after its last run began; missed ticks make
+ * one run. An environment that never ran comes first.
  */
 export function timetable(
   environments: readonly ListedEnvironment[],
@@ -90,7 +89,7 @@ export type ScheduleStep =
   | { readonly do: 'list' }
   | { readonly do: 'wait'; readonly until: Instant };
 
-/** The longest time between two listings of the environments. */
+/** The longest time between two listings of the environments, in seconds. */
 export const LIST_EVERY_SECONDS = 3600;
 
 /** `timetable` is sorted by time. */
@@ -107,7 +106,7 @@ export interface TimetableChange {
   readonly scheduledRun: ScheduledRun;
 }
 
-/** The environments that came, went, or have another cron expression. */
+/** The environments that were added or removed, or whose cron expression changed. */
 export function timetableChanges(before: readonly ScheduledRun[], after: readonly ScheduledRun[]): TimetableChange[] {
   const earlier = new Map(before.map((each) => [each.environment.id, each]));
   const present = new Set(after.map((each) => each.environment.id));

@@ -2,8 +2,8 @@ import { SyncError } from '../errors.ts';
 import type { ListedEnvironment } from './environments.ts';
 
 /**
- * The environments that were asked for by id or name, also several separated by commas; all if none was asked for. A
- * name may contain a comma: a text that is a name as a whole is not split.
+ * The environments requested by id or name, possibly several separated by commas; all if none is requested. A name may
+ * contain a comma: text that is a whole name is not split.
  */
 export function wantedOf(
   listed: readonly ListedEnvironment[],
@@ -20,7 +20,7 @@ export function wantedOf(
   };
 }
 
-/** The most names in one line. */
+/** The most names that an error lists. */
 const MOST_NAMES = 20;
 
 /** The error for an environment that is not listed; it names those that are. */
@@ -35,7 +35,7 @@ export function noSuchEnvironment(unknown: readonly string[], listed: readonly L
 
 /**
  * The environments to read.
- * @throws SyncError `usage` if one that was asked for is not listed, `run` if none is listed
+ * @throws SyncError `usage` if a requested one is not listed, `run` if none is listed
  */
 export function chooseEnvironments(
   listed: readonly ListedEnvironment[],

@@ -1,25 +1,25 @@
 /**
- * A moment as UTC text of fixed width, `2026-11-20T04:10:00.123456Z`: text order is time order, and SQLite's date
- * functions read it (R4).
+ * A moment as fixed-width UTC text, `2026-11-20T04:10:00.123456Z`: text order is time order, and SQLite's date
+ * functions can parse it (R4).
  */
 export type Instant = string;
 
 const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;
 
-/** The usual forms, a million times in a first sync: UTC, on a day that every year has. */
-const USUAL =
+/** The common forms, parsed a million times in a first sync: UTC, on a day that every year has. */
+const COMMON_FORM =
   /^\d{4}-(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1\d|2[0-8])|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?Z?$/;
 
 /**
- * Parses an ISO 8601 date-time; without a zone it is UTC. Null for anything else. Digits after microseconds are cut. A
- * leap second, which neither `Date` nor SQLite knows, becomes the next second, as in Unix time.
+ * Parses an ISO 8601 date-time; without a zone it is UTC. Null for anything else. Digits beyond microseconds are cut
+ * off. A leap second, which neither `Date` nor SQLite knows, becomes the next second, as in Unix time.
  */
 export function parseInstant(text: string): Instant | null {
-  return USUAL.test(text) ? widened(text) : parsedByDate(text);
+  return COMMON_FORM.test(text) ? padded(text) : parsedByDate(text);
 }
 
-/** Extends a usual form to the full width. This needs no `Date`, and is about thirty times faster. */
-function widened(text: string): Instant {
+/** Extends a common form to full width. Without `Date` this is about thirty times faster. */
+function padded(text: string): Instant {
   const end = Math.min(text.endsWith('Z') ? text.length - 1 : text.length, WIDTH - 1);
   return text.slice(0, end) + '.000000Z'.slice(end - 19);
 }
@@ -42,19 +42,18 @@ function parsedByDate(text: string): Instant | null {
 const DAY_MS = 86_400_000;
 const FIRST_MS = Date.parse('0000-01-01T00:00:00Z');
 
-/** The latest possible instant: no time of a row is later. */
+/** The latest possible instant; no row has a later time. */
 export const LAST_INSTANT: Instant = '9999-12-31T23:59:59.999999Z';
 const LAST_MS = Date.parse(`${LAST_INSTANT.slice(0, 19)}Z`);
 
-/** The Unix epoch: earlier than any mirrored time. */
+/** The Unix epoch, earlier than any mirrored time. */
 export const EPOCH: Instant = '1970-01-01T00:00:00.000000Z';
 
-/** The instant that is so many milliseconds after 1970. */
 export function instantOfMs(ms: number): Instant {
   return `${new Date(ms).toISOString().slice(0, 23)}000Z`;
 }
 
-/** The result stays within years of four digits, however many seconds are added. */
+/** The result stays within four-digit years, however many seconds are added. */
 export function addSeconds(instant: Instant, seconds: number): Instant {
   const wholeMs = Date.parse(`${instant.slice(0, 19)}Z`) + Math.round(seconds) * 1000;
   return withMicros(Math.max(FIRST_MS, Math.min(LAST_MS, wholeMs)), instant.slice(20, 26));

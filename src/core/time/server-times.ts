@@ -1,14 +1,13 @@
 import { addSeconds, type Instant, secondsBetween } from './instant.ts';
 
-/** What the answers of a run tell of the server's time; null until one had a `Date` (R1). */
+/** What a run's responses say about the server's time; null until one has a `Date` (R1). */
 export interface ServerTimes {
   /** T: the earliest reading, as of the start of the run. */
   readonly serverTime: Instant | null;
   /** The latest reading, as of the start of the run: it decides what is due. */
   readonly latestServerTime: Instant | null;
   /**
-   * The latest reading as it was received. The service's lookback is counted from it, because a run may last for days
-   * (R3).
+   * The latest reading as it was received. The service's lookback counts from it, because a run may last for days (R3).
    */
   readonly newestReading: Instant | null;
 }
@@ -32,7 +31,7 @@ export function withReading(times: ServerTimes, { at, elapsedSeconds }: ClockRea
   };
 }
 
-/** How far apart the readings of a run are; 0 without any. */
+/** How far apart the run's readings are; 0 without any. */
 export function spreadSeconds({ serverTime, latestServerTime }: ServerTimes): number {
   return serverTime === null || latestServerTime === null ? 0 : secondsBetween(serverTime, latestServerTime);
 }

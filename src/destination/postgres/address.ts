@@ -3,8 +3,8 @@ import type { AnswerTimeout } from './end-when-silent.ts';
 /** Where a mirror in PostgreSQL is, and how to connect to it. */
 export interface PostgresAddress extends AnswerTimeout {
   readonly kind: 'postgres';
-  /** The schema that holds the mirror alone. */
+  /** The schema, which holds only the mirror. */
   readonly schema: string;
-  /** For messages, logs and reports: `postgres://user@host:port/database?schema=name`. It never holds a password. */
+  /** For messages, logs and reports: `postgres://user@host:port/database?schema=name`. Never contains a password. */
   readonly display: string;
 }

@@ -6,13 +6,10 @@ import { lockMigrations, mirrorTables } from './migrations.ts';
 import { quoteIdentifier } from './settings.ts';
 import { inTransaction } from './transaction.ts';
 
-/** All others are in its co-location group. Every commit begins with a row of it. */
+/** All other tables are in its co-location group. Every commit begins with a row of it. */
 const FIRST = 'mirror_environments';
 
-/**
- * It tells of the runs, is joined with them, and gets few rows: so it stays where they are, though it names
- * environments.
- */
+/** Tables that name environments but stay local: this one has few rows and is joined with the runs. */
 const LOCAL_THOUGH_BY_ENVIRONMENT: ReadonlySet<string> = new Set(['sync_stream_runs']);
 
 /** What a commit calls on the shards, each function after those that it calls. */
@@ -29,8 +26,8 @@ export async function refuseWithoutCitus(connection: PostgresConnection): Promis
 }
 
 /**
- * Distributes the tables of an up-to-date mirror by environment, in one transaction. What is distributed already stays
- * as it is.
+ * Distributes the tables of an up-to-date mirror by environment, in one transaction. Tables that are already
+ * distributed stay as they are.
  * @throws SyncError `usage` if the database has no Citus, `locked` if a run writes to the mirror
  */
 export async function distributeTables(connection: PostgresConnection, schema: string): Promise<DistributionReport> {
@@ -41,7 +38,7 @@ export async function distributeTables(connection: PostgresConnection, schema: s
     const known = await distributedTables(inside);
     const ahead = byEnvironment.filter((name) => !known.has(name));
     if (ahead.length > 0) await refuseWritten(inside);
-    // Citus makes functions and tables in one transaction only so.
+    // Citus creates functions and tables in one transaction only in this mode.
     await inside.query("set local citus.multi_shard_modify_mode to 'sequential'");
     for (const signature of FUNCTIONS) await distributeFunction(inside, schema, signature);
     for (const name of ahead)
@@ -72,7 +69,7 @@ async function tablesOf(
   return { byEnvironment: byEnvironment.map(nameOf), others: others.map(nameOf) };
 }
 
-/** Citus notes every table that it knows; `h` is one distributed by a hash. */
+/** Citus lists every table that it knows; `h` is one distributed by hash. */
 async function distributedTables(connection: PostgresConnection): Promise<Set<string>> {
   const { rows } = await connection.query(
     `select c.relname as name from pg_dist_partition p join pg_class c on c.oid = p.logicalrelid
@@ -85,7 +82,7 @@ function nameOf(row: Readonly<Record<string, unknown>>): string {
   return String(row['name']);
 }
 
-/** Tables that move under a run would fail its commits. */
+/** Moving tables during a run would make its commits fail. */
 async function refuseWritten(connection: PostgresConnection): Promise<void> {
   const [envId] = await heldEnvironments(connection);
   if (envId !== undefined)
@@ -96,8 +93,8 @@ async function refuseWritten(connection: PostgresConnection): Promise<void> {
 }
 
 /**
- * A shard is on a node whose session knows nothing of the mirror's schema, so the functions say themselves where the
- * others are. One that says so was distributed; a migration that makes it anew takes that away.
+ * A session on a shard's node does not have the mirror's schema in its search path, so each function sets its own. A
+ * function that does was distributed before; a migration that creates it again resets that.
  */
 async function distributeFunction(connection: PostgresConnection, schema: string, signature: string): Promise<void> {
   const asked = 'select 1 from pg_proc where oid = $1::text::regprocedure and proconfig is not null';

@@ -16,7 +16,10 @@ import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrat
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
-/** Opens a mirror in PostgreSQL to be copied, as of one instant. @throws SyncError */
+/**
+ * Opens a mirror in PostgreSQL for copying, as of one instant.
+ * @throws SyncError
+ */
 export async function openPostgresSource(address: PostgresAddress): Promise<CopySource> {
   const connection = await openConnection(address);
   try {
@@ -59,16 +62,16 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
 }
 
 /**
- * Begins a new mirror in PostgreSQL, with its tables, in one transaction.
- * @throws SyncError `usage` if there is one already
+ * Starts a new mirror in PostgreSQL, with its tables, in one transaction.
+ * @throws SyncError `usage` if there already is one
  */
 export async function openPostgresTarget(address: PostgresAddress): Promise<CopyTarget> {
   const connection = await openConnection(address);
   try {
-    // It has to see what was committed while it waited.
+    // It must see what was committed while it waited.
     await beginIn(connection, address.schema, 'isolation level read committed');
     await migrateInside(connection, address.schema);
-    // A sync that makes its mirror here meanwhile waits, and then finds the copy.
+    // A sync that creates its mirror here meanwhile waits, and then finds the copy.
     await connection.run('lock table mirror in exclusive mode');
     await refuseTaken(connection, address);
   } catch (error) {
@@ -85,7 +88,7 @@ export async function openPostgresTarget(address: PostgresAddress): Promise<Copy
       await connection.run('commit');
       await connection.close();
     },
-    // The server takes back what a connection leaves open.
+    // The server rolls back what a closed connection leaves open.
     abandon: () => connection.close(),
   };
 }
@@ -101,7 +104,7 @@ async function refuseTaken(connection: OpenConnection, { display }: PostgresAddr
   }
 }
 
-/** The next row gets the number after the greatest. */
+/** The next row is numbered after the highest. */
 function numberingOf(table: string, column: string): string {
   const sequence = `pg_get_serial_sequence('${quote(table)}', '${column}')`;
   return `select setval(${sequence}, coalesce(max(${quote(column)}), 1), max(${quote(column)}) is not null) from ${quote(table)}`;

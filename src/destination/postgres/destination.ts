@@ -16,14 +16,14 @@ import { lockEnvironment, type WriterLease } from './environment-lock.ts';
 import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
-/** The environment that is written, the run, the machine's clock, and how to wait before another try. */
+/** The environment to write, the run, the machine's clock, and how to wait before a retry. */
 interface PostgresOptions extends RetryWaiting {
   readonly envId: string;
   readonly run: number;
   readonly clock: () => Instant;
-  /** Every commit fails once another process has taken the environment. Null where nobody can. */
+  /** Every commit fails once another process has taken the environment. Null where none can. */
   readonly lease: WriterLease | null;
-  /** Says of an error what to do. */
+  /** Turns an error into one that says what to do. */
   errorOf(error: unknown): unknown;
 }
 
@@ -32,7 +32,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
   const { run } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
-  /** Makes a port's method from the statements that it takes. */
+  /** Makes a port's method from its statements. */
   const asking =
     <Given extends unknown[], Result>(statementsOf: (scope: MirrorScope, ...given: Given) => SqlStatements<Result>) =>
     (...given: Given): Promise<Result> =>
@@ -46,7 +46,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),
-    // It notes what is missing, so it must be the writer's (R26).
+    // It records what is missing, so only the writer may call it (R26).
     backlog: asking(function* (scope, stream: Stream, query: BacklogQuery) {
       yield* lockEnvironment(options.envId, options.lease);
       return yield* backlog(scope, stream, query);
@@ -64,7 +64,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
   };
 }
 
-/** What is noted in a transaction is written at its end, so each has its own. */
+/** Recorded keys are written at the end of their transaction, so each transaction has its own. */
 export function postgresScope(envId: string): MirrorScope {
   return { envId, dialect: POSTGRES, noted: { pages: [] } };
 }

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { socketOf } from './socket.ts';
 
-/** Ends the connection of a client at once: what it has asked fails. */
+/** Closes a client's connection at once; its outstanding statements fail. */
 export function destroyConnection(client: ClientBase): void {
   socketOf(client).destroy();
 }

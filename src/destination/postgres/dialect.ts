@@ -2,8 +2,8 @@ import type { SqlDialect } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
 
 /**
- * What PostgreSQL cannot read in a JSON text that it is to take apart: U+0000 and halves of surrogate pairs, which
- * `JSON.stringify` always escapes. An even number of backslashes before one stands for itself.
+ * Escapes that PostgreSQL cannot parse within JSON text: U+0000 and lone surrogates, which `JSON.stringify` always
+ * escapes. An even number of backslashes before one is literal.
  */
 const UNREADABLE = String.raw`(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})`;
 

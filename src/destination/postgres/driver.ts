@@ -12,7 +12,7 @@ import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };
 
 /**
- * Runs statements one after the other. One whose answer nobody needs is sent without a wait for it, so that it costs no
+ * Runs statements one after the other. A statement whose result is not needed is sent without waiting, so it costs no
  * round trip.
  */
 export async function performOn<Result>(
@@ -50,13 +50,13 @@ function sendStatement(connection: PostgresConnection, asked: StateStatement | B
 
 interface NumberedStatement {
   readonly text: string;
-  /** The names of the values in the order of their numbers. */
+  /** The names of the values, in order of their numbers. */
   readonly names: readonly string[];
 }
 
 const known = new Map<string, NumberedStatement>();
 
-/** A sync has fewer statements, because they name no environment. */
+/** A sync has fewer, because its statements name no environment. */
 const MOST_STATEMENTS = 1000;
 
 /** Turns `@name` into `$1`. */
@@ -75,7 +75,7 @@ function numbered(sql: string): NumberedStatement {
 }
 
 /**
- * Writes the rows of a page with one statement; a key that comes twice takes one more, because a statement changes no
+ * Writes the rows of a page with one statement; keys that occur twice take another, because a statement cannot change a
  * row twice.
  */
 async function write(connection: PostgresConnection, upsert: BulkUpsert): Promise<SqlAnswer> {
@@ -87,7 +87,7 @@ async function write(connection: PostgresConnection, upsert: BulkUpsert): Promis
   return { rows: [], changes: answers.reduce((sum, { changes }) => sum + changes, 0) };
 }
 
-/** The rows in parts that have each key once at most, in the order in which they were given. */
+/** Splits the rows into parts that have each key at most once, in the given order. */
 function distinctRows({ table: { key }, rows, same, conflict }: BulkUpsert): (readonly Row[])[] {
   const own = key.filter((name) => !(name in same));
   if (conflict === 'append' || rows.length < 2) return [rows];
@@ -103,7 +103,7 @@ function distinctRows({ table: { key }, rows, same, conflict }: BulkUpsert): (re
   return parts;
 }
 
-/** A column with the same value in every row is sent once, any other as an array. */
+/** A column with the same value in every row is sent as one value, any other as an array. */
 function bulkStatement({ table, rows, same, conflict }: BulkUpsert): { text: string; values: unknown[] } {
   const values: unknown[] = [];
   const selected: string[] = [];

@@ -5,18 +5,18 @@ import { processIdOf } from './process-id.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
 import { socketOf } from './socket.ts';
 
-/** How to connect to a server, and how long a connection may be silent while an answer is due. */
+/** How to connect to a server, and how long a connection may be silent while an answer is outstanding. */
 export interface AnswerTimeout {
-  /** For the driver. The password is a function, so that nothing that prints this shows it. */
+  /** For the driver. The password is a function, so printing this never reveals it. */
   readonly client: ClientConfig;
-  /** In milliseconds; as long as a lease if it is left out. */
+  /** In milliseconds; by default, the time of a lease. */
   readonly answerTimeoutMs?: number | undefined;
 }
 
 /**
- * Destroys an open connection on which an answer is overdue, so that its user can open another one: a firewall that
- * forgot it says nothing. Time alone proves nothing, because a statement may take hours. So halfway through, a second
- * connection asks whether the server is still working on the statement, and the wait starts over if it is.
+ * Destroys an open connection with an overdue answer, so its user can open another one: if a firewall drops the
+ * connection, there is no error. Time alone proves nothing, because a statement may take hours. So halfway through, a
+ * second connection asks whether the server is still working on the statement, and the wait starts over if it is.
  */
 export function endWhenSilent(
   client: ClientBase,
@@ -26,11 +26,11 @@ export function endWhenSilent(
   const socket = socketOf(client);
   const transferred = (): number => socket.bytesRead + socket.bytesWritten;
   let doubt: { readonly transferred: number; readonly probe: Client } | null = null;
-  const dispel = (): void => {
+  const discardProbe = (): void => {
     if (doubt !== null) socketOf(doubt.probe).destroy();
     doubt = null;
   };
-  const lookAgain = (): void => void socket.setTimeout(answerTimeoutMs / 2);
+  const restartTimer = (): void => void socket.setTimeout(answerTimeoutMs / 2);
   socket.on('timeout', () => {
     const statement = outstandingStatement(client);
     const isDoubted = doubt?.transferred === transferred();
@@ -38,27 +38,27 @@ export function endWhenSilent(
       onSilent();
       return destroyConnection(client);
     }
-    dispel();
-    lookAgain();
+    discardProbe();
+    restartTimer();
     if (statement === null) return;
     const probe = new Client({ ...config, connectionTimeoutMillis: answerTimeoutMs / 2 });
     doubt = { transferred: transferred(), probe };
     void isAtWork(probe, processIdOf(client), statement).then((atWork) => {
-      if (atWork && doubt?.probe === probe) dispel();
+      if (atWork && doubt?.probe === probe) discardProbe();
     });
   });
-  socket.once('close', dispel);
-  lookAgain();
+  socket.once('close', discardProbe);
+  restartTimer();
 }
 
-/** For a connection that is about to be closed. */
+/** Limits the wait for a connection that is about to be closed. */
 export function hasten(client: ClientBase): void {
   socketOf(client).setTimeout(CLOSE_MS);
 }
 
 const CLOSE_MS = 1000;
 
-/** What the driver keeps of its statements; its types do not name it. */
+/** The driver's record of its statements; its types don't name it. */
 interface DriverState {
   readonly _ending: boolean;
   readonly _activeQuery: DriverStatement | null | undefined;
@@ -68,7 +68,7 @@ interface DriverState {
 
 interface DriverStatement {
   readonly text?: string;
-  /** That of a cursor, which is `idle` while its reader is busy. */
+  /** The state of a cursor, which is `idle` while its reader is busy. */
   readonly state?: string;
 }
 
@@ -76,19 +76,19 @@ function isEnding(client: ClientBase): boolean {
   return (client as unknown as DriverState)._ending;
 }
 
-/** The text of the oldest statement without an answer; null if there is none. */
+/** The text of the oldest outstanding statement; null if there is none. */
 function outstandingStatement(client: ClientBase): string | null {
   const { _activeQuery, _sentQueryQueue, _queryQueue } = client as unknown as DriverState;
   const oldest = _activeQuery ?? _sentQueryQueue[0] ?? _queryQueue[0];
   return oldest === undefined || oldest.state === 'idle' ? null : (oldest.text ?? '');
 }
 
-/** Behind a pooler no backend has the number that the client was given, so the text of the statement has to do. */
+/** Behind a pooler no backend has the process id that the client was given, so the statement's text identifies it. */
 const AT_WORK = `select coalesce(
     (select state not like 'idle%' from pg_stat_activity where pid = $1 and state is not null),
     exists (select from pg_stat_activity where state = 'active' and query <> '' and starts_with($2, query))) as at_work`;
 
-/** Whether the server is working on a statement of another connection. A server that cannot be asked does no work. */
+/** Whether the server is working on a statement of another connection. A server that does not respond is not. */
 async function isAtWork(probe: Client, processId: number | null, statement: string): Promise<boolean> {
   probe.on('error', () => {});
   try {
@@ -96,7 +96,7 @@ async function isAtWork(probe: Client, processId: number | null, statement: stri
     const { rows } = await probe.query<{ at_work: boolean }>(AT_WORK, [processId, statement]);
     return rows[0]?.at_work === true;
   } catch (error) {
-    // It lives, and has no connection to spare for the question.
+    // The server is alive, but has no spare connection for the question.
     return sqlStateOf(error) === TOO_MANY_CONNECTIONS;
   }
 }

@@ -5,7 +5,7 @@ import type { Instant } from '../../core/time/instant.ts';
 /** The right of one process to write one environment (R26). */
 export interface WriterLease {
   readonly owner: string;
-  /** It grows each time that the environment is taken. */
+  /** Grows each time the environment is taken. */
   readonly epoch: number;
 }
 
@@ -15,8 +15,8 @@ const NEVER: Instant = '0001-01-01T00:00:00.000000Z';
 const LOCK = `select mirrored_at, lease_owner, lease_epoch from mirror_environments where env_id = @env for update`;
 
 /**
- * Locks an environment until the transaction ends, so that its commits come one after the other, and compares the lease
- * (R26). It comes first in every commit. Without a lease nobody else may write.
+ * Locks an environment until the transaction ends, so its commits are serialized, and checks the lease (R26). Every
+ * commit begins with it. Without a lease, no other process may write.
  * @returns the time of the environment's clock
  * @throws SyncError `locked` if another process has taken the environment
  */

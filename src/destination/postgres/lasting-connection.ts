@@ -6,11 +6,11 @@ import { connectionOf } from './pool.ts';
 import { processIdOf } from './process-id.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 
-/** A connection that stays, whose end tells others at once that its process has gone. */
+/** A connection that stays open. When it ends, others know at once that its process is gone. */
 export interface LastingConnection extends Pick<PostgresDatabase, 'transaction' | 'close'> {
-  /** The number of its backend, as the server, or a pooler before it, gave it at the start. */
+  /** The process id of its backend, as the server, or a pooler in front of it, reported it at the start. */
   readonly processId: number | null;
-  /** Ends the connection without a word to the server, which may not answer any more. */
+  /** Drops the connection without notifying the server, which may no longer respond. */
   breakOff(): void;
   /** Calls a function when the connection has ended, unless it was closed here. */
   onEnd(act: () => void): void;

@@ -11,29 +11,27 @@ import { sqlStateOf } from './server-error.ts';
 export interface LeaseOwner {
   /** Random, so that no two processes share it. */
   readonly owner: string;
-  /** The backend of its connection; null behind a pooler, which gives a client another backend in each transaction. */
+  /** The backend of its connection; null behind a pooler, which may use another backend for each transaction. */
   readonly backend: string | null;
 }
 
-/**
- * `now()` is the database's clock, which all processes share; no statement reads it over a column, as Citus demands.
- */
+/** `now()` is the database's clock, which all processes share; Citus does not allow it to be read per column. */
 const NOW_MS = '(extract(epoch from now()) * 1000)::bigint';
 
-/** The code of PostgreSQL for a lock that was not given in time. */
+/** PostgreSQL's code for a lock that was not granted in time. */
 const NOT_AVAILABLE = '55P03';
 
-/** How long a commit of another process is waited for. */
+/** How long to wait for another process's commit. */
 const PATIENCE_MS = 3000;
 
-/** An owner that gave no sign of life for so long is forgotten. */
+/** Owners without a heartbeat for this long are deleted. */
 const DROP_OWNER_AFTER_MS = 24 * 3600 * 1000;
 
 /**
- * Takes environments for an owner, all or none. To be called in one transaction. `mirroredAt` is the clock of an
+ * Takes environments for an owner, all or none. Call this in one transaction. `mirroredAt` is the clock of an
  * environment that has none.
  * @returns the leases by environment
- * @throws SyncError `locked` if a process that lives writes one of them
+ * @throws SyncError `locked` if a live process writes one of them
  */
 export async function takeLeases(
   transaction: PostgresTransaction,
@@ -41,11 +39,11 @@ export async function takeLeases(
   { envIds, mirroredAt }: { envIds: readonly string[]; mirroredAt: Instant },
 ): Promise<Map<string, WriterLease>> {
   const { owner } = leaseOwner;
-  // A long commit of another writer: it lives.
+  // Another writer with a long commit is alive.
   transaction.send(`set local lock_timeout = '${PATIENCE_MS}ms'`);
   const nowMs = await renewLease(transaction, leaseOwner);
   transaction.send('delete from lease_owners where until_ms < $1', [nowMs - DROP_OWNER_AFTER_MS]);
-  // In one order for all processes, so that no two of them wait for each other.
+  // In the same order for all processes, to avoid deadlocks.
   const sorted = envIds.toSorted();
   const held = await lockAll(transaction, sorted, mirroredAt);
   const holders = await holdersOf(transaction, [...new Set(held.values())]);
@@ -57,7 +55,10 @@ export async function takeLeases(
 const TAKE = `update mirror_environments set lease_owner = $2, lease_epoch = lease_epoch + 1 where env_id = $1
   returning lease_epoch`;
 
-/** Locks the environments. @returns the owner of each one that has one */
+/**
+ * Locks the environments.
+ * @returns the owner of each one that has one
+ */
 async function lockAll(
   transaction: PostgresTransaction,
   envIds: readonly string[],
@@ -80,7 +81,10 @@ async function lockAll(
   );
 }
 
-/** Asks the same of each environment without a wait between them. @returns the first row of each answer */
+/**
+ * Runs the same statement for each environment without waiting in between.
+ * @returns the first row of each result
+ */
 function answersTo(
   envIds: readonly string[],
   ask: (envId: string) => Promise<SqlAnswer>,
@@ -88,7 +92,10 @@ function answersTo(
   return Promise.all(envIds.map(async (envId) => [envId, (await ask(envId)).rows[0]]));
 }
 
-/** Says that an owner lives. @returns the database's time in milliseconds */
+/**
+ * Renews an owner's lease.
+ * @returns the database's time in milliseconds
+ */
 export async function renewLease(connection: PostgresConnection, { owner, backend }: LeaseOwner): Promise<number> {
   const { rows } = await connection.query(
     `insert into lease_owners (owner, until_ms, backend) values ($1, ${NOW_MS} + $2::bigint, $3)
@@ -99,7 +106,7 @@ export async function renewLease(connection: PostgresConnection, { owner, backen
   return Number(rows[0]?.['until_ms']) - LEASE_MS;
 }
 
-/** Gives back what the owner still holds. To be called in one transaction. */
+/** Releases what the owner still holds. Call this in one transaction. */
 export async function releaseLeases(
   transaction: PostgresTransaction,
   leases: ReadonlyMap<string, WriterLease>,
@@ -113,13 +120,9 @@ export async function releaseLeases(
   transaction.send('delete from lease_owners where owner = $1', [owner]);
 }
 
-/**
- * The environments that a process writes now. A process that lives is one whose lease has not ended and whose backend
- * is there.
- */
+/** The environments being written by a live process: one whose lease has not expired and whose backend exists. */
 export async function heldEnvironments(connection: PostgresConnection): Promise<Set<string>> {
-  // Two statements: where environments are on many nodes, they are not joined with what the server knows of its own
-  // backends.
+  // Two statements, because distributed environments cannot be joined with what a server knows of its own backends.
   const alive = await connection.query(
     `select o.owner from lease_owners o where o.until_ms > ${NOW_MS} and not ${IS_GONE}`,
   );
@@ -131,16 +134,16 @@ export async function heldEnvironments(connection: PostgresConnection): Promise<
 }
 
 /**
- * The condition that the backend of the owner `o` has ended. Its number may belong to a later one, so its start counts
- * as well.
+ * The condition that the backend of owner `o` has ended. Its process id may have been reused, so its start time counts
+ * too.
  */
 const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_activity b
   where b.pid || ' ' || coalesce(b.backend_start::text, substr(o.backend, strpos(o.backend, ' ') + 1)) = o.backend))`;
 
 /**
- * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the number that the server
- * gave at the start (`processId`) is that of a pooler. It also ends in time the leases of before the server's clock was
- * set back. They end later than any sign that was given since.
+ * The backend of this connection, as `pg_stat_activity` shows it to other processes; null if the process id reported at
+ * the start (`processId`) is a pooler's. It also shortens leases from before the server's clock was set back, which
+ * would otherwise end too late.
  */
 export async function introduce(transaction: PostgresTransaction, processId: number | null): Promise<string | null> {
   const { rows } = await transaction.query(
@@ -154,14 +157,14 @@ export async function introduce(transaction: PostgresTransaction, processId: num
   return Number(found?.['pid']) === processId ? String(found?.['backend']) : null;
 }
 
-/** What is known of these owners; of one that has gone for long, nothing. */
+/** What is known of these owners; nothing of one that is long gone. */
 async function holdersOf(
   transaction: PostgresTransaction,
   owners: readonly string[],
 ): Promise<Map<string, LeaseHolder>> {
   const nobody = owners.map((owner) => ({ owner, untilMs: 0, isGone: true }));
   if (owners.length === 0) return new Map();
-  // Otherwise the server answers from its first look in this transaction, and does not know who has come since.
+  // Otherwise the server answers from its first snapshot in this transaction and does not see newer backends.
   transaction.send('select pg_stat_clear_snapshot()');
   const sql = `select o.owner, o.until_ms, ${IS_GONE} as is_gone from lease_owners o where o.owner = any($1)`;
   const { rows } = await transaction.query(sql, [owners]);
@@ -175,11 +178,11 @@ async function holdersOf(
   return new Map([...nobody, ...known].map((holder) => [holder.owner, holder]));
 }
 
-/** Says who has to wait, and for how long at most. */
+/** Says which environment is held, and for how long at most. */
 function heldError(envId: string, cause?: unknown): SyncError {
   return new SyncError(
     'locked',
-    `another process syncs environment ${envId} into this mirror: wait until it has ended; if it was killed on another host, its hold ends ${LEASE_MS / 1000} s after its last sign of life`,
+    `another process syncs environment ${envId} into this mirror: wait until it has ended; if it was killed on another host, its lease expires ${LEASE_MS / 1000} s after its last heartbeat`,
     { cause },
   );
 }

@@ -13,11 +13,11 @@ import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './vi
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-postgres');
 
 /**
- * Creates the tables and views of a new mirror in its schema, or brings those of an older version up to date, in one
- * transaction. Another process that does the same waits. A mirror that is up to date costs a look, and needs no right
- * to change anything.
+ * Creates the tables and views of a new mirror in its schema, or migrates those of an older version, in one
+ * transaction. Another process doing the same waits. For an up-to-date mirror this is one query, which needs no
+ * permission to change anything.
  * @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build, if the schema holds
- * something else, or if views of others are in the way; `run` if another program reads them for too long
+ * something else, or if other users' views are in the way; `run` if another program reads them for too long
  */
 export async function migratePostgres(
   connection: PostgresConnection,
@@ -32,19 +32,19 @@ export async function migratePostgres(
   }
 }
 
-/** Whoever waits for a table bars all others from it, so nobody waits for long. */
+/** A pending lock on a table blocks everyone else, so the wait is short. */
 const LOCK_TIMEOUT_MS = 10_000;
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
-/** The same in a transaction that is under way, whose search path is that of the mirror. */
+/** Like `migratePostgres`, within a transaction whose search path is the mirror's. */
 export async function migrateInside(
   connection: PostgresConnection,
   schema: string,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
 ): Promise<MirrorChange> {
   const all = allMigrations();
-  // Whoever else makes this mirror is waited for as long as it takes.
+  // Waits for any other process that creates this mirror, however long it takes.
   await lockMigrations(connection, schema);
   if (await isUpToDate(connection, schema, all)) return 'none';
   await connection.query(`set local lock_timeout to ${lockTimeoutMs}`);
@@ -56,7 +56,7 @@ export async function migrateInside(
   return from === 0 ? 'made' : 'updated';
 }
 
-/** Says who reads or writes the tables. */
+/** Names the sessions that use the tables. */
 async function readMeanwhile(connection: PostgresConnection, schema: string, cause: unknown): Promise<SyncError> {
   const { rows } = await connection.query(HOLDERS, [quoteIdentifier(schema)]);
   const names = rows.length === 0 ? '' : ` (${rows.map(({ name }) => name).join(', ')})`;
@@ -64,7 +64,7 @@ async function readMeanwhile(connection: PostgresConnection, schema: string, cau
   return new SyncError('run', `${text}: end its transaction and run again; nothing is lost`, { cause });
 }
 
-/** The sessions that hold a lock of a table or view of the schema. */
+/** The sessions that hold a lock on a table or view of the schema. */
 const HOLDERS = `select distinct concat(nullif(a.application_name, '') || ' ', 'of ', a.usename, ', process ', a.pid) as name
   from pg_locks l join pg_class c on c.oid = l.relation join pg_stat_activity a on a.pid = l.pid
   where l.granted and l.pid <> pg_backend_pid() and c.relnamespace = to_regnamespace($1)
@@ -76,14 +76,14 @@ function allMigrations(): MigrationMeta[] {
 }
 
 /**
- * Waits for whoever changes the tables of the mirror. It is a lock of the transaction: behind a pooler, the next one
- * may meet another session.
+ * Waits for other processes that change the mirror's tables. The lock belongs to the transaction, because behind a
+ * pooler the next transaction may get another session.
  */
 export async function lockMigrations(connection: PostgresConnection, schema: string): Promise<void> {
   await connection.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`obsync ${schema}`]);
 }
 
-/** Whether this version has nothing to do. */
+/** Whether this version has nothing to migrate. */
 async function isUpToDate(
   connection: PostgresConnection,
   schema: string,
@@ -97,7 +97,7 @@ async function isUpToDate(
   return found === times.last && (await hasViews(connection, quoteIdentifier(schema)));
 }
 
-/** A schema may hold other things as well, but none of our names. */
+/** A schema may hold other things too, but none with our names. */
 async function refuseTaken(
   connection: PostgresConnection,
   schema: string,
@@ -108,7 +108,7 @@ async function refuseTaken(
     [quoteIdentifier(schema), [...madeBy(all), ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
-  const text = `schema ${schema} is no mirror, but has ${rows.map(({ name }) => name).join(', ')}`;
+  const text = `schema ${schema} is not a mirror but has ${rows.map(({ name }) => name).join(', ')}`;
   throw new SyncError('usage', `${text}: name another with ?schema= at the end of --db`);
 }
 
@@ -123,7 +123,7 @@ function madeBy(all: readonly MigrationMeta[]): string[] {
     .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => String(table)));
 }
 
-/** Makes the schema if it is missing. Only then must the user be allowed to make one. */
+/** Creates the schema if it is missing; only then does the user need permission to create one. */
 async function enterSchema(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query('select 1 as is_there from pg_namespace where nspname = $1', [schema]);
   if (rows.length === 0) await connection.query(`create schema ${quoteIdentifier(schema)}`);
@@ -140,10 +140,10 @@ async function apply(connection: PostgresConnection, ahead: readonly MigrationMe
 const JOURNAL = `create table if not exists __drizzle_migrations (
   id bigint generated always as identity primary key, hash text not null, created_at bigint not null)`;
 
-/** The time at which the last migration of this mirror was written, in milliseconds; 0 where there is no mirror. */
+/** When the mirror's last migration was written, in milliseconds since 1970; 0 without a mirror. */
 export async function postgresVersion(connection: PostgresConnection, schema: string): Promise<number> {
   const journal = `${quoteIdentifier(schema)}.__drizzle_migrations`;
-  // A table of the catalogue: after a wait, `to_regclass` may still not see what another process has made meanwhile.
+  // Uses the catalog table because, after a wait, `to_regclass` may not see what another process has just created.
   const { rows } = await connection.query(
     `select 1 as is_there from pg_class c join pg_namespace n on n.oid = c.relnamespace
       where n.nspname = $1 and c.relname = '__drizzle_migrations'`,

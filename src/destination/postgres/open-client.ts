@@ -4,17 +4,16 @@ import { driverError } from './lost-connection.ts';
 import { socketOf } from './socket.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
-/** A statement is sent before the one in front of it is answered. */
+/** Statements are sent before the previous one is answered. */
 export const PIPELINE = { pipeline: true } as const;
 
 /**
  * Opens one connection to the server.
- * @throws LostConnection if the server was reached and then said no more; of a server that cannot be reached, the error
- * of its socket
+ * @throws LostConnection if the server was reached and then fell silent; the socket's error if it cannot be reached
  */
 export async function openClient(timeout: AnswerTimeout): Promise<Client> {
   const client = new Client({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
-  // What breaks between two statements is said by the next one.
+  // An error between two statements is reported by the next one.
   client.on('error', () => {});
   let isReached = false;
   socketOf(client).once('connect', () => {
@@ -27,29 +26,26 @@ export async function openClient(timeout: AnswerTimeout): Promise<Client> {
   return client;
 }
 
-/** Says goodbye to the server, and waits only a moment for it to hang up. */
+/** Closes the connection, waiting only briefly for the server to hang up. */
 export function closeClient(client: ClientBase & { end(): Promise<void> }): Promise<void> {
   hasten(client);
   return client.end();
 }
 
-/** Something at the address hung up before it was known to be there. */
+/** Whether something at the address hung up before it was identified. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
 }
 
-/** Several connections to the server, each of which is opened when it is needed. */
+/** Several connections to the server, opened on demand. */
 export interface ClientPool {
   readonly pool: Pool;
-  /** Those that are open. */
+  /** The open connections. */
   readonly open: ReadonlySet<PoolClient>;
   close(): Promise<void>;
 }
 
-/**
- * `onLost` is told of connections that end while nothing uses them, `onSilent` when one is given up because an answer
- * is overdue.
- */
+/** Calls `onLost` for an idle connection that ends, and `onSilent` when one is dropped because an answer is overdue. */
 export function openClientPool(
   { client, answerTimeoutMs }: AnswerTimeout,
   options: PoolConfig,
@@ -57,7 +53,7 @@ export function openClientPool(
 ): ClientPool {
   const open = new Set<PoolClient>();
   const pool = new Pool({ ...client, ...options });
-  // What is lost is replaced by the pool; what was under way fails.
+  // The pool replaces lost connections; their outstanding statements fail.
   pool.on('error', (error) => onLost?.(error));
   pool.on('connect', (connected) => {
     connected.on('error', () => {});

@@ -17,12 +17,15 @@ export interface OpenConnection extends PostgresConnection {
   readonly client: Client;
   /** The rows of one statement as lists. */
   list(text: string, values?: readonly unknown[]): Promise<CopiedRow[]>;
-  /** Runs statements without values, for what they do. */
+  /** Runs statements without values and ignores their results. */
   run(text: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** One that is lost while it is being opened is opened again. @throws SyncError */
+/**
+ * Opens a connection, and retries if it is lost meanwhile.
+ * @throws SyncError
+ */
 export function openConnection(address: PostgresAddress, waiting: RetryWaiting = WAITING): Promise<OpenConnection> {
   return withRetry(waiting, () => openOnce(address));
 }
@@ -60,7 +63,7 @@ async function checkServer(open: OpenConnection, display: string): Promise<void>
   }
 }
 
-/** Begins a transaction in the schema of a mirror, which nothing ends however long it lasts. */
+/** Begins a transaction in a mirror's schema with no time limit. */
 export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
   await connection.run(beginStatement({ schema, mode, idleTimeoutMs: 0 }));
 }

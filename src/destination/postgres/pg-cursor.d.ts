@@ -1,4 +1,4 @@
-/** What is used of the package, which has no types of its own. */
+/** The part of the package that is used; it has no types of its own. */
 declare module 'pg-cursor' {
   import type { Connection, CustomTypesConfig, FieldDef, Submittable } from 'pg';
 
@@ -13,7 +13,7 @@ declare module 'pg-cursor' {
       config: { readonly rowMode: 'array'; readonly types: CustomTypesConfig },
     );
     submit(connection: Connection): void;
-    /** The next rows; the result knows the columns. There is none once all rows were read. */
+    /** The next rows; `result` has the columns. No rows means that all have been read. */
     read(rows: number, done: (error: Error | null, rows: Row[], result?: CursorResult) => void): void;
     close(): Promise<void>;
   }

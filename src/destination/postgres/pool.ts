@@ -11,25 +11,25 @@ import { socketOf } from './socket.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
-/** Where a mirror is, and how many connections may be open at the same time. */
+/** Where a mirror is, and how many connections may be open at a time. */
 interface PoolOptions extends AnswerTimeout {
   readonly schema: string;
   readonly mostConnections: number;
-  /** After so long without a statement the server ends a transaction; left out for the time of a lease. */
+  /** How long a transaction may be idle before the server ends it; by default, the time of a lease. */
   readonly idleTimeoutMs?: number;
 }
 
 export interface PostgresPool extends PostgresDatabase {
-  /** Ends all connections at once: whatever is under way fails as lost. */
+  /** Drops all connections at once: their outstanding statements fail as lost. */
   breakOff(): void;
-  /** Cancels what is under way. Not behind a pooler, where the number of a backend may be that of another one. */
+  /** Cancels running statements. Not behind a pooler, where the process id may be another client's. */
   cancel(): Promise<void>;
 }
 
-/** A mirror's schema of a server, over several connections: each transaction has one for itself. */
+/** A mirror's schema, accessed over several connections, one per transaction. */
 export function openPool({ client, answerTimeoutMs, mostConnections, ...settings }: PoolOptions): PostgresPool {
   const busy = new Set<PoolClient>();
-  // What silenced one connection most likely silenced those beside it: a new one costs less than to find out.
+  // Whatever silenced one connection probably silenced the idle ones too; opening new ones is cheaper than finding out.
   const onSilent = (): void => {
     for (const each of open) if (!busy.has(each)) destroyConnection(each);
   };
@@ -43,7 +43,7 @@ export function openPool({ client, answerTimeoutMs, mostConnections, ...settings
       connected.release();
       return done;
     } catch (error) {
-      // A connection that is gone, or in which a transaction may still be open, is not used again.
+      // A connection that is gone, or that may still have an open transaction, is not reused.
       connected.release(error instanceof UnknownOutcome || isLost(error));
       throw error;
     } finally {
@@ -62,7 +62,7 @@ export function openPool({ client, answerTimeoutMs, mostConnections, ...settings
   };
 }
 
-/** Over a connection of its own, as all others may be busy. */
+/** Uses a connection of its own, because all others may be busy. */
 async function cancelBackends(timeout: AnswerTimeout, backends: readonly (number | null)[]): Promise<void> {
   const client = await openClient(timeout);
   await client.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [backends]);
@@ -73,7 +73,7 @@ async function connect(pool: Pool): Promise<PoolClient> {
   try {
     return await pool.connect();
   } catch (error) {
-    // In the middle of a run, others may soon give back theirs.
+    // During a run, other processes may soon release theirs.
     throw sqlStateOf(error) === TOO_MANY_CONNECTIONS ? new LostConnection(error) : driverError(error);
   }
 }
@@ -83,15 +83,15 @@ export function connectionOf(client: ClientBase): PostgresConnection {
     async query(sql, values) {
       try {
         const socket = socketOf(client);
-        // What is sent at the same time goes by one call of the system.
+        // Statements sent at the same time go out in one system call.
         socket.cork();
         process.nextTick(() => socket.uncork());
         const asked = values === undefined ? { text: sql } : { text: sql, values: [...values] };
-        // Several statements give a list of answers, which the types of the driver do not know.
+        // Several statements return a list of results, which the driver's types don't cover.
         const [last] = [await client.query<Row>(asked)].flat().slice(-1);
         return { rows: last?.rows ?? [], changes: last?.rowCount ?? 0 };
       } catch (error) {
-        // What the driver did not send must not be missing between what it sent.
+        // If the driver failed to send a statement, later ones must not run without it.
         if (!(error instanceof DatabaseError)) destroyConnection(client);
         throw driverError(error);
       }

@@ -10,39 +10,39 @@ export interface PresencePorts extends RetryWaiting {
   /** Random, so that no two processes share it. */
   readonly owner: string;
   connect(): Promise<LastingConnection>;
-  /** Calls a function once, unless the returned one is called before. */
+  /** Calls a function once after a delay, unless the returned function is called first. */
   after(delayMs: number, act: () => void): () => void;
-  /** Called when the process gave no sign for so long that others may take its environments. */
+  /** Called when this process has sent no heartbeat for so long that others may take its environments. */
   onLapsed(): void;
 }
 
-/** This process, as other processes see it: it lives, and these are the environments that it writes (R26). */
+/** This process as others see it: it is alive and writes these environments (R26). */
 export interface Presence {
   /** The leases by environment. */
   readonly leases: ReadonlyMap<string, WriterLease>;
-  /** @throws SyncError `locked` if another process that lives writes one of them */
+  /** @throws SyncError `locked` if another live process writes one of them */
   hold(envIds: readonly string[], mirroredAt: Instant): Promise<void>;
-  /** Whether the server itself answers, not a pooler. */
+  /** Whether the connection reaches the server itself, not a pooler. */
   isDirect(): boolean;
-  /** Gives back what it holds. */
+  /** Releases what it holds. */
   close(): Promise<void>;
 }
 
-/** The connection that shows that a process lives. */
+/** The connection that proves that a process is alive. */
 interface KeptConnection {
   backend: string | null;
-  /** The one that is open, or a new one. */
+  /** Returns the open connection, or opens a new one. */
   connected(): Promise<LastingConnection>;
   current(): LastingConnection | null;
-  /** Breaks it off, since it does not work. */
+  /** Drops the connection because it does not work. */
   forget(): void;
   close(): Promise<void>;
 }
 
-/** `onEnd` is called when it has ended, unless it is forgotten. */
+/** `onEnd` is called when the connection has ended, unless it was dropped. */
 function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): KeptConnection {
   let connection: LastingConnection | null = null;
-  // One that cannot introduce itself is broken off as well.
+  // A connection that fails to introduce itself is dropped too.
   let opening: LastingConnection | null = null;
   const kept: KeptConnection = {
     backend: null,
@@ -81,45 +81,45 @@ function keepConnection(connect: PresencePorts['connect'], onEnd: () => void): K
 
 const NOTHING = (): void => {};
 
-/** How soon a sign that failed is given again, in milliseconds. */
-const SIGN_AGAIN_MS = 1000;
+/** How soon a failed heartbeat is retried, in milliseconds. */
+const RETRY_MS = 1000;
 
-/** How long the server is waited for at the end: a run that was stopped has five seconds in all (R27). */
+/** How long to wait for the server at the end: a run that is stopped has five seconds in all (R27). */
 const RELEASE_MS = 1500;
 
 interface Heartbeat {
-  /** Gives the next sign after this time, then one after the other. */
+  /** Sends the next heartbeat after this time, and then continues periodically. */
   beatAfter(delayMs: number): void;
   stop(): Promise<void>;
 }
 
-/** A sign that fails is no error: the next one comes soon, and a commit tells whether the lease is lost. */
+/** A failed heartbeat is not an error: it is retried soon, and a commit shows whether the lease is lost. */
 function createHeartbeat(
   kept: KeptConnection,
   { after, onLapsed }: Pick<PresencePorts, 'after' | 'onLapsed'>,
-  giveSignOn: (connection: LastingConnection) => Promise<unknown>,
+  renewOn: (connection: LastingConnection) => Promise<unknown>,
 ): Heartbeat {
-  let sign: Promise<unknown> = Promise.resolve();
+  let beating: Promise<unknown> = Promise.resolve();
   let [stopNext, stopLapse] = [NOTHING, NOTHING];
   let isStopped = false;
   const beatAfter = (delayMs: number): void => {
     stopNext();
     const act = (): void => {
-      sign = sign.then(beat);
+      beating = beating.then(beat);
     };
     stopNext = isStopped ? NOTHING : after(delayMs, act);
   };
   const beat = async (): Promise<void> => {
-    // A server that does not answer is given up.
+    // Gives up on a server that does not respond.
     const stopWaiting = after(HEARTBEAT_MS, kept.forget);
     try {
-      await giveSignOn(await kept.connected());
+      await renewOn(await kept.connected());
       stopLapse();
       stopLapse = isStopped ? NOTHING : after(LEASE_MS, onLapsed);
       beatAfter(HEARTBEAT_MS);
     } catch {
       kept.forget();
-      beatAfter(SIGN_AGAIN_MS);
+      beatAfter(RETRY_MS);
     } finally {
       stopWaiting();
     }
@@ -129,17 +129,17 @@ function createHeartbeat(
     async stop() {
       isStopped = true;
       stopNext();
-      await sign;
+      await beating;
       stopLapse();
     },
   };
 }
 
-/** Nothing is asked of the database before the first environment is to be held. */
+/** Sends nothing to the database until the first environment is to be held. */
 export function createPresence({ owner, connect, after, onLapsed, ...waiting }: PresencePorts): Presence {
   const leases = new Map<string, WriterLease>();
   const leaseOwner = (): LeaseOwner => ({ owner, backend: kept.backend });
-  // Another process may take the environments once the connection has ended, so a new one is made at once.
+  // Another process may take the environments once the connection has ended, so it is reopened at once.
   const kept = keepConnection(connect, () => heartbeat.beatAfter(0));
   const heartbeat = createHeartbeat(kept, { after, onLapsed }, (connection) =>
     connection.transaction((inside) => renewLease(inside, leaseOwner())),
@@ -152,20 +152,20 @@ export function createPresence({ owner, connect, after, onLapsed, ...waiting }: 
     leases,
     isDirect: () => kept.backend !== null,
     async hold(envIds, mirroredAt) {
-      // What the same owner takes twice is taken once.
+      // Retrying is safe: taking a lease twice has no further effect.
       const taken = await withRetry(waiting, async () => {
         const each = await kept.connected();
         const taking = each.transaction((inside) => takeLeases(inside, leaseOwner(), { envIds, mirroredAt }));
         return taking.catch(forgetLost);
       });
       for (const [envId, lease] of taken) leases.set(envId, lease);
-      // At once: to take many environments may have taken a while.
+      // At once, because taking many environments may have taken a while.
       heartbeat.beatAfter(0);
     },
     async close() {
       await heartbeat.stop();
       const stopWaiting = after(RELEASE_MS, kept.forget);
-      // What is not given back lapses by itself.
+      // Leases that are not released expire.
       const release = kept.current()?.transaction((inside) => releaseLeases(inside, leases, owner));
       await release?.catch(() => {});
       await kept.close();

@@ -14,11 +14,11 @@ import { exactTypes } from './type-parsers.ts';
 type ResultRow = readonly SqlValue[];
 
 /**
- * Runs one statement that only reads, up to its first rows, so that an error is thrown before anything is printed.
- * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
+ * Runs one read-only statement up to its first rows, so an error is thrown before anything is printed.
+ * @throws SyncError `usage` if it is not SQL, is more than one statement, writes, or returns no rows
  */
 export async function queryPostgres(address: PostgresAddress, query: ReadStatement): Promise<StatementRows> {
-  // A cursor bars all other statements.
+  // A cursor blocks all other statements.
   const connection = await openConnection({ ...address, client: { ...address.client, ...{ pipeline: false } } });
   try {
     await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
@@ -36,7 +36,7 @@ async function startQuery(
   { display }: PostgresAddress,
   query: ReadStatement,
 ): Promise<StatementRows> {
-  // What returns none is not run at all: COPY would write files of the server, although the transaction only reads.
+  // A statement without rows is not run at all: COPY would write files on the server even in a read-only transaction.
   const hasRows = await returnsRows(connection.client, query.sql).catch((error: unknown) => {
     throw statementError(display, query, error);
   });
@@ -53,7 +53,7 @@ async function startQuery(
       });
     });
   const first = await read(FIRST_PORTION);
-  // What the statement set for its session ends with the transaction, which nothing commits.
+  // Settings that the statement made for its session end with the transaction, which is never committed.
   const close = (): Promise<void> => connection.close();
   return { columns: first.columns, portions: readOn(first.rows, read, close), close };
 }
@@ -70,7 +70,7 @@ async function* readOn(
   }
 }
 
-/** A result is printed or handed on a portion at a time. */
+/** A result is printed or passed on one portion at a time. */
 const MOST_ROWS = 2000;
 
 /** Classes of SQLSTATE that are not about the statement. */
@@ -91,7 +91,7 @@ function statementError(display: string, { sql, timeoutSeconds }: ReadStatement,
 
 function adviceFor(state: string, sql: string, { message, position, hint }: DatabaseError): string {
   if (state === '25006') return 'query only reads, but this statement writes: use a SELECT';
-  // The parser says where it met an error, unless the error is a second statement.
+  // The parser reports a position, unless the error is a second statement.
   if (state === '42601' && position === undefined) return 'query takes one SQL statement';
   // A parameter without a value.
   if (state === '08P01' || state === '42P02') return 'the statement has parameters: write their values into it';

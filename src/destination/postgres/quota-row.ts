@@ -4,14 +4,14 @@ import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { TransactionWork } from './transaction.ts';
 
-/** How long a transaction may have the row of a quota without a statement. */
+/** How long a transaction may hold the row of a quota without a statement. */
 export const QUOTA_IDLE_MS = 10_000;
 
 export interface QuotaRowOptions {
   /**
-   * Does the work in a transaction, all of it or none. It may do it again: a change that is made twice is made once.
-   * The server has to end it after `QUOTA_IDLE_MS` without a statement: whoever has the row must not keep it from the
-   * others, even if its process is stopped.
+   * Does the work in one transaction, and may repeat it: a change applied twice has the effect of one. The server must
+   * end a transaction after `QUOTA_IDLE_MS` without a statement, so a stopped process does not keep the row from
+   * others.
    */
   readonly transaction: <Done>(work: TransactionWork<Done>) => Promise<Done>;
   /** The account's key. */
@@ -21,7 +21,7 @@ export interface QuotaRowOptions {
 }
 
 /**
- * Keeps the state of an account's quota in a row, for all processes that reach the database (R23). Mirrors of one
+ * Stores the state of an account's quota in a row, for all processes that reach the database (R23). Mirrors of one
  * account may have schemas of their own, so the row is in none of them. Its clock is the server's.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
@@ -41,10 +41,10 @@ export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
   };
 }
 
-/** Makes the table if it is missing. Only then must the user be allowed to make a schema. */
+/** Creates the table if it is missing; only then does the user need permission to create a schema. */
 async function prepare(connection: PostgresConnection): Promise<void> {
   if (await isThere(connection)) return;
-  // A lock of the transaction: two processes that make the same schema would fail.
+  // A transaction lock, because two processes creating the same schema would fail.
   await connection.query("select pg_advisory_xact_lock(hashtextextended('obsync_accounts', 0))");
   if (await isThere(connection)) return;
   for (const statement of ACCOUNT_TABLES) await connection.query(statement);
@@ -62,7 +62,7 @@ const ACCOUNT_TABLES = [
     offset_ms double precision not null, used_at timestamptz not null)`,
 ];
 
-/** The outer statement reads the clock after the row is taken, which may take a while. */
+/** The outer statement reads the clock once the row is locked, which may take a while. */
 const TAKE = `select taken.*, (extract(epoch from clock_timestamp()) * 1000)::double precision as clock_ms from (
   select state, at_ms, offset_ms from obsync_accounts.account_quotas where account = $1 for update) taken`;
 const ADD = `insert into obsync_accounts.account_quotas (account, state, at_ms, offset_ms, used_at)
@@ -70,7 +70,7 @@ const ADD = `insert into obsync_accounts.account_quotas (account, state, at_ms, 
 const WRITE = `update obsync_accounts.account_quotas set state = $2, at_ms = $3, offset_ms = $4, used_at = clock_timestamp()
   where account = $1`;
 
-/** An account that nobody has used for so long is forgotten. */
+/** Accounts unused for this long are deleted. */
 const FORGET = `delete from obsync_accounts.account_quotas where used_at < clock_timestamp() - interval '7 days'`;
 
 interface TakenRow extends Pick<AccountTimeReading, 'clockMs' | 'offsetMs' | 'writtenMs'> {
@@ -90,7 +90,7 @@ async function changeRow<Result>(
   return { result, atMs, ownMs };
 }
 
-/** Takes the row, with the time since when nobody else has it. */
+/** Locks the row, and reads the time from which on it was locked. */
 async function takeRow(transaction: PostgresTransaction, account: string): Promise<TakenRow> {
   const [row] = (await transaction.query(TAKE, [account])).rows;
   if (row === undefined) return addRow(transaction, account);

@@ -8,9 +8,9 @@ import type { PostgresDatabase, TransactionWork } from './transaction.ts';
 export interface RetryWaiting {
   sleep(ms: number, signal?: AbortSignal): Promise<unknown>;
   random(): number;
-  /** Waits no more once it is aborted. */
+  /** Stops waiting once aborted. */
   readonly signal?: AbortSignal;
-  /** Once the server was waited for in vain, nothing is waited for any more. */
+  /** Once waiting for the server has failed, nothing waits any more. */
   readonly patience?: { isOver: boolean };
 }
 
@@ -20,10 +20,10 @@ export const WAITING: RetryWaiting = {
   random: Math.random,
 };
 
-/** With the usual delays, the last try comes some twenty seconds after the first: a server restarts in less. */
+/** With the usual delays, the last try comes some twenty seconds after the first; a server restarts in less. */
 const MAX_ATTEMPTS = 7;
 
-/** Does what may be done twice again when it met another transaction or the connection was lost. */
+/** Does repeatable work, and retries it if it conflicted with another transaction or the connection was lost. */
 export async function withRetry<Done>(waiting: RetryWaiting, work: () => Promise<Done>): Promise<Done> {
   const { signal, patience } = waiting;
   for (let failures = 1; ; failures += 1) {
@@ -34,13 +34,13 @@ export async function withRetry<Done>(waiting: RetryWaiting, work: () => Promise
       if (failures === MAX_ATTEMPTS && patience !== undefined) patience.isOver = true;
       if (failures === MAX_ATTEMPTS || patience?.isOver) throw error;
       const delayMs = retryDelayMs({ failures, random: waiting.random(), retryAfterMs: null, maxWaitMs: 0 });
-      // The error says more than that the wait was broken off.
+      // The original error says more than the aborted wait.
       await waiting.sleep(delayMs, signal).catch(() => {});
     }
   }
 }
 
-/** Does work in a transaction that only reads, or of which it does not matter if what it writes is lost. */
+/** Does work in a transaction that only reads, or whose writes may be lost. */
 export function readWithRetry<Done>(
   database: PostgresDatabase,
   waiting: RetryWaiting,
@@ -50,8 +50,8 @@ export function readWithRetry<Done>(
 }
 
 /**
- * Does work in a transaction that takes place exactly once. If the connection is lost just when it is committed, the
- * server is asked what became of it.
+ * Does work in a transaction that is committed exactly once. If the connection is lost during the commit, the server is
+ * asked for its outcome.
  */
 export function writeOnce<Done>(
   database: PostgresDatabase,
@@ -76,8 +76,8 @@ export function writeOnce<Done>(
 }
 
 /**
- * Whether a transaction took place. It is under way until the server sees that its client is gone; if only the client
- * was cut off, that is when the transaction has been idle for as long as it may be.
+ * Whether a transaction was committed. It is in progress until the server notices that its client is gone; if only the
+ * network failed, that is when its idle time-out ends it.
  */
 async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, transaction: string): Promise<boolean> {
   for (let waitedMs = 0; ; waitedMs += POLL_MS) {
@@ -93,7 +93,6 @@ async function isCommitted(database: PostgresDatabase, waiting: RetryWaiting, tr
 
 const POLL_MS = 1000;
 
-/** Waits for the work, and throws its error as `errorOf` translates it. */
 export async function translateErrors<Done>(work: Promise<Done>, errorOf: (error: unknown) => unknown): Promise<Done> {
   try {
     return await work;

@@ -1,11 +1,11 @@
 import type { Client, Connection, Submittable } from 'pg';
 
-/** Whether a statement returns rows, as the server says it without running any of it. */
+/** Whether a statement returns rows; the server tells without running any of it. */
 export function returnsRows(client: Client, sql: string): Promise<boolean> {
   return new Promise((resolve, reject) => void client.query(describing(sql, resolve, reject)));
 }
 
-/** The driver has no call that has a statement described: this answers to what it calls a query for. */
+/** The driver has no call to describe a statement, so this object implements what it expects of a query. */
 function describing(text: string, done: (hasRows: boolean) => void, failed: (error: Error) => void) {
   let hasRows = false;
   return {

@@ -3,12 +3,12 @@ import { SyncError } from '../../core/errors.ts';
 
 type ErrorAdvice = readonly [SyncError['recovery'], string];
 
-/** What each SQLSTATE asks for; of a class of two letters, what none of its own lines says. */
+/** The advice for each SQLSTATE; a class of two letters covers the codes without a line of their own. */
 const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '08': ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
   '08P01': [
     'usage',
-    'refused how obsync connects: a pooler has to pass on transactions (pool_mode = transaction) and takes no `options` in the address',
+    'refused how obsync connects: set pool_mode = transaction in the pooler, and leave `options` out of the address',
   ],
   '22': ['run', 'refused a value that it cannot hold'],
   '25006': ['usage', 'is read-only: name the primary server, not a replica, and check default_transaction_read_only'],
@@ -25,10 +25,10 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '40P01': ['run', 'had a conflict with another transaction: run again; nothing is lost'],
   '42501': [
     'usage',
-    'does not permit this to its user: grant it CREATE on the database, or make the schema and let the user own it',
+    'refused for lack of permission: grant the user CREATE on the database, or create the schema with the user as its owner',
   ],
   '42P01': ['usage', 'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema='],
-  '53': ['run', 'has too little of what it needs: look at its log, and run again; nothing is lost'],
+  '53': ['run', 'has run out of a resource: check its log, and run again; nothing is lost'],
   '53100': ['run', 'has no room left on its disk: make room and run again; nothing is lost'],
   '53200': ['run', 'is out of memory: give it more, or lower its work_mem, and run again; nothing is lost'],
   '53300': ['run', 'has too many connections: close some, raise max_connections or use a pooler, and run again'],
@@ -40,43 +40,49 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
     'ended the connection, because an administrator stopped it: run again when it is back; nothing is lost',
   ],
   '57P02': ['run', 'crashed: run again when it is back; nothing is lost'],
-  '57P03': ['run', 'does not take connections just now, as it is starting or stopping: run again in a while'],
-  '57P04': ['usage', 'has no such database any more: create it (createdb), or name another one in the address'],
+  '57P03': ['run', 'accepts no connections while it starts or stops: run again in a moment'],
+  '57P04': ['usage', 'no longer has this database: create it (createdb), or name another one in the address'],
   '57P05': ['run', 'ended the connection, because it was idle for too long: run again; nothing is lost'],
-  '58': ['run', 'could not read or write its files: look at its log, and run again; nothing is lost'],
-  XX: ['run', 'reports damage or an error of its own: look at its log before you run again'],
+  '58': ['run', 'could not read or write its files: check its log, and run again; nothing is lost'],
+  XX: ['run', 'reports damaged data or an internal error: check its log before you run again'],
 };
 
-/** What each error of a socket or of encryption asks for. */
+/** The advice for each error of a socket or of TLS. */
 const SOCKET_ADVICE: Readonly<Record<string, ErrorAdvice>> = {
-  ECONNREFUSED: ['run', 'cannot be reached: nothing listens there; check host and port, and that the server runs'],
+  ECONNREFUSED: [
+    'run',
+    'cannot be reached: nothing listens there; check host and port, and that the server is running',
+  ],
   ECONNRESET: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
   EPIPE: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
-  ENOTFOUND: ['usage', 'cannot be found: there is no host of this name; check the address'],
-  EAI_AGAIN: ['run', 'cannot be found just now: the name server does not answer; check the network, and run again'],
+  ENOTFOUND: ['usage', 'cannot be found: the host name does not exist; check the address'],
+  EAI_AGAIN: ['run', 'cannot be found: the name server does not answer; check the network, and run again'],
   ETIMEDOUT: ['run', 'does not answer: check host, port and firewall, and run again'],
   EHOSTUNREACH: ['run', 'cannot be reached: check the network, and run again'],
   ENETUNREACH: ['run', 'cannot be reached: check the network, and run again'],
   ENOENT: [
     'usage',
-    'cannot be reached: there is no socket in this folder; check the address, and that the server runs',
+    'cannot be reached: there is no socket in this folder; check the address, and that the server is running',
   ],
   EACCES: ['usage', 'cannot be reached: this user may not open the socket'],
-  DEPTH_ZERO_SELF_SIGNED_CERT: ['usage', 'has a certificate that signed itself: name it with sslrootcert'],
+  DEPTH_ZERO_SELF_SIGNED_CERT: ['usage', 'has a self-signed certificate: pass it with sslrootcert'],
   SELF_SIGNED_CERT_IN_CHAIN: [
     'usage',
-    'has a certificate of an unknown authority: name the authority with sslrootcert',
+    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
   ],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
     'usage',
-    'has a certificate of an unknown authority: name the authority with sslrootcert',
+    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
   ],
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
     'usage',
-    'has a certificate of an unknown authority: name the authority with sslrootcert',
+    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
   ],
-  CERT_HAS_EXPIRED: ['usage', 'has a certificate that has expired: renew it on the server'],
-  ERR_TLS_CERT_ALTNAME_INVALID: ['usage', 'has a certificate of another host: name the host as the certificate does'],
+  CERT_HAS_EXPIRED: ['usage', 'has an expired certificate: renew it on the server'],
+  ERR_TLS_CERT_ALTNAME_INVALID: [
+    'usage',
+    'has a certificate for another host: use the host name that is in the certificate',
+  ],
 };
 
 const LOST: ErrorAdvice = [
@@ -85,8 +91,8 @@ const LOST: ErrorAdvice = [
 ];
 
 /**
- * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors
- * come back as they are. `display` is the address without its password.
+ * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors are
+ * returned as they are. `display` is the address without its password.
  */
 export function serverError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
@@ -95,9 +101,7 @@ export function serverError(display: string, error: unknown): unknown {
   return new SyncError(recovery, `${display} ${advice}`, { cause: error });
 }
 
-/**
- * The same for an error that came before there was a connection: what the driver says of it without a code is repeated.
- */
+/** Like `serverError`, for an error before there was a connection: a driver error without a code is quoted. */
 export function connectError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
   if (met === null) return error;
@@ -105,15 +109,13 @@ export function connectError(display: string, error: unknown): unknown {
   return new SyncError(recovery, `${display} ${advice}`, { cause: error });
 }
 
-/** The SQLSTATE of an error, also of one that is wrapped; null when it is not of the server. */
+/** The SQLSTATE of an error, wrapped or not; null if it is not the server's. */
 export function sqlStateOf(error: unknown): string | null {
   const met = driverErrorOf(error);
   return met instanceof DatabaseError ? (met.code ?? null) : null;
 }
 
-/**
- * Asks for the number of the version that a server runs, of which 180004 is 18.4, and for the encoding of its database.
- */
+/** Selects the server's version number, such as 180004 for 18.4, and the encoding of its database. */
 export const SERVER_FACTS = "select current_setting('server_version_num')::int, current_setting('server_encoding')";
 
 /** @throws SyncError `usage` for a server that lacks what the statements need */
@@ -136,7 +138,7 @@ export function refuseOtherEncoding(display: string, encoding: string): void {
 
 const OLDEST = 13;
 
-/** The code of PostgreSQL for too many connections. */
+/** PostgreSQL's code for too many connections. */
 export const TOO_MANY_CONNECTIONS = '53300';
 
 type DriverError = Error & { readonly code?: string | undefined };
@@ -149,10 +151,10 @@ function adviceFor(error: DriverError): ErrorAdvice | null {
 }
 
 function ofEncryption(code: string): ErrorAdvice {
-  return ['usage', `cannot be connected to with encryption (${code}): check sslmode and the certificates`];
+  return ['usage', `cannot be reached over TLS (${code}): check sslmode and the certificates`];
 }
 
-/** The driver gives some errors of a connection no code; they are plain errors, unlike those of a program. */
+/** The driver gives some connection errors no code; they are plain errors, unlike those of a program. */
 function driverErrorOf(error: unknown): DriverError | null {
   if (error instanceof SyncError || !(error instanceof Error)) return null;
   const { code } = error as DriverError;

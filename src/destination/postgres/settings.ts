@@ -1,6 +1,6 @@
 /**
- * Where names are looked for: in the schema of a mirror. Temporary tables come last, or they would come first: behind a
- * pooler, the session may hold those of another program.
+ * The search path: the mirror's schema. Temporary tables come last instead of first, because behind a pooler the
+ * session may hold another program's.
  */
 function searchPath(schema: string): string {
   return `${quoteIdentifier(schema)}, pg_temp`;
@@ -10,19 +10,18 @@ export function quoteIdentifier(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
-/** What holds in a transaction. */
+/** The settings of a transaction. */
 export interface TransactionSettings {
   readonly schema: string;
   /** Such as `isolation level read committed`. */
   readonly mode: string;
-  /** After so long without a statement the server ends it; 0 for never, and then no statement is too long either. */
+  /** How long it may be idle before the server ends it; 0 for no limit, and then no statement times out either. */
   readonly idleTimeoutMs: number;
 }
 
 /**
- * Statements that begin a transaction and set what holds in it: where its tables are and how the server writes values.
- * A pooler may give each transaction another session, so nothing is set for longer. They have no values, so that one
- * message holds them all.
+ * Begins a transaction and sets where its tables are and how the server writes values. A pooler may use another session
+ * for each transaction, so nothing is set beyond it. The statements have no values, so one message holds them all.
  */
 export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
   return `begin ${mode}; set local search_path to ${searchPath(schema)}; set local timezone to 'UTC'; set local datestyle to 'ISO';

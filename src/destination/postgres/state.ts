@@ -9,18 +9,18 @@ import { lockEnvironment, type WriterLease } from './environment-lock.ts';
 import { type RetryWaiting, readWithRetry, translateErrors, writeOnce } from './retry.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
-/** What messages call the mirror, and the machine's clock. */
+/** The mirror's name in messages, and the machine's clock. */
 interface PostgresStateOptions extends RetryWaiting {
   readonly name: string;
   readonly clock: () => Instant;
-  /** The environments that the run writes; without a lease nobody else may. */
+  /** The environments that the run writes; without a lease, no other process may write. */
   leases(): ReadonlyMap<string, WriterLease | null>;
   readonly randomHex?: () => string;
-  /** What an error of the database means to the caller; by default, errors stay as they are. */
+  /** What a database error means to the caller; by default, errors stay as they are. */
   readonly errorOf?: (error: unknown) => unknown;
 }
 
-/** What a mirror in PostgreSQL keeps beside its rows. */
+/** What a mirror in PostgreSQL stores besides its rows. */
 export function postgresState(
   database: PostgresDatabase,
   { name, clock, leases, randomHex = newRandomHex, errorOf = (error) => error, ...waiting }: PostgresStateOptions,
@@ -45,7 +45,7 @@ export function postgresState(
     statementsOf: () => StateStatements<Result>,
     envIds: readonly string[],
   ): StateStatements<Result> {
-    // In one order for all transactions, so that no two of them wait for each other.
+    // In the same order for all transactions, to avoid deadlocks.
     const ours = [...new Set(envIds)].filter((envId) => leases().has(envId)).sort();
     for (const envId of ours) yield* last(envId);
     return yield* statementsOf();

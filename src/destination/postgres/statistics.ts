@@ -6,40 +6,40 @@ import { quoteIdentifier } from './settings.ts';
 import type { PostgresDatabase } from './transaction.ts';
 
 /**
- * What PostgreSQL knows of the tables of a mirror. It looks at a new table only after a minute or later; until then it
- * takes any condition for one that few rows meet, and the end of a round reads a table again for each of its rows.
+ * PostgreSQL's statistics of a mirror's tables. It analyzes a new table only after a minute or later; until then it
+ * expects any condition to match few rows, and the end of a round would read a table again for each of its rows.
  */
 export interface TableStatistics {
-  /** So many rows of the environment have been written. */
+  /** Records that this many rows of the environment have been written. */
   note(envId: string, rows: number): void;
   /**
-   * Has the server look at the tables that have grown much since it did so last, and at those in which it knows nothing
-   * of the environment.
+   * Makes the server analyze the tables that have grown much since the last time, and those without statistics on the
+   * environment.
    */
   refresh(envId: string): Promise<void>;
 }
 
-/** Fewer rows change no plan for the worse. */
+/** Fewer rows don't make any plan worse. */
 const MANY_ROWS = 1000;
 
 /**
- * The tables twice as large as when they were looked at, and larger than a few pages. Work tables are looked at where
- * they are filled.
+ * The tables that have doubled since they were last analyzed and have more than a few pages. Work tables are analyzed
+ * where they are filled.
  */
 const GROWN = `select relname as name from pg_class
   where relnamespace = to_regnamespace($1) and relkind = 'r' and relpersistence = 'p'
     and pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 8)`;
 
 /**
- * The tables where the server believes to know every environment, and does not know this one: it takes any condition on
- * it for one that a single row meets, and joins each row with all rows of the environment.
+ * The tables whose statistics seem to list every environment, but not this one: the server expects a condition on it to
+ * match a single row, and joins each row with all rows of the environment.
  */
 const WITHOUT_ENVIRONMENT = `select tablename as name from pg_stats
   where schemaname = $1 and attname = 'env_id' and n_distinct > 0
     and n_distinct <= cardinality(most_common_vals::text::text[]) and $2 <> all(most_common_vals::text::text[])`;
 
 export function tableStatistics(database: PostgresDatabase, schema: string): TableStatistics {
-  // What an earlier process has written counts as well.
+  // Rows written by an earlier process count too.
   let changed = MANY_ROWS;
   const changedOf = new Map<string, number>();
   return {
@@ -54,26 +54,27 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
       if (isMuch || isMuchOf)
         await database
           .session(async (connection) => {
-            if (isMuch) await lookAtGrown(connection, schema);
-            if (isMuchOf) await lookFor(connection, schema, envId);
+            if (isMuch) await analyzeGrown(connection, schema);
+            if (isMuchOf) await analyzeMissing(connection, schema, envId);
           })
           .catch((error: unknown) => {
-            // Without it the server is slower. A connection that is lost fails the commit that follows.
+            // Without statistics the server is only slower. A lost connection fails the commit that follows.
             if (!(error instanceof DatabaseError || isLost(error))) throw error;
           });
     },
   };
 }
 
-async function lookAtGrown(connection: PostgresConnection, schema: string): Promise<void> {
+async function analyzeGrown(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query(GROWN, [quoteIdentifier(schema)]);
-  for (const { name } of rows) await look(connection, schema, String(name));
+  for (const { name } of rows) await analyzeTable(connection, schema, String(name));
 }
 
-async function lookFor(connection: PostgresConnection, schema: string, envId: string): Promise<void> {
+async function analyzeMissing(connection: PostgresConnection, schema: string, envId: string): Promise<void> {
   const { rows } = await connection.query(WITHOUT_ENVIRONMENT, [schema, envId]);
   for (const { name } of rows)
-    if (await hasMany(connection, tableIn(schema, String(name)), envId)) await look(connection, schema, String(name));
+    if (await hasMany(connection, tableIn(schema, String(name)), envId))
+      await analyzeTable(connection, schema, String(name));
 }
 
 async function hasMany(connection: PostgresConnection, table: string, envId: string): Promise<boolean> {
@@ -83,14 +84,14 @@ async function hasMany(connection: PostgresConnection, table: string, envId: str
   return rows.length > 0;
 }
 
-async function look(connection: PostgresConnection, schema: string, name: string): Promise<void> {
-  // One that another process looks at now is left to it.
+async function analyzeTable(connection: PostgresConnection, schema: string, name: string): Promise<void> {
+  // Skips a table that another process is analyzing.
   await connection.query(`analyze (skip_locked) ${tableIn(schema, name)}`);
 }
 
 const tableIn = (schema: string, name: string): string => `${quoteIdentifier(schema)}.${quoteIdentifier(name)}`;
 
-/** The same destination; before the end of a round the server looks at what has grown. */
+/** The destination, analyzing grown tables before the end of each round. */
 export function withStatistics(
   destination: Destination,
   { envId, statistics }: { envId: string; statistics: TableStatistics },

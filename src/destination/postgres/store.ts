@@ -31,7 +31,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
   const { display, schema } = address;
   const explain = (error: unknown): unknown => explained(display, error);
   const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
-  /** For what may be done twice. */
+  /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
     return withRetry(waiting, () => onConnection(address, waiting, work));
@@ -59,7 +59,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     },
     explain,
     exists: () => connected(async (connection) => (await postgresVersion(connection, schema)) > 0),
-    // The server says what it does not permit when the mirror is made.
+    // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
     open: (signal) => openMirror(address, { explainAny: explain, signal, clock }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
@@ -70,7 +70,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       once(async (connection) => {
         await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
       }).catch(() => {
-        // The result stands, whether or not it is recorded.
+        // The result stands whether or not it is recorded.
       }),
     openQuotaKeeper: (account, nowMs, signal) => openQuotaKeeper(address, { account, nowMs, signal }),
     openCopySource: () => openPostgresSource(address),
@@ -80,7 +80,6 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
 
 type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;
 
-/** Does work on a connection of its own. */
 async function onConnection<Done>(
   address: PostgresAddress,
   waiting: RetryWaiting,
@@ -100,19 +99,16 @@ function explained(display: string, error: unknown): unknown {
   return error instanceof SyncError ? error : serverError(display, error);
 }
 
-/**
- * How many transactions of a run may be under way at the same time. The commits of an environment come one after the
- * other anyway.
- */
+/** How many transactions of a run may be open at a time. The commits of an environment are serialized anyway. */
 const MOST_CONNECTIONS = 4;
 
-/**
- * How long a statement may go on after a signal, and how long its connection may be silent after it was cancelled
- * (R27).
- */
+/** How long after a signal a statement is cancelled, and its connection dropped, in milliseconds (R27). */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
 
-/** Calls a function so long after a signal was aborted. @returns what prevents it */
+/**
+ * Calls a function some time after a signal was aborted.
+ * @returns a function that prevents it
+ */
 function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {
@@ -125,7 +121,7 @@ function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () =
   };
 }
 
-/** The statement was broken off, or its connection was not waited for. */
+/** The statement was cancelled, or its connection was not waited for. */
 function isStopped(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && (isTransient(error) || sqlStateOf(error) === '57014');
 }
@@ -174,13 +170,13 @@ async function openMirror(
       ...waiting,
     }),
     destination: (envId, run) => {
-      // Nobody writes an environment that it does not hold (R26).
+      // No process writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
       const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
       return withStatistics(createPostgresDestination(database, options), { envId, statistics });
     },
     hold: (envIds) => translateErrors(presence.hold(envIds, clock()), explain),
-    keep: async () => {},
+    flush: async () => {},
     async close() {
       for (const prevent of ends) prevent();
       await presence.close();
@@ -200,7 +196,7 @@ function openQuotaKeeper(address: PostgresAddress, { account, nowMs, signal }: Q
   return { change: rowKeeper({ transaction, account, nowMs }).change, close };
 }
 
-/** One connection, whose transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
+/** One connection whose transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal) {
   const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
   const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);

@@ -7,60 +7,59 @@ import { sqlStateOf } from './server-error.ts';
 import { beginStatement, type TransactionSettings } from './settings.ts';
 
 /**
- * What a transaction is for:
- * - `read`: it changes nothing, or nothing that matters if it is lost, so nobody waits for its end
- * - `write`: it may be done twice
- * - `write-once`: the server numbers it, so that it can be asked later what became of it
+ * The use of a transaction:
+ * - `read`: it changes nothing that matters, so its commit is not waited for
+ * - `write`: it may be repeated
+ * - `write-once`: the server numbers it, so its outcome can be queried later
  */
 export type TransactionUse = 'read' | 'write' | 'write-once';
 
-/** Work of one transaction. */
 export type TransactionWork<Done> = (inside: PostgresTransaction) => Promise<Done>;
 
 /** The schema of a mirror in a PostgreSQL database. */
 export interface PostgresDatabase {
-  /** Does the work in a transaction, all of it or none. It is for `write` unless something else is said. */
+  /** Does the work in one transaction, for `write` by default. */
   transaction<Done>(work: TransactionWork<Done>, use?: TransactionUse): Promise<Done>;
-  /** Does work that makes its own transactions. */
+  /** Does work that begins its own transactions. */
   session<Done>(work: (connection: PostgresConnection) => Promise<Done>): Promise<Done>;
   close(): Promise<void>;
 }
 
-/** The schema of the mirror, and where they differ from those of a sync, the mode and the longest pause. */
+/** The mirror's schema, and the settings that differ from a sync's. */
 type TransactionOptions = Pick<TransactionSettings, 'schema'> &
   Partial<TransactionSettings> & { readonly use?: TransactionUse | undefined };
 
 /**
- * Does the work in a transaction of this connection, all of it or none. The first statement goes together with the
- * beginning if it changes nothing: were the beginning to fail, as when it is cancelled, it would be outside of the
- * transaction. All others wait for it.
- * @throws UnknownOutcome if nobody knows which
+ * Does the work in one transaction of this connection. The first statement is sent together with `begin` if it changes
+ * nothing; if `begin` failed, for example because it was cancelled, that statement would run outside of the
+ * transaction. All others wait for `begin`.
+ * @throws UnknownOutcome if it is unknown whether the transaction was committed
  */
 export async function inTransaction<Done>(
   connection: PostgresConnection,
   { use = 'write', ...settings }: TransactionOptions,
   work: TransactionWork<Done>,
 ): Promise<Done> {
-  // A process that is stopped between two statements loses its row locks with its lease (R26).
+  // A process stopped between two statements loses its row locks together with its lease (R26).
   const begin = beginStatement({ mode: 'isolation level read committed', idleTimeoutMs: LEASE_MS, ...settings });
   const failures: unknown[] = [];
-  const noting = (answer: Promise<SqlAnswer>): Promise<SqlAnswer> => {
+  const recordFailure = (answer: Promise<SqlAnswer>): Promise<SqlAnswer> => {
     answer.catch((reason: unknown) => failures.push(reason));
     return answer;
   };
-  const begun = noting(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
+  const begun = recordFailure(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
   const sent: Promise<unknown>[] = [];
   let isFirst = true;
   const query: PostgresConnection['query'] = (text, values) => {
-    const isAtOnce = isFirst && CHANGES_NOTHING.test(text);
+    const isEarly = isFirst && CHANGES_NOTHING.test(text);
     isFirst = false;
-    return noting(isAtOnce ? connection.query(text, values) : begun.then(() => connection.query(text, values)));
+    return recordFailure(isEarly ? connection.query(text, values) : begun.then(() => connection.query(text, values)));
   };
   const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
     const done = await work({ query, send });
-    // All that was sent goes before the commit. If one of the statements fails, the server takes back what it is told
-    // to commit.
+    // Everything sent precedes the commit. If one of the statements fails, the server answers the commit with a
+    // rollback.
     const { rows } = await begun;
     const committed = handled(connection.query('commit'));
     await Promise.all(use === 'read' ? sent : [...sent, committed]).catch((error: unknown) => {
@@ -69,9 +68,9 @@ export async function inTransaction<Done>(
     if (failures.length > 0) throw failures[0];
     return done;
   } catch (error) {
-    // After a failure the server refuses all later statements: the first failure is the reason.
+    // After a failure the server refuses all later statements; the first failure is the reason.
     const reason = sqlStateOf(error) === REFUSED ? failures[0] : error;
-    // If that fails, the next transaction on the connection is refused, and is done again.
+    // If the rollback fails, the next transaction on the connection is refused, and is retried.
     if (!(isLost(reason) || reason instanceof UnknownOutcome)) await connection.query('rollback').catch(() => {});
     throw reason;
   }
@@ -83,13 +82,13 @@ function numberIn(rows: readonly Row[]): string | null {
   return (rows[0]?.['transaction'] ?? null) as string | null;
 }
 
-/** It takes nothing either that would outlast its statement. */
+/** A statement that is harmless outside of a transaction: it changes nothing, and its locks end with it. */
 const CHANGES_NOTHING = /^\s*select\b/;
 
-/** The code of PostgreSQL for a statement in a transaction that has failed. */
+/** PostgreSQL's code for a statement in a failed transaction. */
 const REFUSED = '25P02';
 
-/** A failure that is looked at later is not an unhandled one. */
+/** Marks a failure that is examined later as handled. */
 export function handled<Result>(promise: Promise<Result>): Promise<Result> {
   promise.catch(() => undefined);
   return promise;

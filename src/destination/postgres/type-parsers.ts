@@ -13,7 +13,7 @@ function integerOf(text: string): number | bigint {
   return Number.isSafeInteger(number) ? number : BigInt(text);
 }
 
-/** What sums and means of whole numbers are in PostgreSQL: SQLite gives an integer or a real. */
+/** PostgreSQL's type for sums and means of whole numbers, where SQLite returns an integer or a real. */
 const numeric =
   (whole: ValueParser): ValueParser =>
   (text) =>
@@ -23,12 +23,12 @@ const typesOf = (parsers: Readonly<Record<number, ValueParser>>): CustomTypesCon
   getTypeParser: ((type: number) => parsers[type] ?? asText) as CustomTypesConfig['getTypeParser'],
 });
 
-/** Makes of each value what SQLite would give. All types that a mirror does not have are given as text. */
+/** Converts each value to what SQLite would return. Types that a mirror does not have are returned as text. */
 export const SQLITE_TYPES = typesOf(PARSERS);
 
 /**
- * The same for any statement of a user: bytes are a BLOB, and whole numbers keep all their digits. With `bigints` every
- * one of them is a bigint.
+ * The same for a user's own statements: bytes become a BLOB, and whole numbers keep all their digits. With `bigints`,
+ * all of them are bigints.
  */
 export function exactTypes(bigints: boolean): CustomTypesConfig {
   const exact = { ...PARSERS, 17: bytesOf, 20: integerOf, 26: integerOf, 1700: numeric(integerOf) };

@@ -2,7 +2,7 @@ import type { ColumnKind } from '../../../schema/column-types.ts';
 import type { ColumnValue } from '../../core/stream.ts';
 import type { Instant } from '../../core/time/instant.ts';
 
-/** Turns a value's text into what SQLite would give; by the id of the type. Values of other types stay as they are. */
+/** Converts a value's text to what SQLite would return, by type id. Values of other types stay as they are. */
 export const PARSERS: Readonly<Record<number, (text: string) => ColumnValue>> = {
   /** bool */ 16: (text) => Number(text === 't'),
   /** int8, int2, int4 */ 20: Number,
@@ -27,7 +27,7 @@ export const TYPES: Readonly<Record<ColumnKind, string>> = {
   json: 'json',
 };
 
-/** PostgreSQL writes `2026-11-20 04:10:00.12+00`, without zeros at the end, and the year 0 as `0001-… BC`. */
+/** PostgreSQL writes `2026-11-20 04:10:00.12+00`, without trailing zeros, and the year 0 as `0001-… BC`. */
 function instantOf(text: string): Instant {
   const isBefore = text.endsWith('BC');
   const end = text.indexOf('+');
@@ -41,16 +41,16 @@ function dayOf(text: string): string {
   return text.endsWith('BC') ? `0000${text.slice(4, 10)}` : text;
 }
 
-/** A value as the text of a parameter, whose kind is not known. */
+/** A value as the text of a parameter of unknown kind. */
 export function parameter(value: unknown): unknown {
   if (typeof value !== 'string') return value;
   return TIME_OF_YEAR_0.test(value) ? timeText(value) : storable(value);
 }
 
-/** Nothing but a time or a day looks like it. */
+/** Only a time or a day looks like this. */
 const TIME_OF_YEAR_0 = /^0000-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
 
-/** PostgreSQL stores no U+0000. Fields and keys with it do not come so far (R20): this is for reasons and errors. */
+/** PostgreSQL stores no U+0000. It was removed from fields and keys before (R20); this is for reasons and errors. */
 function storable(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }
@@ -63,8 +63,7 @@ export function columnValue(kind: ColumnKind, value: ColumnValue): ColumnValue {
 }
 
 /**
- * Values of a column as the text of an array. It is built for every page, so it looks for what has to be escaped before
- * it does so.
+ * The values of a column as the text of an array. Built for every page, so it checks whether escaping is needed first.
  */
 export function arrayText(kind: ColumnKind, values: readonly ColumnValue[]): string {
   return kind === 'text' || kind === 'json' ? quotedArray(values) : plainArray(kind, values);

@@ -15,10 +15,7 @@ interface PostgresView {
   readonly hash: string;
 }
 
-/**
- * Our views as they are in the database, in the order in which they were made. The names of others in the schema are
- * not ours.
- */
+/** Our views as they are in the database, in creation order. Other names in the schema are not ours. */
 export const VIEW_JOURNAL =
   'create table if not exists __obsync_views (number bigint primary key, name text not null, hash text not null)';
 
@@ -42,7 +39,7 @@ const hashOf = (text: string): string => createHash('sha256').update(text).diges
 
 const reads = ({ select }: PostgresView, { name }: PostgresView) => new RegExp(`(FROM|JOIN) ${name}\\b`).test(select);
 
-/** Whether the schema, by its quoted name, has these very views and comments. */
+/** Whether the schema, by its quoted name, has exactly these views and comments. */
 export async function hasViews(connection: PostgresConnection, quotedSchema: string): Promise<boolean> {
   const { rows } = await connection.query(`select name, hash from ${quotedSchema}.__obsync_views order by number`);
   const wanted = postgresViews();
@@ -52,7 +49,7 @@ export async function hasViews(connection: PostgresConnection, quotedSchema: str
   );
 }
 
-/** A right that was given to someone on a view of ours. */
+/** A privilege granted on one of our views. */
 interface ViewGrant {
   readonly view: string;
   readonly right: string;
@@ -61,10 +58,10 @@ interface ViewGrant {
 }
 
 /**
- * Makes a change of the tables, and our views and comments of this version after it. Views are dropped first, so that
- * they bar no change, unless views of others rest on them: then they are replaced, which PostgreSQL does as long as
- * their columns stay.
- * @throws SyncError `usage` if views of others are in the way
+ * Changes the tables, and then creates this version's views and comments. The views are dropped first so they don't
+ * block the change, unless other users' views depend on them: then they are replaced, which PostgreSQL allows while
+ * their columns stay the same.
+ * @throws SyncError `usage` if other users' views are in the way
  */
 export async function aroundViews(
   connection: PostgresConnection,
@@ -97,10 +94,10 @@ export async function aroundViews(
   }
 }
 
-/** Something depends on what is dropped, uses the column whose type changes, or forbids other columns of a view. */
+/** Something depends on what is dropped or uses a column whose type changes, or a view would get other columns. */
 const IN_THE_WAY: ReadonlySet<string> = new Set(['2BP01', '0A000', '42P16']);
 
-/** The SQLSTATE of an error, also of one that was explained already. */
+/** The SQLSTATE of an error, even if it was already explained. */
 export function codeOf(error: unknown): unknown {
   const { code, cause } = error as { code?: unknown; cause?: { code?: unknown } };
   return cause?.code ?? code;
@@ -130,7 +127,7 @@ async function grantsOn(connection: PostgresConnection, names: readonly string[]
   return rows as unknown as ViewGrant[];
 }
 
-/** The views of others that rest on a table or view of this schema. */
+/** Other users' views that depend on a table or view of this schema. */
 const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o.relname as over
   from pg_depend d
   join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid

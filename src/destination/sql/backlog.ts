@@ -21,10 +21,10 @@ import { findMissing, loadSeenKeys, TIES, whereMissing } from './seen-keys.ts';
 import { column, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 
-/** No request has more ids (`MAX_IDS`). */
+/** No request takes more ids (`MAX_IDS`). */
 const BACKLOG_IDS = 1000;
 
-/** Select statements with the column `id`, which end in a condition. */
+/** Selects the column `id`; each statement ends in a condition. */
 const BACKLOG = {
   candidates,
   ties,
@@ -34,7 +34,7 @@ const BACKLOG = {
   rejected: rejectedBefore,
 } as const;
 
-/** The next ids in order, after the last one asked for. */
+/** The next ids in order, after the last one looked up. */
 export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery): SqlStatements<Backlog> {
   if ((query.about === 'candidates' && query.mode !== 'feed') || isOfAll(stream, query))
     yield* findMissing(scope, stream);
@@ -44,7 +44,7 @@ export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery
     ...values,
     after: query.after,
   });
-  // If there are no ids, counting all rows would be most of the cost of an idle run.
+  // Without ids, counting all rows would be most of the cost of an idle run.
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
     ? {
@@ -55,14 +55,14 @@ export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery
   return { ids: ids as string[], weighed };
 }
 
-/** Whether a scan of edges asks which ones it has not shown. */
+/** Whether a scan of edges looks for the ones that it has not returned. */
 function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
 /**
- * Live rows that were not seen: a sweep or a snapshot would remove them. Removals that a tombstone explains need no
- * lookup (R14). Without a scan, the rows whose removal is held back.
+ * Live rows that were not seen, which a sweep or snapshot would remove. Removals that a tombstone explains need no
+ * lookup (R14). Without a scan: the rows whose removal is held back.
  */
 function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   if (mode === 'feed')
@@ -78,7 +78,7 @@ function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   };
 }
 
-/** Rows that a feed showed with the same instant as their tombstone (R10). */
+/** Rows of a feed with the same instant as their tombstone (R10). */
 function ties(stream: Stream): SqlCondition {
   return {
     sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')} and s.read_number = ${TIES}) owed
@@ -96,8 +96,8 @@ function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): 
 }
 
 /**
- * Marked rows that the reads have not shown, unless nothing hangs on them yet and they are read once more anyway; after
- * a scan of edges also the columns that would lose their last edge (R18).
+ * Marked rows that the reads did not return, unless they have no dependents yet and are read once more anyway; after a
+ * scan of edges, also the columns that would lose their last edge (R18).
  */
 function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   if (stream.parent !== undefined) return movedParents(stream, query);
@@ -114,8 +114,8 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
 }
 
 /**
- * Marked parents that are live, or that have a live row: any other has nothing to ask for. After their rows were asked
- * for, those still marked that are live and have a live row (R13).
+ * Marked parents that are live or have a live row; others need no lookup. After their rows were looked up: those still
+ * marked that are live and have a live row (R13).
  */
 function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): SqlCondition {
   const { parent } = stream;
@@ -129,7 +129,7 @@ function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): S
   };
 }
 
-/** Rejected rows that the round has not seen so far. */
+/** Rejected rows that the round has not seen yet. */
 function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run) owed where true`,

@@ -35,11 +35,11 @@ import {
 interface CommitOptions {
   readonly run: number;
   readonly clock: MirrorClock;
-  /** Streams that have marks made for them by removals. */
+  /** Streams that removals make marks for. */
   readonly marking: ReadonlySet<StreamName>;
 }
 
-/** All that a commit does, the clock and the checkpoint included, as statements of one transaction (R5). */
+/** All statements of a commit's transaction, including the clock and the checkpoint (R5). */
 export function* commitStatements(
   scope: MirrorScope,
   stream: Stream,
@@ -51,7 +51,7 @@ export function* commitStatements(
   return yield* apply(commitScope, stream, commit);
 }
 
-/** Writes a commit, all but its checkpoint. */
+/** Writes everything of a commit except its checkpoint. */
 function* apply(scope: CommitScope, stream: Stream, commit: Commit): SqlStatements<AppliedCommit> {
   switch (commit.kind) {
     case 'page':
@@ -69,7 +69,7 @@ function* apply(scope: CommitScope, stream: Stream, commit: Commit): SqlStatemen
 }
 
 interface AppliedCommit extends CommitResult {
-  /** It changed no row, so nobody waits for it. */
+  /** It changed no row, so nothing waits for it. */
   readonly isQuiet: boolean;
 }
 
@@ -86,16 +86,14 @@ function* applied(
   return { counts: { written, deleted, rejected: 0 }, checkpoint, isHeld: false, isQuiet };
 }
 
-/**
- * A row that is given twice, once unusable, is rejected in the end: the returned keys come before the rejected rows.
- */
+/** The returned keys come before the rejected rows: a row that comes twice, once unusable, must end as rejected. */
 function* applyPage(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<AppliedCommit> {
   const { changes = [], marks = [], returnedKeys = [], rejected = [] } = commit;
   const staged = yield* applyStaged(scope, stream, commit);
   const changed = [yield* writeChanges(scope, stream, changes)];
   if (changes.length > 0) yield* invalidateMissing(scope, stream);
   yield* writeMarks(scope, marks);
-  // A row that the table has as shown was archived with the page that brought it there (R17).
+  // A row that equals the table's was archived with the page that brought it there (R17).
   if (commit.archived) changed.push(yield* archive(scope, stream, staged ?? commit.archived));
   if (commit.seen) noteSeen(scope, stream, commit.seen);
   if (commit.ties) noteSeen(scope, stream, { keys: commit.ties, readNumber: TIES });
@@ -119,7 +117,7 @@ function* applyStaged(
   return yield* stage(scope, stream, commit.staged, yield* isCompared(scope, stream, commit));
 }
 
-/** What the end of a read does. What this page has changed and shown counts for it. */
+/** Applies the end of a read, taking into account what this page changed and returned. */
 function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): SqlStatements<ChangedRows[]> {
   const changed = commit.sweptRows ? [yield* sweepRows(scope, stream, commit.sweptRows)] : [];
   if (commit.notShown) yield* dropRejected(scope, stream, commit.notShown);
@@ -130,10 +128,7 @@ function* applyReadEnd(scope: CommitScope, stream: Stream, commit: PageCommit): 
   return changed;
 }
 
-/**
- * What a round saw and staged is forgotten only after its end has used it; what a waiting scan has seen waits as well
- * (R9).
- */
+/** Discards what the round saw and staged, after its end has used it. What a waiting scan has seen stays (R9). */
 function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndCommit): SqlStatements<AppliedCommit> {
   const { roundEnd, checkpoint } = commit;
   const hold = roundEnd.isHeld(yield* weighRemovals(scope, stream, roundEnd));
@@ -170,7 +165,7 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
   return { written: 0, deleted: 0 };
 }
 
-/** Rows that are shown are no longer rejected and no longer held back (R14, R20). */
+/** Returned rows are no longer rejected or held back (R14, R20). */
 function* clearReturned(scope: CommitScope, stream: Stream, keys: CommitPart<'returnedKeys'>): SqlStatements<void> {
   const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
   const [standing] = yield* rows(
@@ -197,7 +192,7 @@ function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejec
 }
 
 /**
- * Ids that were asked for and not shown are no longer rejected, unless the mirror has a live row under the id (R20).
+ * Rows that were looked up and not returned are no longer rejected, unless the mirror has a live row with the id (R20).
  */
 function* dropRejected(
   scope: CommitScope,
@@ -218,18 +213,18 @@ function* clearMarks(
   swept?: CommitPart<'sweptRows'>,
 ): SqlStatements<void> {
   const values = { ids: JSON.stringify(ids), lastMark: lastMark ?? Number.MAX_SAFE_INTEGER };
-  // The marks of live parents with rows that were not seen stay until the parent is confirmed (R13).
+  // Marks of live parents with unseen rows stay until the parent is confirmed (R13).
   const kept =
     swept === undefined
       ? 'false'
-      : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${isUnseen(stream, swept, 'm.id')})`;
+      : `exists (select 1 from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnseen(stream, swept, 'm.id')})`;
   const sql = `delete from marks as m where ${whereStream(stream, 'm')}
     and m.id in (select value from ${scope.dialect.texts('@ids')}) and m.number <= @lastMark and not ${kept}`;
   yield* execute(scope, sql, { ...values, sinceRead: swept?.sinceRead ?? 0 });
 }
 
-/** The condition that row `t` has the id in its field `by`, and that no read since `@sinceRead` has seen it. */
-function isUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string): string {
+/** The condition that row `t` has the id in its field `by` and was not seen by any read since `@sinceRead`. */
+function whereUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string): string {
   return `t.${quote(by)} = ${id} and not ${whereSeenKey(stream, '@sinceRead')}`;
 }
 
@@ -240,25 +235,23 @@ function* leaveMarks(scope: CommitScope, stream: Stream, { ids, makes, ...values
   yield* leaveMarksOf(scope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 
-/**
- * Deletes, as absent, the rows that no read since the given one has seen: those of each parent, or the ties (R10, R13).
- */
+/** Marks rows as absent that no read since the given one has seen: those of each parent, or the ties (R10, R13). */
 function* sweepRows(scope: CommitScope, stream: Stream, swept: CommitPart<'sweptRows'>): SqlStatements<ChangedRows> {
   const { ids, sinceRead, at, isConfirmed } = swept;
   yield* loadSeenKeys(scope, stream);
-  const sql = `${isUnseen(stream, swept, '@id')}${isConfirmed ? '' : hasNoLiveParent(stream)}`;
+  const sql = `${whereUnseen(stream, swept, '@id')}${isConfirmed ? '' : whereNoLiveParent(stream)}`;
   const removal = { sql, at: at ?? scope.mirroredAt, few: true } as const;
   let deleted = 0;
   for (const id of ids) deleted += (yield* remove(scope, stream, { ...removal, values: { id, sinceRead } })).deleted;
   return { written: 0, deleted };
 }
 
-function hasNoLiveParent({ parent }: Stream): string {
+function whereNoLiveParent({ parent }: Stream): string {
   return ` and not exists (select 1 from ${nameOf(parent?.table)} p
     where p.env_id = @env and p.id = @id and p.deleted_at is null)`;
 }
 
-/** Marks the rows whose removal is held back, so that a new read of them decides (R14). */
+/** Marks the rows whose removal is held back, so reading them again decides (R14). */
 function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const sql = `select distinct h.key_1 from held_removals h where ${whereStream(stream, 'h')} order by 1`;
   const ids = yield* column(scope, sql);
@@ -268,7 +261,7 @@ function* markHeld(scope: CommitScope, stream: Stream): SqlStatements<void> {
   );
 }
 
-/** Forgets what one read, or the whole round, saw and staged (R7). */
+/** Discards what one read, or the whole round, saw and staged (R7). */
 function* forget(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   yield* forgetStaged(scope, stream, which);
   yield* forgetSeen(scope, stream, which);

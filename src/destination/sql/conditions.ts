@@ -28,21 +28,21 @@ export function whereLive(stream: Stream): string {
   return `${soft}${whereSubtype(stream)}`;
 }
 
-/** The condition that row `t` is of the kind that the stream fills, if it fills one kind only. */
+/** The condition that row `t` is of the stream's kind, if it has one. */
 function whereSubtype({ subtype }: Stream, unindexed: '' | " || ''" = ''): string {
   return subtype === undefined ? '' : ` and t.${quote(subtype.field)}${unindexed} = '${subtype.is}'`;
 }
 
 /**
- * The condition that a read of the round has seen row `t`, or a read from `@sinceRead` on. Staged rows count as seen.
- * Call `loadSeenKeys` before. It is for few rows; for many use `whereMissing`.
+ * The condition that a read of the round, or a read from `@sinceRead` on, has seen row `t`. Staged rows count as seen.
+ * Call `loadSeenKeys` first. Meant for few rows; use `whereMissing` for many.
  */
 export function whereSeenKey(stream: Stream, since: 'ever' | '@sinceRead' = 'ever'): string {
   const read = since === 'ever' ? '' : ` and s.read_number >= ${since}`;
   return `exists (select 1 from seen_keys s where ${whereStream(stream, 's')} and ${whereKeyOf(stream, 's')}${read})`;
 }
 
-/** The condition that a read of the round has seen a row with this first part of its key. */
+/** The condition that a read of the round has seen a row with this first key part. */
 export function whereSeen(stream: Stream, id: string): string {
   return `exists (select 1 from seen_keys s where ${whereStream(stream, 's')} and s.key_1 = ${id})`;
 }
@@ -54,7 +54,7 @@ function whereKeyOf(stream: Stream, alias: string): string {
 
 /**
  * Marks `m` of this stream whose row `t` is live, without those that the round of `@run` left. The concatenation makes
- * SQLite look the row up by its key instead of by an index on the kind.
+ * SQLite look the row up by its key instead of an index on the kind.
  */
 export function fromMarked(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
@@ -62,16 +62,16 @@ export function fromMarked(stream: Stream): string {
 }
 
 /**
- * The condition that the round of `@run` still has to clear a mark: neither this round nor a later one, while this
- * round waited, has left the mark to a later run (R9, R13, R18).
+ * The condition that the round of `@run` still has to clear a mark: neither this round, nor a later one while this one
+ * waited, has left the mark to a later run (R9, R13, R18).
  */
 export function whereOwed(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
 /**
- * The condition that row `t` is younger than the overlap, so that what hangs on it may be committed later (R18).
- * Without a server time, every row with a time may be.
+ * The condition that row `t` is younger than the overlap, so its dependents may be committed later (R18). Without a
+ * server time, every row with a time qualifies.
  */
 export const WHERE_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
 
@@ -97,8 +97,8 @@ export function whereHeldBack(stream: Stream): string {
 }
 
 /**
- * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent, or a parent of that, or
- * `t` is an edge whose downstream end is shown with other edges.
+ * The condition that the removal of row `t` is explained (R14): a tombstone deleted its parent or an ancestor of it, or
+ * `t` is an edge whose downstream end was returned with other edges.
  */
 export function whereExplained(stream: Stream): string {
   const { replacedBy: end, key } = stream;
@@ -112,7 +112,7 @@ export function whereExplained(stream: Stream): string {
   return explained.length === 0 ? 'false' : `(${explained.join(' or ')})`;
 }
 
-/** The condition that a tombstone deleted the parent of a row, or a parent of that. */
+/** The condition that a tombstone deleted the parent of a row, or an ancestor of it. */
 function whereParentGone({ by, table, parents = [] }: StreamParent, alias: string): string {
   const parent = `${alias}_parent`;
   const gone = [`${parent}.deletion = 'tombstone'`, ...parents.map((each) => whereParentGone(each, parent))];
@@ -125,10 +125,10 @@ export function fromRejected(stream: Stream): string {
   return `from rejected_rows r where ${whereStream(stream, 'r')}`;
 }
 
-/** The condition that a rejected row has a usable key: one without it has its payload as the key. */
+/** The condition that a rejected row has a usable key; without one, its payload is the key. */
 export const WHERE_HAS_KEY = '(r.row_key <> r.payload)';
 
-/** 1 if there is a row, else 0: `rows` is `from … where …`. */
+/** 1 if a row exists, else 0. `rows` is `from … where …`. */
 export function existsFlag(rows: string): string {
   return `case when exists (select 1 ${rows}) then 1 else 0 end`;
 }

@@ -14,14 +14,14 @@ export function whereDiffers(
   return apart.join(' or ');
 }
 
-/** The end of an insert whose rows replace those under the same key. */
+/** The end of an insert that replaces rows with the same key. */
 export function replacing({ unique }: SqlDialect, { name: table, columns, key }: TableSql): string {
   const others = columns.filter((name) => !key.includes(name));
   const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
   return `on conflict (${key.map((name) => unique(table, name)).join(', ')}) do update set ${set}`;
 }
 
-/** The end of an insert: it says which of two rows under one key stays. */
+/** The end of an insert, which decides which of two rows with the same key stays. */
 export function onConflict(dialect: SqlDialect, sql: TableSql, conflict: UpsertConflict): string {
   if (conflict === 'append') return '';
   if (conflict === 'ignore') return 'on conflict do nothing';

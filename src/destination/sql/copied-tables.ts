@@ -3,36 +3,36 @@ import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
 import { primaryKeyOf } from '../../../schema/table.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 
-/** A table that every mirror has, whatever it is kept in, as a copy needs it. */
+/** A table as a copy needs it; every kind of mirror has it. */
 export interface CopiedTable {
   readonly name: string;
   readonly columns: readonly { readonly name: string; readonly kind: ColumnKind }[];
   readonly key: readonly string[];
-  /** The column that the database numbers; null for a table without one. */
+  /** The column that the database numbers; null if there is none. */
   readonly numbered: string | null;
-  /** Whether the order of its rows counts: of two staged rows with one key, the later one holds (R16). */
+  /** Whether the order of its rows matters: of two staged rows with one key, the later one counts (R16). */
   readonly isOrdered: boolean;
 }
 
-/** A row as a list of its values, in the order of the columns, as SQLite keeps them. */
+/** A row's values in column order, as SQLite stores them. */
 export type CopiedRow = readonly (string | number | bigint | null)[];
 
 /** The rows of a mirror as of one instant. */
 export interface CopySource {
-  /** The rows in portions of a bounded size. */
+  /** The rows in portions of bounded size. */
   rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>;
   close(): Promise<void>;
 }
 
-/** A mirror that is being made. Nobody sees any of it before it is finished. */
+/** A mirror in the making; invisible to others until it is finished. */
 export interface CopyTarget {
   write(table: CopiedTable, rows: readonly CopiedRow[]): Promise<void>;
   finish(): Promise<void>;
-  /** Leaves nothing of what was written. */
+  /** Removes everything that was written. */
   abandon(): Promise<void>;
 }
 
-/** All tables that a mirror consists of, the state of its syncs included. */
+/** All tables of a mirror, including the state of its syncs. */
 export const COPIED_TABLES: readonly CopiedTable[] = [...STATE_TABLES, ...MIRRORED_TABLES].map(copiedTable);
 
 function copiedTable(table: SQLiteTable): CopiedTable {

@@ -15,15 +15,15 @@ import {
   whereUnfilled,
 } from './conditions.ts';
 import { findMissing, loadSeenKeys, whereMissing } from './seen-keys.ts';
-import { replace, toDelete } from './staged.ts';
+import { replace, whereToDelete } from './staged.ts';
 import { type CommitScope, execute, type MirrorScope, type SqlStatements, value } from './statements.ts';
 import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, reopenStream } from './write-rows.ts';
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
 /**
- * Rows that the end of a round would remove. Rows already held back do not count again, until they are shown or applied
- * (R14).
+ * How many rows the end of a round would remove. Rows that are already held back don't count again until they are
+ * returned or their removal is applied (R14).
  */
 export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd): SqlStatements<RemovalCount> {
   yield* loadFor(scope, stream, end);
@@ -53,11 +53,11 @@ function removalsOf(
   stream: Stream,
   { sweep: swept, replace: scope, through, lastMark, run }: RoundEnd,
 ): SqlCondition | null {
-  if (swept !== null) return { sql: sweptRows(stream), values: { through } };
-  return scope === null ? null : { sql: toDelete(stream, scope), values: { lastMark, run, through } };
+  if (swept !== null) return { sql: whereSwept(stream), values: { through } };
+  return scope === null ? null : { sql: whereToDelete(stream, scope), values: { lastMark, run, through } };
 }
 
-/** Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has dealt with. */
+/** Ends a round: sweeps or replaces rows, then clears the marks and rejected rows that the round has handled. */
 export function* commitRoundEnd(
   commitScope: CommitScope,
   stream: Stream,
@@ -69,12 +69,12 @@ export function* commitRoundEnd(
   const bounds = { ...of, settledBefore: ended.settledBefore, marksThrough: ended.marksThrough };
   let changedRows: ChangedRows = { written: 0, deleted: 0 };
   if (ended.marksThrough !== null && stream.parentTable !== undefined)
-    yield* leaveUnasked(commitScope, stream, bounds, isWhole && through !== null);
+    yield* leaveUnconfirmed(commitScope, stream, bounds, isWhole && through !== null);
   if (ended.isReleased) changedRows = yield* release(commitScope, stream, ended);
   if (swept !== null) changedRows = yield* sweep(commitScope, stream, { ...swept, through, hold });
   else if (scope !== null)
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
-  if (stream.parentTable !== undefined) yield* leaveOpen(commitScope, stream, bounds, isWhole);
+  if (stream.parentTable !== undefined) yield* leaveUnsettled(commitScope, stream, bounds, isWhole);
   const owed = `marks as m where ${whereStream(stream, 'm')} and ${whereOwed('m')}`;
   yield* execute(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
   const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
@@ -87,10 +87,10 @@ export function* commitRoundEnd(
 type MarkBounds = Pick<RoundEnd, 'lastMark' | 'run' | 'settledBefore' | 'marksThrough'>;
 
 /**
- * Leaves the marks of rows that no read has shown and that the parent's list was not asked for (R18). A scan of edges
- * that was contradicted makes them for the columns that would lose their last edge.
+ * Leaves the marks of rows that no read returned and that were not looked up in the parent's list (R18). A contradicted
+ * scan of edges also makes marks for the columns that would lose their last edge.
  */
-function* leaveUnasked(
+function* leaveUnconfirmed(
   scope: CommitScope,
   stream: Stream,
   values: MarkBounds,
@@ -106,10 +106,15 @@ function* leaveUnasked(
 }
 
 /**
- * Leaves the marks of rows to be read once more: those younger than the overlap (R18), and those that lack the fields
- * of their kind, because the typed list may lag behind (R22). For these a read of the whole list makes marks.
+ * Leaves the marks of rows to be read once more: those younger than the overlap (R18), and those without the fields of
+ * their kind, because the typed list may lag (R22). A read of the whole list makes marks for the latter.
  */
-function* leaveOpen(scope: CommitScope, stream: Stream, values: MarkBounds, isWhole: boolean): SqlStatements<void> {
+function* leaveUnsettled(
+  scope: CommitScope,
+  stream: Stream,
+  values: MarkBounds,
+  isWhole: boolean,
+): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
   const isOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
   const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
@@ -117,7 +122,7 @@ function* leaveOpen(scope: CommitScope, stream: Stream, values: MarkBounds, isWh
   yield* leaveMarksOf(scope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }
 
-/** A read of the whole stream did not show these rejected rows again, so they are gone from the source (R20). */
+/** A read of the whole stream did not return these rejected rows again, so they are gone from the source (R20). */
 function* forgetRejected(scope: CommitScope, stream: Stream, since: number): SqlStatements<void> {
   yield* execute(scope, `delete from rejected_rows as r where ${whereStream(stream, 'r')} and r.run_id < @since`, {
     since,
@@ -129,7 +134,7 @@ function* sweep(
   stream: Stream,
   swept: SweepInput & { hold: boolean; through: string | null },
 ): SqlStatements<ChangedRows> {
-  const sql = sweptRows(stream);
+  const sql = whereSwept(stream);
   const values = { through: swept.through };
   const at = swept.at ?? scope.mirroredAt;
   if (swept.hold) yield* holdBack(scope, stream, { sql, values, at });
@@ -138,14 +143,14 @@ function* sweep(
   return removed;
 }
 
-/** The condition that a scan did not see row `t`, up to the last row that may go (R12). */
-function sweptRows(stream: Stream): string {
+/** The condition that a scan did not see row `t`, up to the last row that may be deleted (R12). */
+function whereSwept(stream: Stream): string {
   return `${whereMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
 }
 
 /**
- * Applies the removals that were held back: without a scan, those up to the last row that was confirmed (R14). A read
- * of the whole stream decides itself which rows go.
+ * Applies held-back removals: without a scan, up to the last confirmed row (R14). A read of the whole stream decides
+ * for itself which rows go.
  */
 function* release(
   scope: CommitScope,

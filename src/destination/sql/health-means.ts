@@ -4,11 +4,11 @@ import { execute, type MirrorScope, rows, type SqlStatements, value } from './st
 import { tableSqlOf } from './tables.ts';
 
 /*
- * `asset_health_means` has of each day what `health_daily` shows. A commit that changes what the means are computed from notes the days in
- * `stale_health_days`, in its own transaction, and the end of a run computes those again.
+ * `asset_health_means` holds, for each day, what `health_daily` returns. A commit that changes a day's scores records
+ * the day in `stale_health_days` in the same transaction, and the end of a run computes the stale days again.
  */
 
-/** Notes the days of scores that are written; `scoredAt` is the field with their time. */
+/** Records the days of scores that are written as stale; `scoredAt` is the field with a score's time. */
 export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scoredAt: string): SqlStatements<void> {
   const days = new Set(scores.map((score) => String(score[scoredAt]).slice(0, '2026-11-20'.length)));
   const stale = [...days].map((day) => ({ day }));
@@ -17,8 +17,8 @@ export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scor
 }
 
 /**
- * Notes the days of all scores of assets that are deleted or restored. One asset at a time, any database uses the
- * index.
+ * Records the days of all scores of deleted or restored assets as stale. One asset at a time, so every database uses
+ * the index.
  */
 export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
   const sql = `insert into stale_health_days (env_id, day)
@@ -28,7 +28,10 @@ export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]):
   for (const assetId of assetIds) yield* execute(scope, sql, { assetId });
 }
 
-/** Computes the means of the newest stale day. @returns how many scores it looked up; null if no day is stale */
+/**
+ * Computes the means of the newest stale day.
+ * @returns how many scores it read; null if no day is stale
+ */
 export function* renewDay(scope: MirrorScope): SqlStatements<number | null> {
   const day = (yield* value(scope, 'select max(day) from stale_health_days where env_id = @env')) as string | null;
   if (day === null) return null;
@@ -44,8 +47,8 @@ export function* renewDay(scope: MirrorScope): SqlStatements<number | null> {
 }
 
 /**
- * The history has many buckets of each asset and dimension. So this goes from one asset to the next, and from one of
- * its dimensions to the next, and looks up the last bucket of the day: each step is one look into the index.
+ * The history has many buckets per asset and dimension, so this steps from one asset and dimension to the next and
+ * looks up the last bucket of the day: one index lookup per step.
  */
 const MEANS = `with recursive scored (asset_id) as (
     select min(h.asset_id) from asset_health_score_history h where h.env_id = @env

@@ -3,7 +3,7 @@ import type { PageCommit, UnreadHistory } from '../../core/ports/destination.ts'
 import { type CommitScope, execute, type SqlStatements, value } from './statements.ts';
 import { upsert } from './write-rows.ts';
 
-/** The history is asked for again after all others, perhaps in smaller pages (R22, R24). */
+/** The history is requested again after all others, perhaps with smaller pages (R22, R24). */
 export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: UnreadHistory): SqlStatements<void> {
   const sql = 'select page_limit from history_failures where env_id = @env and test_id = @testId';
   const limit = pageLimit ?? ((yield* value(scope, sql, { testId })) as number | undefined) ?? null;
@@ -12,7 +12,7 @@ export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: Un
   });
 }
 
-/** A test's history was read to its end. */
+/** Records that a test's history was read to its end. */
 export function* noteHistoryRead(
   scope: CommitScope,
   { testId, readAt, mirroredAt, gap, since }: NonNullable<PageCommit['historyRead']>,
@@ -28,8 +28,8 @@ export function* noteHistoryRead(
 }
 
 /**
- * Deletes rejected rows that this read of the history did not show again, and those of tests whose history is not read
- * (R20).
+ * Deletes rejected rows that this read of the history did not return again, and those of tests whose history is not
+ * read (R20).
  */
 function* dropUnmet(scope: CommitScope, testId: string, since: number): SqlStatements<void> {
   const test = scope.dialect.field('r.payload', 'test_id');

@@ -22,8 +22,8 @@ import { list, nameOf, quote, tableSqlOf } from './tables.ts';
 type LookupKeys = readonly DecodedRow['key'][];
 
 /**
- * The rows that the mirror has under these keys, by joined key. A commit may rely on them though it comes later: an
- * environment has one writer (R26), and no two streams write the same row at the same time.
+ * The mirror's rows under these keys, by joined key. A later commit may rely on them, because an environment has one
+ * writer (R26) and no two streams write the same row at the same time.
  */
 export function* existingRows(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<Map<string, Row>> {
   const single = stream.key.length === 1;
@@ -40,18 +40,20 @@ function rowsAmong({ dialect }: MirrorScope, stream: Stream): string {
   return `from ${tableOf(stream)} t where t.env_id = @env and ${among}`;
 }
 
-/** Each edge is looked up by its whole key, although there is an index by one end. */
+/** Each edge is looked up by its whole key, although one end has an index. */
 function edgesAmong({ dialect }: MirrorScope, stream: Stream): string {
   const ends = stream.key.map((name, i) => `t.${quote(name)} = k.value ->> ${i}`).join(' and ');
   return `from ${dialect.arrays('@keys')} k cross join ${tableOf(stream)} t where t.env_id = @env and ${ends}`;
 }
 
-/** The order of the table, so that each of its pages is read once. */
+/** The order of the table, so each of its pages is read once. */
 function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): number {
   return a < b ? -1 : Number(a > b);
 }
 
-/** Whether all keys come after the last row, as in most pages of a first scan: then no row has to be looked up. */
+/**
+ * Whether all keys come after the table's last row, as in most pages of a first scan: no row has to be looked up then.
+ */
 function* isBeyond(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<boolean> {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
     and ${firstKey(stream)} >= (select min(value) from ${scope.dialect.texts('@keys')}) limit 1`;
@@ -79,20 +81,20 @@ export function* facts(
   };
 }
 
-/** The number of live rows that have these values in their fields. */
+/** The number of live rows with these values in their fields. */
 export function* countTable(scope: MirrorScope, stream: Stream, within: FieldNames = {}): SqlStatements<number> {
   return Number(yield* value(scope, `select count(*) ${liveRows(stream, within)}`, within));
 }
 
 type FieldNames = Readonly<Record<string, string>>;
 
-/** The live rows `t` that have these values in their fields; each value is the parameter of the field's name. */
+/** The live rows `t` with these values in their fields; each value is a parameter with the field's name. */
 export function liveRows(stream: Stream, within: FieldNames = {}): string {
   const filters = Object.keys(within).map((name) => ` and t.${quote(name)} = @${name}`);
   return `from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}${filters.join('')}`;
 }
 
-/** The number of the last mark made in the environment; 0 before the first. */
+/** The number of the latest mark in the environment; 0 before the first. */
 export function* lastMark(scope: MirrorScope): SqlStatements<number> {
   return Number((yield* value(scope, LAST_MARK)) ?? 0);
 }
@@ -100,8 +102,8 @@ export function* lastMark(scope: MirrorScope): SqlStatements<number> {
 const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env';
 
 /**
- * The marks that a round has to clear, by whether a feed from `since` on reaches the row; without those that a round of
- * this run left.
+ * The marks that a round has to clear, grouped by whether a feed from `since` reaches the row; excludes those left by a
+ * round of this run.
  */
 export function* countMarks(
   scope: MirrorScope,
@@ -147,9 +149,9 @@ export function* dueTests(scope: MirrorScope, run: number, most: number): SqlSta
 }
 
 /**
- * A test is due if it was never read, if its latest execution changed since, or if it has rejected rows (R20). Tests
- * that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the key,
- * which is the order of the tables that it looks up beside the tests.
+ * A test is due if it was never read, if its latest execution has changed since, or if it has rejected rows (R20).
+ * Tests that did not fail last time come first, and among them those never read (R22). `>= ''` makes SQLite follow the
+ * key, which is the order of the tables joined to it.
  */
 function dueTestsSql({ dialect }: MirrorScope): string {
   const test = dialect.field('payload', 'test_id');
@@ -171,7 +173,7 @@ function dueTestsSql({ dialect }: MirrorScope): string {
   ) d`;
 }
 
-/** The rows that the mirror has under these keys, with the rows of their parts, by joined key. */
+/** The mirror's rows under these keys with their child rows, by joined key. */
 export function* existingWithChildren(
   scope: MirrorScope,
   stream: Stream,
@@ -191,7 +193,7 @@ export function* existingWithChildren(
   return new Map(all);
 }
 
-/** The rows of each part, by the key of the row that they belong to. */
+/** The rows of each child table, by the key of the row that they belong to. */
 function* partsOf(scope: MirrorScope, stream: Stream, keys: RowKeys): SqlStatements<Map<string, Row[]>[]> {
   const [parentKey] = stream.key;
   const ids = JSON.stringify(keys.map(([id]) => id));

@@ -1,6 +1,6 @@
 import { SyncError } from '../../core/errors.ts';
 
-/** When the first and the last migration of this build were written, in milliseconds since 1970. */
+/** When the first and last migrations of this build were written, in milliseconds since 1970. */
 export interface MigrationTimes {
   readonly first: number;
   readonly last: number;
@@ -11,8 +11,8 @@ export function migrationTimesOf(times: readonly number[]): MigrationTimes {
 }
 
 /**
- * Refuses a mirror with migrations that this build does not have. `found` is the time of its last one, 0 if it has
- * none.
+ * Refuses a mirror with migrations that this build does not have. `found` is the time of its last migration; 0 if it
+ * has none.
  * @throws SyncError `usage`
  */
 export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
@@ -20,16 +20,22 @@ export function refuseNewer(found: number, { last }: MigrationTimes, name: strin
   throw new SyncError('usage', `${name} was made by a newer obsync: update obsync, or name another mirror with --db`);
 }
 
-/** Refuses a mirror that cannot be migrated, because it was made before the first release. @throws SyncError `usage` */
+/**
+ * Refuses a mirror that cannot be migrated because it was made before the first release.
+ * @throws SyncError `usage`
+ */
 export function refuseUnreleased(found: number, { first }: MigrationTimes, name: string): void {
   if (found === 0 || found >= first) return;
   throw new SyncError(
     'usage',
-    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer shows)`,
+    `${name} was made by an unreleased build of obsync and cannot be brought up to date: name a new mirror with --db (keep this one if it has history that the service no longer returns)`,
   );
 }
 
-/** Refuses a mirror that has to be migrated before it can be read. @throws SyncError `usage` */
+/**
+ * Refuses a mirror that must be migrated before it can be read.
+ * @throws SyncError `usage`
+ */
 export function refuseOlder(found: number, times: MigrationTimes, name: string): void {
   refuseUnreleased(found, times, name);
   if (found >= times.last) return;

@@ -1,25 +1,23 @@
-/** A row as a list of its values. */
 type ListedRow = readonly (string | number | bigint | Uint8Array | null)[];
 
-/** Characters of a portion: small enough that a few of them fit into memory whatever a row holds. */
+/** Characters per portion: few enough that several portions fit into memory whatever a row holds. */
 const PORTION_LENGTH = 1_000_000;
 const MOST_ROWS = 5000;
 
-/** A row as an object by column name. */
 export function rowObject<Value>(columns: readonly string[], row: readonly Value[]): Readonly<Record<string, Value>> {
   return Object.fromEntries(columns.map((name, i) => [name, row[i] as Value]));
 }
 
-/** How many rows the next portion may have, from what those of the last one hold. */
+/** How many rows the next portion may have, judging by the size of the last one's rows. */
 export function nextPortion(rows: readonly ListedRow[], mostRows = MOST_ROWS): number {
   const length = rows.reduce((sum, row) => sum + lengthOf(row), 0);
   return Math.max(1, Math.min(mostRows, Math.floor((rows.length * PORTION_LENGTH) / Math.max(length, 1))));
 }
 
-/** Rows of unknown size are not asked for by the thousand. */
+/** The first portion is small, because the rows' size is unknown. */
 export const FIRST_PORTION = 100;
 
-/** Takes rows that come one by one as portions. */
+/** Groups single rows into portions. */
 export function* inPortions<Row extends ListedRow>(rows: Iterable<Row>): Generator<readonly Row[]> {
   let [portion, length]: [Row[], number] = [[], 0];
   for (const row of rows) {

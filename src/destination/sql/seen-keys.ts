@@ -14,17 +14,17 @@ import {
 } from './statements.ts';
 import { list, nameOf, quote } from './tables.ts';
 
-/** The number under which ties are noted: no read has it, so no restart of a read forgets them (R7, R10). */
+/** The read number that ties are stored under: no read has it, so no restart discards them (R7, R10). */
 export const TIES = -1;
 
-/** Notes keys that a read has shown (R12). */
+/** Records keys that a read returned (R12). */
 export function noteSeen(scope: CommitScope, stream: Stream, { keys, readNumber }: SeenKeys): void {
   if (keys.length === 0) return;
   const { envId, noted } = scope;
   noted.pages.push({ envId, stream: stream.name, readNumber, keys: keysAsJson(keys), isLoaded: false });
 }
 
-/** Writes what is noted to `seen_pages`. */
+/** Writes the recorded keys to `seen_pages`. */
 export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
   const sql = 'insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys)';
   for (const { isLoaded: _, ...page } of noted.pages) yield { sql, values: page, isUnanswered: true };
@@ -32,8 +32,8 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
 }
 
 /**
- * A commit with more noted keys does not wait for others, because the pages that they came from use several times this
- * memory.
+ * A commit with more recorded keys does not wait for others, because the pages that they came from take several times
+ * as much memory.
  */
 const MOST_CHARACTERS = 2_000_000;
 
@@ -41,12 +41,12 @@ export function exceedsNoteLimit({ pages }: NotedKeys): boolean {
   return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MOST_CHARACTERS;
 }
 
-/** Keys as JSON: each is an array of two parts, the second one empty where the key has one part. */
+/** Keys as JSON: each is an array of two parts; the second is empty for a key of one part. */
 export function keysAsJson(seenKeys: SeenKeys['keys']): string {
   return JSON.stringify(seenKeys.map(([first = '', second = '']) => [first, second]));
 }
 
-/** Brings `seen_keys` up to date with the noted and the stored pages. Statements that use the table run after this. */
+/** Brings `seen_keys` up to date with the recorded and stored pages. Run statements on the table after this. */
 export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadNoted(scope, stream);
   const [pages] = yield* rows(
@@ -76,8 +76,7 @@ function* loadNoted(scope: MirrorScope, stream: Stream): SqlStatements<void> {
     from ${scope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
   const pages = scope.noted.pages.filter(whereNotedBy(scope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
-    // One statement for all pages inserts the keys in the order of the table, and SQLite needs no savepoint for each
-    // page.
+    // One statement for all pages inserts the keys in table order, and SQLite needs no savepoint per page.
     yield* execute(scope, sql, {
       keys: `[${ofRead.map(({ keys }) => keys.slice(1, -1)).join(',')}]`,
       readNumber,
@@ -90,7 +89,7 @@ function whereNotedBy({ envId }: MirrorScope, { name }: Stream): (page: NotedPag
   return (page) => page.envId === envId && page.stream === name;
 }
 
-/** Keeps only the keys that a round saw by id, from this read on: the scan that follows counts them as seen (R12). */
+/** Keeps only the keys that a round saw by id, from this read on; the following scan counts them as seen (R12). */
 export function* persistSeen(scope: CommitScope, stream: Stream, from: number): SqlStatements<void> {
   const pages = `seen_pages as p where ${whereStream(stream, 'p')}`;
   forgetNoted(scope, stream, (readNumber) => readNumber < from);
@@ -100,7 +99,7 @@ export function* persistSeen(scope: CommitScope, stream: Stream, from: number): 
   yield* dropSeenKeys(scope, stream);
 }
 
-/** Forgets the keys that one read, or the whole round, saw (R7). */
+/** Discards the keys that one read, or the whole round, saw (R7). */
 export function* forgetSeen(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   const only = which === 'all' ? '' : ' and p.read_number = @which';
   const noted = forgetNoted(scope, stream, (readNumber) => which === 'all' || readNumber === which);
@@ -111,7 +110,7 @@ export function* forgetSeen(scope: CommitScope, stream: Stream, which: number | 
   else yield* invalidateMissing(scope, stream);
 }
 
-/** @returns the number of pages forgotten */
+/** @returns the number of discarded pages */
 function forgetNoted(scope: MirrorScope, stream: Stream, isMeant: (readNumber: number) => boolean): number {
   const { noted } = scope;
   const isOwn = whereNotedBy(scope, stream);
@@ -121,13 +120,13 @@ function forgetNoted(scope: MirrorScope, stream: Stream, isMeant: (readNumber: n
   return forgotten;
 }
 
-/** Empties `missing_keys`, because rows were written or seen keys were forgotten: `findMissing` fills it again. */
+/** Empties `missing_keys` because rows were written or seen keys were discarded; `findMissing` fills it again. */
 export function* invalidateMissing(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   for (const table of ['missing_keys', 'missing_found'])
     yield* execute(scope, `delete from ${table} as m where ${whereStream(stream, 'm')}`);
 }
 
-/** Empties `seen_keys` as well: SQLite assigns the ids of deleted pages again, so all pages have to be loaded again. */
+/** Also empties `seen_keys`: SQLite reuses the ids of deleted pages, so all pages must be loaded again. */
 function* dropSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* invalidateMissing(scope, stream);
   for (const table of ['seen_keys', 'seen_through'])
@@ -136,17 +135,15 @@ function* dropSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements<void> 
 }
 
 /**
- * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen, and with parts
- * whose row is gone. Statements that use the table run after this. Keys that are seen later stay in it; rows that are
- * written later empty it.
+ * Fills `missing_keys`, in one pass over each table, with the live rows that the round has not seen and with child rows
+ * without a row. Run statements on the table after this. Keys seen later stay in it; rows written later empty it.
  */
 export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<void> {
   yield* loadSeenKeys(scope, stream);
   const found = yield* value(scope, `select 1 from missing_found f where ${whereStream(stream, 'f')}`);
   if (found !== undefined) return;
   yield* execute(scope, `insert into missing_found values (@env, '${stream.name}') on conflict do nothing`);
-  // The order of the keys lets SQLite read both tables once from end to end. Most rows were seen, so that is tested
-  // first.
+  // The order of the keys lets SQLite read both tables once, end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
     select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
@@ -156,7 +153,7 @@ export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<
   for (const { table } of stream.childTables ?? []) yield* execute(scope, rest(nameOf(table), 'true'));
 }
 
-/** The condition that row `t` is missing. Call `findMissing` before. */
+/** The condition that row `t` is missing. Call `findMissing` first. */
 export function whereMissing(stream: Stream): string {
   const keys = stream.key.map((_, i) => `m.key_${i + 1}`).join(', ');
   const own = stream.key.map((name) => `t.${quote(name)}`).join(', ');

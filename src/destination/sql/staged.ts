@@ -19,9 +19,9 @@ import { list, matches, nameOf, quote, tableSqlOf } from './tables.ts';
 import { type ChangedRows, holdBack, pruneHeldRemovals, upsert } from './write-rows.ts';
 
 /**
- * Stages rows and their parts beside their tables (R16). A row that equals the table's is only noted as seen, unless
- * the round has staged another version of it: the version shown last counts.
- * @returns the rows that were staged
+ * Stages rows and their child rows next to their tables (R16). A row that equals the table's is only recorded as seen,
+ * unless the round has staged another version of it: the last version returned counts.
+ * @returns the staged rows
  */
 export function* stage(
   scope: CommitScope,
@@ -63,7 +63,7 @@ function* changed(
   return shown.filter(({ key }) => kept.has(joinKey(key)));
 }
 
-/** The keys shown that the round has staged before, joined. */
+/** Which of the returned keys the round has already staged, joined. */
 function* stagedAmong(
   scope: CommitScope,
   stream: Stream,
@@ -81,7 +81,7 @@ function* stagedAmong(
 }
 
 /**
- * Loads the keys that an earlier process staged, once: the staged tables have no key, and hold the rows of all
+ * Loads the keys that an earlier process staged, once: the staged tables have no key and hold the rows of all
  * environments.
  */
 function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void> {
@@ -107,7 +107,7 @@ function bothParts(shown: readonly DecodedRow[]): string {
   return keysAsJson(shown.map(({ key }) => key));
 }
 
-/** Forgets the rows that one read, or the whole round, staged (R7). */
+/** Discards the rows that one read, or the whole round, staged (R7). */
 export function* forgetStaged(scope: CommitScope, stream: Stream, which: number | 'all'): SqlStatements<void> {
   if (stream.staged === undefined) return;
   const only = which === 'all' ? '' : ' and x.read_number = @which';
@@ -127,32 +127,34 @@ export function* hasTable(scope: CommitScope, stream: Stream): SqlStatements<boo
 interface TableReplacement {
   readonly scope: ReplacementScope;
   readonly hold: boolean;
-  /** The last mark that the round clears, the run of the round, and the last row that it may remove. */
+  /** The last mark that the round clears, the round's run, and the last row that it may remove. */
   readonly values: { readonly lastMark: number; readonly run: number; readonly through: string | null };
 }
 
-/** Replaces the rows of the table by the staged ones. Only rows that differ are written (R16). */
+/** Replaces the rows of the table with the staged ones. Only rows that differ are written (R16). */
 export function* replace(
   commitScope: CommitScope,
   stream: Stream,
   { scope, hold, values }: TableReplacement,
 ): SqlStatements<ChangedRows> {
-  const gone = toDelete(stream, scope);
+  const gone = whereToDelete(stream, scope);
   if (hold) yield* holdBack(commitScope, stream, { sql: gone, values, at: commitScope.mirroredAt });
   const deleted = yield* drop(commitScope, stream, { sql: `${gone} and ${whereRemovable(stream)}`, values });
   yield* dropChildRows(commitScope, stream);
   const pairs: StagedTable[] = [stream, ...(stream.childTables ?? [])];
   let written = 0;
   for (const pair of pairs)
-    written += yield* put(commitScope, pair, { sql: toWrite(commitScope, stream, { pair, scope }), values });
+    written += yield* put(commitScope, pair, { sql: fromStaged(commitScope, stream, { pair, scope }), values });
   yield* touchWritten(commitScope, stream, { scope, values });
-  // A removal is no longer held back if the read showed the row again, or if the row is gone (R14).
-  yield* pruneHeldRemovals(commitScope, stream, { sql: `(not (${inScope(stream, scope, 't')}) or (${gone}))`, values });
+  // A removal is no longer held back if the read returned the row again, or if the row is gone (R14).
+  yield* pruneHeldRemovals(commitScope, stream, {
+    sql: `(not (${whereInScope(stream, scope, 't')}) or (${gone}))`,
+    values,
+  });
   yield* invalidateMissing(commitScope, stream);
   return { written, deleted };
 }
 
-/** Removes the rows that meet a condition. */
 function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<number> {
   const rows = `${tableOf(stream)} as t where t.env_id = @env and ${sql}`;
   yield* touchParents(scope, stream, { sql: `select t.${firstKey(stream)} from ${rows}`, values });
@@ -160,8 +162,8 @@ function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCond
 }
 
 /**
- * No two commits have the same time, so the rows that have this commit's were written by it. `>= ''` makes SQLite read
- * the table in the order of its key.
+ * Every commit has a time of its own, so rows with this commit's time were written by it. `>= ''` makes SQLite read the
+ * table in key order.
  */
 function* touchWritten(
   commitScope: CommitScope,
@@ -169,11 +171,11 @@ function* touchWritten(
   { scope, values }: { scope: ReplacementScope; values: SqlValues },
 ): SqlStatements<void> {
   const sql = `select t.${firstKey(stream)} from ${tableOf(stream)} t
-    where t.env_id = @env and t.${firstKey(stream)} >= '' and ${inScope(stream, scope, 't')} and t.mirrored_at = @mirroredAt`;
+    where t.env_id = @env and t.${firstKey(stream)} >= '' and ${whereInScope(stream, scope, 't')} and t.mirrored_at = @mirroredAt`;
   yield* touchParents(commitScope, stream, { sql, values });
 }
 
-/** Sets `mirrored_at` of the columns that a select gives, because their edges have changed (R21). */
+/** Sets `mirrored_at` of the selected columns, because their edges have changed (R21). */
 function* touchParents(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCondition): SqlStatements<void> {
   if (stream.parentTable === undefined) return;
   yield* execute(
@@ -194,7 +196,7 @@ function* put(scope: CommitScope, { table }: StagedTable, { sql, values }: SqlCo
   );
 }
 
-/** Deletes parts whose row is missing, or is staged without them. */
+/** Deletes child rows whose row is missing, or is staged without them. */
 function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const isStaged = `t.${firstKey(stream)} in (select s.${firstKey(stream)} from ${nameOf(stream.staged)} s where s.env_id = @env)`;
   for (const { table, staged, key } of stream.childTables ?? []) {
@@ -204,7 +206,7 @@ function* dropChildRows(scope: CommitScope, stream: Stream): SqlStatements<void>
   }
 }
 
-/** What is replaced: the whole table, or the edges of the columns that are marked up to `@lastMark` (R18). */
+/** What is replaced: the whole table, or the edges of the columns marked up to `@lastMark` (R18). */
 export type ReplacementScope = NonNullable<RoundEnd['replace']>;
 
 /** A table, and the table in which its rows are staged. */
@@ -214,42 +216,40 @@ interface StagedTable {
 }
 
 /**
- * The condition that row `t` is to be deleted: it is in scope and was not seen. These stay: rejected rows, which were
- * seen; rows after `@through`, which were not asked for (R12); rows with a mark that was left to a later run (R18).
+ * The condition that row `t` is to be deleted: it is in scope and was not seen. Rejected rows stay because they count
+ * as seen; so do rows after `@through`, which were not looked up (R12), and rows whose mark was left to a later run
+ * (R18).
  */
-export function toDelete(stream: Stream, scope: ReplacementScope): string {
+export function whereToDelete(stream: Stream, scope: ReplacementScope): string {
   const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereOwed('w')})`;
   const unseen =
-    scope === 'all' ? whereMissing(stream) : `${inScope(stream, scope, 't')} and not ${whereSeenKey(stream)}`;
+    scope === 'all' ? whereMissing(stream) : `${whereInScope(stream, scope, 't')} and not ${whereSeenKey(stream)}`;
   return `${unseen}
     and (cast(@through as text) is null or t.${firstKey(stream)} <= @through) and not ${left}`;
 }
 
-/**
- * The staged rows `s` that are new or differ, each in the version staged last, in the order of the table:
- * `from … where …`.
- */
-function toWrite(
+/** The staged rows `s` that are new or differ, each in the version staged last, in table order: `from … where …`. */
+function fromStaged(
   { dialect }: CommitScope,
   stream: Stream,
   { pair: { table, staged = '' }, scope }: { pair: StagedTable; scope: ReplacementScope },
 ): string {
   const shape = tableSqlOf(table);
   const { key } = shape;
-  const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${inScope(stream, scope, 'g')}`);
+  const last = dialect.lastStaged(shape, staged, `g.env_id = @env and ${whereInScope(stream, scope, 'g')}`);
   return `from (${last}) s left join ${nameOf(table)} t on t.env_id = @env and ${matches('t', 's', key.slice(1))}
-    where (t.${quote(key[1] as string)} is null or ${whereDiffers(dialect, shape, ['t', 's'])}) and ${isParentLive(stream)}`;
+    where (t.${quote(key[1] as string)} is null or ${whereDiffers(dialect, shape, ['t', 's'])}) and ${whereParentLive(stream)}`;
 }
 
 /** The condition that a replacement may change a row. It starts from the marks, because they are few. */
-function inScope(stream: Stream, scope: ReplacementScope, alias: string): string {
+function whereInScope(stream: Stream, scope: ReplacementScope, alias: string): string {
   if (scope === 'all') return 'true';
   const marked = `select m.id from marks m where ${whereStream(stream, 'm')} and m.number <= @lastMark`;
   return `${alias}.${firstKey(stream)} in (${marked})`;
 }
 
 /** The condition that the column of a staged edge is live (R18). */
-function isParentLive(stream: Stream): string {
+function whereParentLive(stream: Stream): string {
   if (stream.parentTable === undefined) return 'true';
   return `exists (select 1 from ${nameOf(stream.parentTable.table)} l
     where l.env_id = @env and l.id = s.${firstKey(stream)} and l.deleted_at is null)`;

@@ -4,28 +4,28 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { TableSql } from './tables.ts';
 
 /**
- * What a database is asked, one statement after the other, until the result is known. Each `yield` gives a statement to
- * the driver and receives its answer, so the same sequence runs at once or with a wait after every statement.
- * Statements of the state can stand among them.
+ * The statements of an operation, one after the other, until its result is known. Each `yield` hands a statement to the
+ * driver and receives its answer, so the same sequence runs synchronously or with a wait after every statement.
+ * Statements of the state may occur among them.
  */
 export type SqlStatements<Result> = Generator<StateStatement | BulkUpsert, Result, SqlAnswer>;
 
-/** Rows of one table to be written. How many statements that takes is the driver's to decide. */
+/** Rows to write to one table. The driver decides how many statements that takes. */
 export interface BulkUpsert {
   readonly table: TableSql;
   readonly rows: readonly Row[];
-  /** Columns that have the same value in every row; it replaces the row's own. */
+  /** Columns with the same value in every row; it overrides the row's own. */
   readonly same: Row;
   readonly conflict: UpsertConflict;
-  /** Set where nobody needs the number of changed rows: a driver may go on before it knows it. */
+  /** Set if the number of changed rows is not needed: the driver may continue before it knows it. */
   readonly isUnanswered?: boolean;
 }
 
 /**
- * Which of two rows under one key stays:
- * - `replace`: the given one, always
- * - `keep-newer`: the given one if it differs and its `synced_at` is not older (none counts as oldest)
- * - `ignore`: the one that is there
+ * Which of two rows with the same key stays:
+ * - `replace`: always the given one
+ * - `keep-newer`: the given one if it differs and its `synced_at` is not older (null counts as oldest)
+ * - `ignore`: the existing one
  * - `append`: both, in a table without a key or with one that the database assigns
  */
 export type UpsertConflict = 'replace' | 'keep-newer' | 'ignore' | 'append';
@@ -36,19 +36,19 @@ export interface SqlAnswer {
   readonly changes: number;
 }
 
-/** What each database writes in its own way. */
+/** What differs between databases. */
 export interface SqlDialect {
-  /** The elements of a JSON array of texts, as a table with the column `value`. */
+  /** A table with the column `value`: the elements of a JSON array of texts. */
   texts(json: string): string;
   /**
-   * The elements of a JSON array of arrays, as a table with the column `value`; `value ->> 0` is the first text of one.
+   * A table with the column `value`: the elements of a JSON array of arrays. `value ->> 0` is the first text of one.
    */
   arrays(json: string): string;
-  /** The text of a field of a JSON object. */
+  /** A field of a JSON object, as text. */
   field(json: string, name: string): string;
   /** The UTC day of a time. */
   day(time: string): string;
-  /** Of the staged rows `g` that meet a condition, the one of each key that was written last. */
+  /** The staged rows `g` that meet a condition, only the last written one of each key. */
   lastStaged(table: TableSql, staged: string, condition: string): string;
   /** The condition that two JSON values differ, where NULL equals NULL (R21). */
   jsonDiffers(one: string, other: string): string;
@@ -56,7 +56,7 @@ export interface SqlDialect {
   unique(table: string, column: string): string;
 }
 
-/** The keys that a page has shown and that `seen_pages` does not have yet. */
+/** The keys of a page that are not in `seen_pages` yet. */
 export interface NotedPage {
   readonly envId: string;
   readonly stream: StreamName;
@@ -68,8 +68,8 @@ export interface NotedPage {
 }
 
 /**
- * Keys seen in the transaction under way. They are written to `seen_pages` when it ends; the keys of a round that ends
- * in it are never written. Only the transaction that noted them may leave any here.
+ * Keys seen in the current transaction. They are written to `seen_pages` when it ends, except those of a round that
+ * ends in it. Only the transaction that recorded them may leave any here.
  */
 export interface NotedKeys {
   pages: NotedPage[];
@@ -87,7 +87,7 @@ export interface CommitScope extends MirrorScope {
   readonly run: number;
   /** The mirror's own time of this commit (R21). */
   readonly mirroredAt: Instant;
-  /** Streams that have marks made for them by removals. */
+  /** Streams that removals make marks for. */
   readonly marking: ReadonlySet<StreamName>;
 }
 
@@ -100,7 +100,7 @@ export function* run(scope: MirrorScope, sql: string, values: SqlValues = {}): S
   return changes;
 }
 
-/** As `run`, where nobody needs to know how many. */
+/** Like `run`, if the number of rows is not needed. */
 export function* execute(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<void> {
   yield { sql, values: { ...values, env: scope.envId }, isUnanswered: true };
 }
@@ -116,7 +116,7 @@ export function* column(scope: MirrorScope, sql: string, values: SqlValues = {})
   return found.map((row) => Object.values(row)[0]);
 }
 
-/** The first column of the first row; undefined when there is none. */
+/** The first column of the first row; undefined if there is none. */
 export function* value(scope: MirrorScope, sql: string, values: SqlValues = {}): SqlStatements<unknown> {
   const [first] = yield* column(scope, sql, values);
   return first;

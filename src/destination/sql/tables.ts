@@ -7,36 +7,39 @@ import { MIRRORED_TABLES } from '../../../schema/tables.ts';
 /** The tables that hold the rows of streams, by name. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(MIRRORED_TABLES.map((table) => [getTableName(table), table]));
 
-/** The table that a stream names. @throws Error for one that is not in the schema */
+/**
+ * The table with this name.
+ * @throws Error for one that is not in the schema
+ */
 export function tableNamed(name: string): SQLiteTable {
   const table = TABLES.get(name);
   if (table === undefined) throw new Error(`no table ${name}`);
   return table;
 }
 
-/** The names of a drizzle table's columns, as statements need them. */
+/** A drizzle table's column names, as statements need them. */
 export interface TableSql {
   readonly name: string;
   readonly columns: readonly string[];
   readonly key: readonly string[];
-  /** The columns of a `Row`: all but those that the destination adds to every row. */
+  /** The columns of a `Row`: all but those that the destination adds. */
   readonly given: readonly string[];
-  /** The columns of `given` that are not part of the key: a row has changed if one of them has (R21). */
+  /** The columns of `given` outside the key: a row has changed if one of them has (R21). */
   readonly content: readonly string[];
   /** The columns of `content` that hold JSON. */
   readonly json: ReadonlySet<string>;
-  /** What each of `columns` holds. */
+  /** The kind of each column. */
   readonly kinds: ReadonlyMap<string, ColumnKind>;
   /** The columns of its key and of each index. */
   readonly indexes: readonly (readonly string[])[];
 }
 
-/** A table of the schema, or its name in a stream; undefined if the stream has no such table. */
+/** A table of the schema or its name; undefined if the stream has no such table. */
 export type TableOrName = SQLiteTable | string | undefined;
 
 const shapes = new Map<TableOrName, TableSql>();
 
-/** @throws Error where the stream has no such table */
+/** @throws Error if the stream has no such table */
 export function tableSqlOf(table: TableOrName): TableSql {
   const known = shapes.get(table);
   if (known !== undefined) return known;

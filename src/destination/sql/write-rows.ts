@@ -28,11 +28,11 @@ import { list, nameOf, quote, type TableOrName, tableSqlOf } from './tables.ts';
 
 interface UpsertOptions {
   readonly conflict?: UpsertConflict;
-  /** Columns that have the same value in every row; it replaces the row's own. */
+  /** Columns with the same value in every row; it overrides the row's own. */
   readonly added?: Row;
 }
 
-/** Writes rows of one table; each row needs a value for every column but the mirror's own. */
+/** Writes rows of one table; each row needs a value for every column except the mirror's own. */
 export function* upsert(
   scope: CommitScope,
   table: TableOrName,
@@ -42,7 +42,10 @@ export function* upsert(
   if (rows.length > 0) yield { ...bulkUpsert(scope, table, rows, options), isUnanswered: true };
 }
 
-/** The same. @returns how many rows were inserted or changed */
+/**
+ * Like `upsert`.
+ * @returns how many rows were inserted or changed
+ */
 export function* upsertCounted(
   scope: CommitScope,
   table: TableOrName,
@@ -64,12 +67,9 @@ function bulkUpsert(
   return { table: tableSqlOf(table), rows, same, conflict };
 }
 
-/** How many rows were written and deleted. */
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
-/**
- * Writes changes to a stream's own table. Rows of other tables that hang on deleted rows are deleted with them (R18).
- */
+/** Writes changes to a stream's own table. Dependent rows of deleted rows in other tables are deleted too (R18). */
 export function* writeChanges(
   scope: CommitScope,
   stream: Stream,
@@ -101,7 +101,9 @@ function* cascadeDelete(scope: CommitScope, { cascade }: Stream, ids: readonly u
   }
 }
 
-/** Marks the rows at the other end of what is deleted along, to be read again: the service may keep it (R18). */
+/**
+ * Marks the rows at the other end of deleted dependents, to be read again: the service may have kept their edges (R18).
+ */
 function* cascadeMark(
   scope: CommitScope,
   { table, cascadeMarks }: Stream,
@@ -110,15 +112,15 @@ function* cascadeMark(
   if (cascadeMarks === undefined || !scope.marking.has(cascadeMarks.stream)) return;
   const sql = `select distinct ${quote(cascadeMarks.id)} from ${nameOf(cascadeMarks.table)}
     where env_id = @env and ${quote(cascadeMarks.by)} in (select value from ${scope.dialect.texts('@ids')})`;
-  const doubted = yield* column(scope, sql, { ids: JSON.stringify(ids) });
-  yield* touch(scope, table, doubted);
+  const marked = yield* column(scope, sql, { ids: JSON.stringify(ids) });
+  yield* touch(scope, table, marked);
   yield* writeMarks(
     scope,
-    doubted.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
+    marked.map((id) => ({ stream: cascadeMarks.stream, id: String(id) })),
   );
 }
 
-/** Moves the time of rows that lose what hangs on them (R21). */
+/** Updates the time of rows that lose dependents (R21). */
 function* touch(scope: CommitScope, table: TableOrName, ids: readonly unknown[]): SqlStatements<void> {
   if (ids.length === 0) return;
   const sql = `update ${nameOf(table)} set mirrored_at = @mirroredAt where env_id = @env and deleted_at is null
@@ -126,7 +128,7 @@ function* touch(scope: CommitScope, table: TableOrName, ids: readonly unknown[])
   yield* execute(scope, sql, { ids: JSON.stringify(ids), mirroredAt: scope.mirroredAt });
 }
 
-/** Writes marks; each gets the next number, in the order given. */
+/** Writes marks, numbered in the given order. */
 export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]): SqlStatements<void> {
   if (marks.length === 0) return;
   const last = yield* lastMark(scope);
@@ -141,10 +143,7 @@ export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]):
   yield* reopenStream(scope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
-/**
- * Leaves to a later run the marks of the ids that a select gives; a mark made after `@lastMark` stays as it is (R13,
- * R18).
- */
+/** Leaves the marks of the selected ids to a later run; a mark made after `@lastMark` stays as it is (R13, R18). */
 export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values }: SqlCondition): SqlStatements<void> {
   yield* execute(
     scope,
@@ -156,23 +155,23 @@ export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values 
   );
 }
 
-/** Takes back that these streams have finished their cycle: they have to read again (R9). */
+/** Reopens these streams in this cycle: they have to read again (R9). */
 export function* reopenStream(scope: CommitScope, names: readonly StreamName[]): SqlStatements<void> {
   const sql = `update sync_checkpoints set finished_cycle = null where env_id = @env
     and stream in (select value from ${scope.dialect.texts('@names')}) and finished_cycle is not null`;
   yield* execute(scope, sql, { names: JSON.stringify(names) });
 }
 
-/** How many rows a sweep holds in memory at once. */
+/** How many rows a sweep holds in memory at a time. */
 const BATCH_ROWS = 2000;
 
 interface RemovalInput extends SqlCondition {
   readonly at: Instant;
-  /** The condition matches few rows by another index than the key's, so they are sorted afterwards. */
+  /** The condition matches few rows through another index than the key's, so they are sorted afterwards. */
   readonly few?: true;
 }
 
-/** Marks the live rows of a condition as absent, a batch at a time. */
+/** Marks the live rows that meet a condition as absent, in batches. */
 export function* remove(
   scope: CommitScope,
   stream: Stream,
@@ -214,7 +213,7 @@ export function* holdBack(
   );
 }
 
-/** Keeps held back only the removals of rows that meet a condition. */
+/** Keeps only the held-back removals of rows that meet a condition. */
 export function* pruneHeldRemovals(
   scope: CommitScope,
   stream: Stream,

@@ -7,8 +7,8 @@ interface WrittenFile {
 
 /**
  * Closes a mirror that was open for writing, and leaves `-wal` and `-shm` beside it. SQLite removes them with the last
- * connection that may write, and without them a reader that may not write the folder cannot open the file. A connection
- * that only reads leaves them.
+ * connection that may write; without them, a reader without write access to the folder cannot open the file. Closing a
+ * read-only connection last leaves them in place.
  */
 export function closeWritten({ connection, path }: WrittenFile): void {
   emptyLog(connection);
@@ -21,8 +21,8 @@ export function closeWritten({ connection, path }: WrittenFile): void {
 }
 
 /**
- * Copies the log to the file, as SQLite does when the last connection closes. It waits for nobody: a signal may have
- * come (R27).
+ * Copies the log into the file, as SQLite does when the last connection closes. It does not wait for other connections,
+ * because a signal may have come (R27).
  */
 function emptyLog(connection: Database.Database): void {
   try {
@@ -30,12 +30,13 @@ function emptyLog(connection: Database.Database): void {
     connection.pragma('busy_timeout = 0');
     connection.pragma('wal_checkpoint(TRUNCATE)');
   } catch {
-    // What is in the log is safe there, and the next run copies it.
+    // What is in the log is safe, and the next run copies it.
   }
 }
 
 /**
- * A connection that has read from the file, because only then it holds `-wal` and `-shm`; null if it cannot be read.
+ * A connection that has read from the file, because only then does it hold `-wal` and `-shm`; null if the file cannot
+ * be read.
  */
 function openReader(path: string): Database.Database | null {
   const reader = openReadOnly(path);

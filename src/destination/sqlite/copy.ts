@@ -12,7 +12,10 @@ import { fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
 
-/** Opens a mirror file to be copied, as of one instant. @throws SyncError `usage` */
+/**
+ * Opens a mirror file for copying, as of one instant.
+ * @throws SyncError `usage`
+ */
 export function openSqliteSource(path: string): CopySource {
   const { connection } = openForReading(path);
   // All reads of one transaction see the same state, whatever is committed meanwhile.
@@ -33,7 +36,7 @@ export function openSqliteSource(path: string): CopySource {
 
 function readTable(connection: Database, { name, columns }: CopiedTable): IterableIterator<CopiedRow> {
   const names = list(columns.map((column) => column.name));
-  // In the order in which they were written: of two staged rows with one key, the later one holds (R16).
+  // In insertion order: of two staged rows with one key, the later one counts (R16).
   return connection
     .prepare<[], CopiedRow>(`select ${names} from ${quote(name)} order by rowid`)
     .raw()
@@ -41,8 +44,8 @@ function readTable(connection: Database, { name, columns }: CopiedTable): Iterab
 }
 
 /**
- * Begins a new mirror file, beside the place where it belongs.
- * @throws SyncError `usage` if there is a file already, or `locked`
+ * Starts a new mirror file next to its final path.
+ * @throws SyncError `usage` if a file already exists, or `locked`
  */
 export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
@@ -90,7 +93,7 @@ function refuseTaken(path: string): void {
     throw new SyncError('usage', `${path} exists already: name a new file, or move it away first`);
 }
 
-/** Nobody reads this file before it is whole, and it is made anew after a crash: it needs no log. */
+/** It needs no log: the file is not read before it is complete, and is created again after a crash. */
 function openNew(path: string): Database {
   const { connection } = openForWriting(path);
   connection.pragma('journal_mode = OFF');
@@ -102,7 +105,7 @@ function openNew(path: string): Database {
 
 const TABLES = [...STATE_TABLES, ...MIRRORED_TABLES];
 
-/** More rows in a statement save no time. */
+/** More rows per statement save no time. */
 const ROWS_AT_ONCE = 64;
 
 function writeRows(connection: Database, { name, columns }: CopiedTable, rows: readonly CopiedRow[]): void {
@@ -117,7 +120,7 @@ function writeRows(connection: Database, { name, columns }: CopiedTable, rows: r
   }
 }
 
-/** What a sync does at the end of a run. */
+/** Does the same as a sync at the end of a run. */
 function finish(connection: Database): void {
   buildSecondaryIndexes(connection, TABLES);
   connection.pragma('analysis_limit = 400');
@@ -126,7 +129,7 @@ function finish(connection: Database): void {
   connection.pragma('journal_mode = WAL');
 }
 
-/** The file is on the disk before it has its name, so that a power loss leaves no half of it. */
+/** Flushes the file to disk before renaming it, so a power loss leaves no partial mirror. */
 function putInPlace(from: string, to: string): void {
   const file = openSync(from, 'r+');
   try {
@@ -136,6 +139,6 @@ function putInPlace(from: string, to: string): void {
   }
   refuseTaken(to);
   renameSync(from, to);
-  // A sync leaves -wal and -shm beside a mirror, for readers that may not make them.
+  // Like a sync, leaves -wal and -shm beside the mirror, for readers that may not create them.
   closeWritten(openForWriting(to));
 }

@@ -10,7 +10,7 @@ import { perform, portMethods, sqliteScope } from './driver.ts';
 import { withFileErrors } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
-/** The environment that is written, the run, and the machine's clock. */
+/** The environment to write, the run, and the machine's clock. */
 interface DestinationOptions {
   readonly envId: string;
   readonly run: number;

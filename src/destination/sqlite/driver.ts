@@ -9,10 +9,10 @@ import type { BulkUpsert, MirrorScope, NotedKeys, SqlAnswer, SqlDialect, SqlStat
 import { list, nameOf, quote } from '../sql/tables.ts';
 import { withFileErrors } from './file-error.ts';
 
-/** The prepared statement of this name, made once for its connection. Without `text` the name is the SQL itself. */
+/** The prepared statement with this name, prepared once per connection. Without `text`, the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
-/** A sync has fewer, because its statements name no environment. A server has one for each set of filters. */
+/** A sync has fewer, because its statements name no environment. A server has one per set of filters. */
 const MOST_STATEMENTS = 300;
 
 export function createStatementCache(connection: Database): PrepareStatement {
@@ -49,7 +49,7 @@ export function sqliteScope({ noted }: { readonly noted: NotedKeys }, envId: str
   return { envId, dialect: SQLITE, noted };
 }
 
-/** Runs every statement at once: nothing else comes between them. */
+/** Runs all statements synchronously, with nothing in between. */
 export function perform<Result>(prepare: PrepareStatement, statements: SqlStatements<Result>): Result {
   let step = statements.next();
   while (step.done !== true) {
@@ -67,7 +67,7 @@ function single(prepare: PrepareStatement, asked: StateStatement): SqlAnswer {
   return answer(prepare(sql), params);
 }
 
-/** Makes a port's method from the statements that it takes. */
+/** Makes a port's method from its statements. */
 export function portMethods({ path, prepare }: { readonly path: string; readonly prepare: PrepareStatement }) {
   const facing = withFileErrors(path);
   return <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
@@ -79,10 +79,10 @@ function answer(statement: Statement, values: object): SqlAnswer {
   return { rows: [], changes: statement.run(values).changes };
 }
 
-/** A power of two. The remaining rows are written in halves of it, so that a table needs few statements. */
+/** A power of two. The remaining rows are written in halves of it, so a table needs few statements. */
 const ROWS_PER_STATEMENT = 64;
 
-/** Writes many rows with few statements. Their values are given by position. */
+/** Writes many rows with few statements; values are bound by position. */
 function write(prepare: PrepareStatement, upsert: BulkUpsert): SqlAnswer {
   const { table, rows, conflict } = upsert;
   let changes = 0;

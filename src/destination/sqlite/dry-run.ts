@@ -35,8 +35,8 @@ import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.
 import { createRunTables } from './temporary-tables.ts';
 
 /**
- * Opens a mirror for a dry run: it reads the file as it is now, and keeps in memory what it writes. If there is no
- * file, the mirror is empty. The file is neither locked nor written.
+ * Opens a mirror for a dry run, which reads the file as it is now and keeps its writes in memory. Without a file, the
+ * mirror is empty. The file is neither locked nor written.
  * @throws SyncError `usage`
  */
 export function openForDryRun(path: string): MirrorFile {
@@ -44,7 +44,7 @@ export function openForDryRun(path: string): MirrorFile {
   const mirror = openForReading(path);
   try {
     mirror.connection.pragma('temp_store = memory');
-    // One state of the file, whatever a run writes meanwhile.
+    // One consistent state of the file, whatever a run writes meanwhile.
     mirror.connection.exec('begin');
     for (const name of STATE) shadow(mirror, name, '');
     shadow(mirror, getTableName(syncStreamRuns), OPEN_CYCLES);
@@ -82,15 +82,14 @@ const STATE = [
 ].map((table) => getTableName(table));
 
 /**
- * The rows that decide whether a run continues a cycle (`joinCycle`): those since the oldest cycle that may continue
- * began.
+ * The rows that decide whether a run continues a cycle (`joinCycle`), starting with the oldest cycle that may continue.
  */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
   and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
 
 /**
- * Tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those of
- * `main`.
+ * The tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those
+ * of `main`.
  */
 function scratchTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
@@ -98,14 +97,14 @@ function scratchTables({ connection }: MirrorFile): string[] {
   return [getTableName(seenPages), getTableName(listLengths), ...(staged.pluck().all() as string[])];
 }
 
-/** Hides a table of the file behind a temporary one of the same name, so that writes go to memory. */
+/** Hides a table of the file behind a temporary one with the same name, so writes go to memory. */
 function shadow({ connection }: MirrorFile, name: string, where: string): void {
   const made = connection.prepare("select sql from main.sqlite_schema where type = 'table' and name = ?").pluck();
   connection.exec(String(made.get(name)).replace(/^CREATE TABLE/i, 'CREATE TEMP TABLE'));
   connection.exec(`insert into temp.${quote(name)} select * from main.${quote(name)} ${where}`);
 }
 
-/** A mirror for a dry run, and what it lets expect of the source. */
+/** A mirror for a dry run, and what it expects of the source. */
 interface DryRunDestination extends SourceExpectations {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
@@ -134,7 +133,7 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
   };
 }
 
-/** The status in the last run that sent a request and was answered. */
+/** The status in the last run that sent a request and got a response. */
 const LAST_STATUS = `select status from main.sync_stream_runs
   where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
 
@@ -143,7 +142,7 @@ type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
 
 /**
  * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held
- * back before are still not shown (R14).
+ * back before are still not returned (R14).
  */
 function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination {
   const real = createSqliteDestination(mirror, options);
@@ -157,7 +156,7 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
         return { ids: heldParents(mirror, options.envId, { stream, after: query.after }), weighed: null };
       if (query.about === 'unshown' && stream.staged !== undefined)
         return edgeless(mirror, options.envId, stream, await real.backlog(stream, query));
-      // The source is expected to show every row, and rows that the feed has shown are not asked for again (R18, R22).
+      // The source is expected to return every row, and rows returned by the feed are not looked up again (R18, R22).
       const isShown =
         query.about === 'candidates' ||
         query.about === 'unshown' ||
@@ -168,12 +167,12 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
       if (commit.kind === 'round-end' && commit.roundEnd.isReleased) released.add(stream.name);
       return real.commit(stream, withoutRemovals(commit), marking);
     },
-    // The rows stay in the mirror, but would not be held back any more (R14).
+    // The rows stay in the mirror, but would no longer be held back (R14).
     async outstanding(stream) {
       const counts = await real.outstanding(stream);
       return released.has(stream.name) ? { ...counts, heldRemovals: 0 } : counts;
     },
-    // It costs no request.
+    // It takes no request.
     renewDay: async () => null,
   };
 }
@@ -189,7 +188,7 @@ function withoutRemovals(commit: Commit): Commit {
   return others;
 }
 
-/** Marked columns without edges, which no read of lineage shows. */
+/** Marked columns without edges, which no read of lineage returns. */
 function edgeless({ connection }: MirrorFile, envId: string, stream: Stream, { ids }: Backlog): Backlog {
   const held = connection
     .prepare(`select 1 from ${tableOf(stream)} where env_id = ? and ${firstKey(stream)} = ? limit 1`)
@@ -207,7 +206,7 @@ function heldIds(
   return connection.prepare(sql).pluck().all(envId, stream.name, after) as string[];
 }
 
-/** Rows of the parent list that are held back and have edges: the run asks whether they are in sight (R18). */
+/** Held-back rows of the parent's list that have edges: the run looks them up to see whether they are visible (R18). */
 function heldParents(
   { connection }: MirrorFile,
   envId: string,

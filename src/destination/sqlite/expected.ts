@@ -21,7 +21,7 @@ interface ExpectedRead extends MirrorScope {
 /** The checkpoints of the environment as the last run left them. */
 type StoredCheckpoints = ReadonlyMap<StreamName, Checkpoint>;
 
-/** How many rows a read still has to bring (see `SourceExpectations`). */
+/** How many rows a read still has to return (see `SourceExpectations`). */
 export function expectedRows(
   mirror: MirrorFile,
   envId: string,
@@ -36,12 +36,12 @@ export function expectedRows(
   return perform(mirror.prepare, rowsFrom(expectedRead, request));
 }
 
-/** The rows from the page that is asked for on. */
+/** The rows from the requested page on. */
 function* rowsFrom(read: ExpectedRead, request: PageRequest): SqlStatements<ExpectedRows> {
   if (read.stream.method === 'window') return yield* history(read, request);
   const expected = yield* rowsOf(read);
   if (request.cursor === null) return expected;
-  return { ...expected, rows: Math.max(0, expected.rows - (yield* passed(read, expected.hidden))) };
+  return { ...expected, rows: Math.max(0, expected.rows - (yield* rowsBefore(read, expected.hidden))) };
 }
 
 /** The rows of the whole read. */
@@ -58,7 +58,7 @@ function* rowsOf(read: ExpectedRead): SqlStatements<ExpectedRows & { readonly hi
   };
 }
 
-/** Whether the ids that are not shown may take pages of their own. */
+/** Whether ids that are not returned may take pages of their own. */
 function mayHide({ limit, ...asked }: Query, shown: number): boolean {
   return Object.values(asked).some((ids) => Array.isArray(ids) && ids.length > shown && ids.length > Number(limit));
 }
@@ -69,13 +69,13 @@ function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
   return scanEndedCycle !== null || watermark !== null;
 }
 
-/** The stream that decides which rows there are. */
+/** The stream that decides which rows exist. */
 function decider(stream: Stream): Stream {
   const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
   return isTyped ? { ...stream, name: stream.dependencies[0] } : stream;
 }
 
-/** The rows `t` that answer a query, as far as the mirror holds them. */
+/** The rows `t` that match a query, as far as the mirror has them. */
 function shownBy(read: ExpectedRead): SqlCondition {
   const { stream, query } = read;
   const since = query['synced_since'];
@@ -83,9 +83,9 @@ function shownBy(read: ExpectedRead): SqlCondition {
   const { parent } = stream;
   if (deletedSince !== undefined)
     return { sql: `t.deletion = 'tombstone' and t.deleted_at >= @since`, values: { since: deletedSince } };
-  const shown = `${whereLive(stream)} and not exists (select 1 from held_removals h where ${whereHolds(decider(stream))})${hasShownParent(stream)}`;
-  if (since !== undefined) return { sql: `${shown} and ${syncedSince(stream)}`, values: { since } };
-  const variant = ` and ${ofVariant(stream, query)}${stillShown(read)}`;
+  const shown = `${whereLive(stream)} and not exists (select 1 from held_removals h where ${whereHolds(decider(stream))})${whereParentShown(stream)}`;
+  if (since !== undefined) return { sql: `${shown} and ${whereSyncedSince(stream)}`, values: { since } };
+  const variant = ` and ${whereVariant(stream, query)}${whereRetained(read)}`;
   const ids = stream.idsParameter && query[stream.idsParameter];
   if (ids !== undefined) return { sql: `${shown}${variant} and ${isOneOf(stream.key[0])}`, values: { ids: json(ids) } };
   const parentIds = parent && query[parent.parameter];
@@ -94,8 +94,8 @@ function shownBy(read: ExpectedRead): SqlCondition {
   return { sql: `${shown}${variant}` };
 }
 
-/** Rows whose parent is held back are not shown either. */
-function hasShownParent(stream: Stream): string {
+/** Rows whose parent is held back are not returned either. */
+function whereParentShown(stream: Stream): string {
   if (stream.staged === undefined) return '';
   const held = parentsOf(stream).map(
     ({ by, table }) => ` and not exists (select 1 from held_removals o
@@ -105,14 +105,14 @@ function hasShownParent(stream: Stream): string {
 }
 
 /** The feeds of lineage use the time of the downstream column. */
-function syncedSince({ key, staged, parentTable }: Stream): string {
+function whereSyncedSince({ key, staged, parentTable }: Stream): string {
   if (staged === undefined || parentTable === undefined) return 't.synced_at >= @since';
   return `t.${quote(key[0])} in
     (select l.id from ${nameOf(parentTable.table)} l where l.env_id = @env and l.deleted_at is null and l.synced_at >= @since)`;
 }
 
-/** Enabled and disabled tests have separate lists, and so have the rows that belong to them. */
-function ofVariant(stream: Stream, query: Query): string {
+/** Enabled and disabled tests have separate lists, and so do the rows that belong to them. */
+function whereVariant(stream: Stream, query: Query): string {
   if (stream.scanQueries.length === 1) return 'true';
   const isDisabled = tableSqlOf(stream.table).columns.includes('disabled')
     ? 't.disabled = 1'
@@ -125,10 +125,8 @@ function ofVariant(stream: Stream, query: Query): string {
   return query['disabled'] === 'true' ? `(${isDisabled})` : `not (${isDisabled})`;
 }
 
-/**
- * The condition that the service still shows a row: where it has a retention, older rows leave the list by themselves.
- */
-function stillShown({ stream: { retention }, now }: ExpectedRead): string {
+/** The condition that the service still returns a row: with a retention, older rows leave the list by themselves. */
+function whereRetained({ stream: { retention }, now }: ExpectedRead): string {
   return retention === undefined || now === null ? '' : ` and t.${quote(retention.field)} >= @opens`;
 }
 
@@ -148,7 +146,7 @@ function* count(read: ExpectedRead, { sql, values }: SqlCondition): SqlStatement
 }
 
 /**
- * Rejected rows, which the source shows too. One that the mirror has in an earlier version is counted as that row only.
+ * Rejected rows, which the source returns too. One that the mirror has in an earlier version counts only as that row.
  */
 function* rejected(read: ExpectedRead): SqlStatements<number> {
   const { stream, query } = read;
@@ -161,8 +159,8 @@ function* rejected(read: ExpectedRead): SqlStatements<number> {
 }
 
 /**
- * Rows that the list has but does not show, as far as its pages prove them: all pages but the last were full before the
- * service removed these rows. Smaller pages may prove more.
+ * Rows that the list has but does not return, as far as its pages prove them: all pages but the last were full before
+ * the service removed these rows. Smaller pages may prove more.
  */
 function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<ExpectedRows> {
   const sql = `select max(0, (pages - 1) * page_size + 1 - rows) rows, page_size > @limit atLeast from main.list_lengths
@@ -171,37 +169,37 @@ function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<Expecte
   return { rows: Number(known?.['rows'] ?? 0), atLeast: known?.['atLeast'] === 1 };
 }
 
-/** Rows that came in the pages before. */
-function* passed(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
+/** Rows on the pages before. */
+function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
-  const round = underWay(stored.get(stream.name));
+  const round = currentRound(stored.get(stream.name));
   if (round?.read == null) return 0;
   const { number } = round.read;
   const seen = `select coalesce(sum(json_array_length(keys)), 0) from main.seen_pages
     where env_id = @env and stream = '${stream.name}' and read_number = @number`;
-  // The first scan of a staged stream stages its rows, and notes no keys.
+  // The first scan of a staged stream stages its rows and records no keys.
   const staged =
     stream.staged === undefined
       ? '0'
       : `(select count(*) from main.${nameOf(stream.staged)} where env_id = @env and read_number = @number)`;
   const kept = Number(yield* value(expectedRead, `select max((${seen}), ${staged})`, { number }));
   if (kept > 0 && hidden === 0) return kept;
-  // A feed notes no keys, and hidden rows have none: the pages of the round that earlier reads did not take belong to
-  // this read.
+  // A feed records no keys, and hidden rows have none, so the pages of the round that earlier reads did not take belong
+  // to this read.
   let before = 0;
   for (const read of readsBefore(expectedRead)) before += yield* pagesOf({ ...expectedRead, query: read });
   return Math.max(kept, Math.max(1, round.pages - before) * Number(query['limit']));
 }
 
 /** The round that the next run continues. */
-function underWay(checkpoint: Checkpoint | undefined): Round | null {
+function currentRound(checkpoint: Checkpoint | undefined): Round | null {
   return checkpoint?.round ?? checkpoint?.waitingScan ?? null;
 }
 
-/** The queries of the reads that the round made before this one. Reads by id are not known. */
+/** The queries of the round's reads before this one. Lookups by id are not known. */
 function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   const { limit = 1, deleted_since: since } = query;
-  const round = underWay(stored.get(stream.name));
+  const round = currentRound(stored.get(stream.name));
   if (round?.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
   if (round?.mode !== 'scan' && round?.mode !== 'snapshot') return [];
   const left = round.steps.filter((readStep) => readStep.do === 'list' && readStep.as !== 'tombstones').length;
@@ -214,8 +212,8 @@ function* pagesOf(read: ExpectedRead): SqlStatements<number> {
 }
 
 /**
- * The known rows of a test's history. One never read may have any length; of one under way, at least one page has been
- * read.
+ * The known rows of a test's history. A history never read may have any length; if its read was interrupted, at least
+ * one page has been read.
  */
 function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): SqlStatements<ExpectedRows> {
   const [, testId] = path;

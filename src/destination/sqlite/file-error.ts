@@ -4,7 +4,7 @@ import { SyncError } from '../../core/errors.ts';
 
 const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_NOTADB: ['usage', 'is not an SQLite file: name another file with --db'],
-  SQLITE_CORRUPT: ['run', 'is damaged: restore it from a backup, or move it away and sync anew'],
+  SQLITE_CORRUPT: ['run', 'is damaged: restore it from a backup, or move it away and sync again'],
   SQLITE_CANTOPEN: ['usage', 'cannot be opened: check that its folder exists and may be written'],
   SQLITE_READONLY: ['usage', 'cannot be written: check the permissions of the file and of its folder'],
   SQLITE_PERM: ['usage', 'cannot be opened: check its permissions'],
@@ -13,7 +13,7 @@ const ADVICE: Readonly<Record<string, [SyncError['recovery'], string]>> = {
   SQLITE_IOERR: ['run', 'could not be read or written: check the disk and run again'],
 };
 
-/** Turns an error of SQLite into one line that says what to do; other errors come back as they are. */
+/** Turns an SQLite error into one line that says what to do; other errors are returned as they are. */
 export function fileError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
   if (said === null) return error;
@@ -23,8 +23,8 @@ export function fileError(path: string, error: unknown): unknown {
 }
 
 /**
- * The same for a reader, who may have permission to read alone. SQLite refuses a mirror to it that has no `-wal` and
- * `-shm` beside it, and gives no other reason than that it cannot open a file.
+ * Like `fileError`, for a reader that may have read permission only. SQLite refuses it a mirror without `-wal` and
+ * `-shm`, and only says that it cannot open a file.
  */
 export function readerError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
@@ -46,7 +46,7 @@ const UNREADABLE = 'cannot be read: check the permissions of the file and of its
 const alone = (path: string): string =>
   `needs -wal and -shm beside it, which this user cannot read or create: run \`obsync sync\` on the mirror, or copy it into a folder that may be written; other programs open a copy that never changes as file:${path}?immutable=1`;
 
-/** Makes a port's method: every error says what is wrong with the file and what to do about it. */
+/** Makes a port's method whose errors say what is wrong with the file and what to do about it. */
 export function withFileErrors(path: string) {
   return <Given extends unknown[], Found>(look: (...given: Given) => Found) =>
     async (...given: Given): Promise<Found> => {
@@ -58,7 +58,7 @@ export function withFileErrors(path: string) {
     };
 }
 
-/** The error of SQLite itself, which drizzle wraps. */
+/** The SQLite error that drizzle wraps. */
 function sqliteErrorOf(error: unknown): InstanceType<typeof Database.SqliteError> | null {
   if (error instanceof Database.SqliteError) return error;
   return error instanceof Error && !(error instanceof SyncError) ? sqliteErrorOf(error.cause) : null;

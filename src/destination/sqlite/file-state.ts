@@ -14,7 +14,7 @@ export interface StateFile {
   readonly prepare: PrepareStatement;
 }
 
-/** The state of an SQLite mirror. `now` is the machine's clock: it stamps what is written. */
+/** The state of an SQLite mirror. `now` is the machine's clock, which stamps what is written. */
 export function fileState(mirror: StateFile, now: () => Instant, randomHex = newRandomHex): StateStore {
   return createStateStore(
     {
@@ -25,7 +25,7 @@ export function fileState(mirror: StateFile, now: () => Instant, randomHex = new
   );
 }
 
-/** Reads the state at once. */
+/** Reads the state synchronously. */
 export function readState<Result>(
   { prepare }: Pick<StateFile, 'prepare'>,
   statements: StateStatements<Result>,
@@ -33,7 +33,7 @@ export function readState<Result>(
   return perform(prepare, statements);
 }
 
-/** Changes the state at once, in one transaction. */
+/** Changes the state synchronously, in one transaction. */
 export function writeState<Result>(
   { connection, prepare }: Pick<StateFile, 'connection' | 'prepare'>,
   statements: StateStatements<Result>,

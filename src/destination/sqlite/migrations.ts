@@ -13,8 +13,8 @@ const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema
 
 /**
  * Creates the tables of a new file, or migrates those of an older version, in one transaction.
- * @throws SyncError `usage` if a view or trigger of the user's own prevents it, or if the mirror was made before the
- * first release
+ * @throws SyncError `usage` if a view or trigger of the user's prevents it, or if the mirror was made before the first
+ * release
  */
 export function migrateFile(
   connection: Database,
@@ -35,8 +35,8 @@ export function migrateFile(
 }
 
 /**
- * Does the same as drizzle's migrator. That one hides the reason of a failed commit, such as a full disk, because its
- * rollback fails too.
+ * Replaces drizzle's migrator, which hides the reason of a failed commit, such as a full disk, because its rollback
+ * fails too.
  */
 function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
   connection.exec(JOURNAL);
@@ -47,7 +47,7 @@ function migrate(connection: Database, ahead: readonly MigrationMeta[]): void {
   }
 }
 
-/** When a column is renamed or dropped, SQLite checks every view and trigger of the file, also the user's own. */
+/** When a column is renamed or dropped, SQLite checks every view and trigger of the file, including the user's own. */
 function refusedFor(connection: Database, all: readonly MigrationMeta[], error: unknown): unknown {
   const ours = all
     .flatMap(({ sql }) => sql)
@@ -62,7 +62,7 @@ function refusedFor(connection: Database, all: readonly MigrationMeta[], error: 
 const JOURNAL =
   'create table if not exists __drizzle_migrations (id serial primary key, hash text not null, created_at numeric)';
 
-/** Indexes of an older file that the coming migrations drop. */
+/** Indexes of an older file that the pending migrations drop. */
 function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
   const dropped = new Set<string>();
   const made = new Set<string>();
@@ -74,7 +74,7 @@ function droppedBy(ahead: readonly MigrationMeta[]): Set<string> {
   return dropped;
 }
 
-/** The time at which the last migration of this file was written, in milliseconds; 0 for an empty file. */
+/** When the file's last migration was written, in milliseconds since 1970; 0 for an empty file. */
 export function sqliteVersion(connection: Database): number {
   const journal = connection
     .prepare("select count(*) from sqlite_schema where name = '__drizzle_migrations'")
@@ -92,8 +92,8 @@ export function sqliteMigrationTimes(): MigrationTimes {
 }
 
 /**
- * Drops the secondary indexes of empty tables before a first sync: to build them once at its end costs half of what it
- * costs to maintain them row by row. After the first sync they stay, also for a table that is empty.
+ * Drops the secondary indexes of empty tables before a first sync: building them once at its end costs half as much as
+ * maintaining them row by row. After the first sync they stay, even for an empty table.
  */
 export function dropSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
   if (has(connection, 'sync_checkpoints where scan_ended_cycle is not null')) return;
@@ -108,7 +108,7 @@ function has(connection: Database, rows: string): boolean {
   return connection.prepare(`select 1 from ${rows} limit 1`).get() !== undefined;
 }
 
-/** Builds the secondary indexes that are missing, after a first sync or one that was killed. */
+/** Builds missing secondary indexes, after a first sync or one that was killed. */
 export function buildSecondaryIndexes(connection: Database, tables: readonly SQLiteTable[]): void {
   for (const table of tables) {
     const { name, indexes } = getTableConfig(table);

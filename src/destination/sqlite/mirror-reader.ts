@@ -10,10 +10,10 @@ import { portMethods, sqliteScope } from './driver.ts';
 import type { MirrorFile } from './open.ts';
 import { createSeenTables } from './temporary-tables.ts';
 
-/** One environment's part of a mirror that is open for reading alone (see `createScratchTables`). */
+/** One environment's part of a mirror that is open for reading only (see `createScratchTables`). */
 export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorReader {
   const scope = sqliteScope(mirror, envId);
-  // Noted keys have no time and no run, and make no marks.
+  // Recorded keys have no time and no run, and make no marks.
   const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
   const asking = portMethods(mirror);
   return {
@@ -40,8 +40,8 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
 }
 
 /**
- * Notes the keys that the source shows in a temporary table that hides the file's own: the file does not change, a sync
- * can run at the same time, and a million keys take no memory.
+ * Hides the file's tables behind temporary ones that record the keys returned by the source: the file does not change,
+ * a sync can run at the same time, and a million keys take no memory.
  */
 export function createScratchTables({ connection }: MirrorFile): void {
   // Half of the default, because memory is limited.
@@ -102,7 +102,7 @@ function* unseenKeys(
   yield* findMissing(scope, stream);
   const beyond =
     after === null ? '' : ` and (${list(stream.key, 't.')}) > (${stream.key.map((name) => `@${name}`).join(', ')})`;
-  // A part may exist without the row that it belongs to.
+  // A child row may exist without its row.
   const alone = (stream.childTables ?? []).map(
     ({ table }) =>
       `select ${list(stream.key, 't.')} from ${nameOf(table)} t where t.env_id = @env and ${whereMissing(stream)}${beyond}`,

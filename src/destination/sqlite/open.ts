@@ -13,7 +13,7 @@ import { migrateFile, sqliteMigrationTimes, sqliteVersion } from './migrations.t
 import { createRunTables } from './temporary-tables.ts';
 import { type CommitTransactions, createTransactions } from './transactions.ts';
 
-/** An open mirror: the connection, its prepared statements, and drizzle over it for the rest. */
+/** An open mirror: the connection, its prepared statements, and drizzle for the rest. */
 export interface MirrorFile {
   readonly path: string;
   readonly connection: Database.Database;
@@ -23,12 +23,12 @@ export interface MirrorFile {
   readonly transactions: CommitTransactions;
 }
 
-/** The most disk space that the log keeps when all of it has been copied to the file. */
+/** The most disk space that the log keeps once all of it has been copied into the file. */
 const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up
- * to `quietMs` for others.
+ * to `quietMs` for the next one.
  * @throws SyncError `usage`
  */
 export function openForWriting(path: string, quietMs = 0): MirrorFile {
@@ -38,11 +38,11 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
     try {
       mirror.connection.pragma('journal_mode = WAL');
       mirror.connection.pragma('synchronous = NORMAL');
-      // Half of the default: a first sync reads little of what it has written, and memory is limited.
+      // Half of the default: a first sync reads little of what it wrote, and memory is limited.
       mirror.connection.pragma('cache_size = -8000');
-      // Four times the default: a page that many commits change is copied from the log to the file less often.
+      // Four times the default, so a page that many commits change is copied from the log into the file less often.
       mirror.connection.pragma('wal_autocheckpoint = 4000');
-      // With a permanent reader, such as `serve`, the log would keep the greatest size that it ever had.
+      // With a permanent reader such as `serve`, the log would otherwise keep the largest size it ever had.
       mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
       migrateFile(mirror.connection);
       createRunTables(mirror.connection);
@@ -54,7 +54,10 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
   });
 }
 
-/** Opens an existing mirror of this version, for reading only. @throws SyncError `usage` */
+/**
+ * Opens an existing mirror of this version for reading only.
+ * @throws SyncError `usage`
+ */
 export function openForReading(path: string): MirrorFile {
   if (!mirrorExists(path)) {
     const what = existsSync(path) ? 'is empty' : 'does not exist';
@@ -76,7 +79,10 @@ export function openForReading(path: string): MirrorFile {
   );
 }
 
-/** Opens a mirror of this version or an earlier one, for what has always stood in it. @throws SyncError */
+/**
+ * Opens a mirror of this or an earlier version, to read what every version has.
+ * @throws SyncError
+ */
 export function openEarlier(path: string): MirrorFile {
   return guarded(path, () => connect(path, { readonly: true }), readerError);
 }
@@ -97,7 +103,7 @@ export function mirrorExists(path: string): boolean {
   return existsSync(path) && (!statSync(path).isFile() || statSync(path).size > 0);
 }
 
-/** Opens a file that is a mirror of this or an older version, or is to be one. */
+/** Opens a file that is a mirror of this or an older version, or will become one. */
 function connect(path: string, options: Database.Options, quietMs = 0): MirrorFile {
   const mirror = mirrorOn(new Database(path, { timeout: 10_000, ...options }), path, quietMs);
   try {
@@ -109,7 +115,6 @@ function connect(path: string, options: Database.Options, quietMs = 0): MirrorFi
   }
 }
 
-/** Makes a mirror of an open connection. */
 export function mirrorOn(connection: Database.Database, path: string, quietMs = 0): MirrorFile {
   const prepare = createStatementCache(connection);
   const notedKeys: NotedKeys = { pages: [] };
@@ -134,7 +139,7 @@ function refuseReadOnly(path: string): void {
   }
 }
 
-/** Refuses a file of another program, or a mirror of a later version. */
+/** Refuses another program's file, or a mirror of a later version. */
 function refuseForeign(mirror: MirrorFile): void {
   const { tables, ours } = mirror.connection.prepare(TABLES).get() as { tables: number; ours: number };
   if (tables > 0 && ours === 0) {
@@ -147,7 +152,8 @@ function refuseForeign(mirror: MirrorFile): void {
 }
 
 /**
- * The table of drizzle does not count: another program may have it, and after a crash a new file may have nothing else.
+ * Drizzle's own table does not count: another program may have it too, and after a crash a new file may have nothing
+ * else.
  */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;

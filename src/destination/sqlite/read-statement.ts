@@ -8,18 +8,18 @@ import type { MirrorFile } from './open.ts';
 /** The parameters of a statement, and the types of its results. */
 export type StatementOptions = Pick<ReadStatement, 'parameters' | 'bigints'>;
 
-/** The rows of a read-only statement. They are read during the iteration, which is possible only once. */
+/** The rows of a read-only statement. They are read while iterating, which is possible only once. */
 export interface ReadResult extends Iterable<Readonly<Record<string, SqlValue>>> {
   readonly columns: readonly string[];
-  /** The rows as lists, in the order of the columns. Iterating over the result itself returns objects. */
+  /** The rows as lists in column order. Iterating over the result itself yields objects. */
   readonly rows: Iterable<readonly SqlValue[]>;
-  /** Closes the file. Not needed after all rows are read. */
+  /** Closes the file. Not needed once all rows are read. */
   close(): void;
 }
 
 /**
- * Runs the statement up to its first row, so that an error is thrown before anything is printed.
- * @throws SyncError `usage` when it is not SQL, is more than one statement, writes, or returns no rows
+ * Runs the statement up to its first row, so an error is thrown before anything is printed.
+ * @throws SyncError `usage` if it is not SQL, is more than one statement, writes, or returns no rows
  */
 export function readStatement(
   { connection, path }: MirrorFile,
@@ -69,7 +69,7 @@ function* rowsFrom<T>(path: string, first: IteratorResult<T>, iterator: Iterator
   try {
     for (let next = first; !next.done; next = attempt(path, () => iterator.next())) yield next.value;
   } finally {
-    // A statement that nobody reads to its end would keep the connection busy.
+    // An unfinished statement would keep the connection busy.
     iterator.return?.();
   }
 }
@@ -91,7 +91,7 @@ function sqlError(path: string, error: unknown): unknown {
       ? fileError(path, error)
       : new SyncError('usage', `the statement cannot be run: ${error.message}`, { cause: error });
   }
-  // The errors that the driver itself throws: no statement, more than one, or parameters without values.
+  // Errors of the driver itself: no statement, more than one, or parameters without values.
   if (!(error instanceof RangeError || error instanceof TypeError)) return error;
   const advice = /parameter/i.test(error.message)
     ? 'the statement has parameters: write their values into it'

@@ -82,14 +82,14 @@ export function openLocked(path: string, { stop, quietMs, clock }: FileWriterOpt
     return {
       state: fileState(mirror, clock),
       destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock }),
-      // The lock of the file is that of all its environments.
+      // The lock of the file covers all its environments.
       hold: async () => {},
-      keep: withFileErrors(path)(() => mirror.transactions.keep()),
+      flush: withFileErrors(path)(() => mirror.transactions.flush()),
       async close() {
         try {
           if (!stop.aborted) finish(mirror.connection);
         } catch {
-          // The result of the run stands; the next run makes what is missing.
+          // The result of the run stands; the next run completes the rest.
         } finally {
           closeWritten(mirror);
           lock.release();
@@ -105,7 +105,7 @@ export function openLocked(path: string, { stop, quietMs, clock }: FileWriterOpt
 function openIndexed(path: string, quietMs: number): MirrorFile {
   const mirror = openForWriting(path, quietMs);
   try {
-    // A killed first sync may not have made them.
+    // A killed first sync may not have built them.
     buildSecondaryIndexes(mirror.connection, INDEXED);
     dropSecondaryIndexes(mirror.connection, INDEXED);
     return mirror;
@@ -141,7 +141,7 @@ async function* portionsOf(
   }
 }
 
-/** Work that makes reads faster. A run that has to stop has no time for it (R27); the next run does it first. */
+/** Work that makes reads faster. A run that has to stop skips it (R27), and the next run does it first. */
 function finish(connection: MirrorFile['connection']): void {
   buildSecondaryIndexes(connection, INDEXED);
   connection.pragma('analysis_limit = 400');
@@ -149,14 +149,14 @@ function finish(connection: MirrorFile['connection']): void {
 }
 
 /**
- * Tables whose indexes are made after the first sync. A history is looked up by test while it grows, so it keeps its
+ * Tables whose indexes are built after the first sync. A history is looked up by test while it grows, so it keeps its
  * index.
  */
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));
 
-/** When a run holds the lock, it has already migrated the mirror. */
+/** A run that holds the lock has already migrated the mirror. */
 function bringUpToDate(path: string): MirrorChange {
-  // No lock file is made beside a file that is not a mirror.
+  // Avoids creating a lock file beside a file that is not a mirror.
   refuseInvalidMirror(path);
   try {
     const lock = takeLock(path);
@@ -183,7 +183,7 @@ function versionOf(path: string): number {
   }
 }
 
-/** Whether a process writes to the mirror. It tries the lock only if its file exists: a report makes no files. */
+/** Whether a process is writing to the mirror. It tries the lock only if its file exists: a report creates no files. */
 export function isLocked(path: string): boolean {
   if (!existsSync(lockPath(path))) return false;
   try {
@@ -206,19 +206,19 @@ function record(path: string, verification: Verification): void {
       closeWritten(mirror);
     }
   } catch {
-    // The result stands, whether or not it is recorded: the disk may be full, for example.
+    // The result stands whether or not it is recorded; the disk may be full, for example.
   } finally {
     lock.release();
   }
 }
 
-/** Null where nobody may write, or a sync does (R26). */
+/** The mirror's lock; null if this process may not write, or a sync is writing (R26). */
 function lockOf(path: string): MirrorLock | null {
   try {
     refuseInvalidMirror(path);
     return takeLock(path);
   } catch {
-    // Nothing waits for a record, and nothing fails without it.
+    // Nothing waits for a record or fails without it.
     return null;
   }
 }

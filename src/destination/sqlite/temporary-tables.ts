@@ -1,12 +1,12 @@
 import type { Database } from 'better-sqlite3';
 
 /**
- * Creates the temporary tables that compare the keys of a round. `seen_keys` has the keys seen, in order;
- * `loadSeenKeys` fills it from the noted and stored pages. `key_2` is the second part of an edge's key, else empty.
- * `missing_keys` has the keys of rows that no read of the round has seen; `findMissing` fills it.
+ * Creates the temporary tables that compare the keys of a round. `seen_keys` holds the keys seen, in order;
+ * `loadSeenKeys` fills it from the recorded and stored pages. `key_2` is the second part of an edge's key, else empty.
+ * `missing_keys` holds the keys of rows that no read of the round has seen; `findMissing` fills it.
  */
 export function createSeenTables(connection: Database): void {
-  // A small cache is enough, since keys are written and looked up in order, and memory is limited (R27).
+  // A small cache is enough because keys are written and looked up in order, and memory is limited (R27).
   connection.pragma('temp.cache_size = -2000');
   connection.exec(`create temp table seen_keys (env_id text, stream text, key_1 text, key_2 text, read_number integer,
     primary key (env_id, stream, key_1, key_2, read_number)) without rowid`);
@@ -19,7 +19,7 @@ export function createSeenTables(connection: Database): void {
   );
 }
 
-/** Creates the tables of a run: also the keys that are staged, which `stage` loads when it first needs them. */
+/** Creates the tables of a run, including the staged keys that `stage` loads when it first needs them. */
 export function createRunTables(connection: Database): void {
   createSeenTables(connection);
   connection.exec(`create temp table staged_keys (env_id text, stream text, key_1 text, key_2 text,

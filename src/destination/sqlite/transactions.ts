@@ -4,12 +4,15 @@ import { SyncError } from '../../core/errors.ts';
 /** Writes through one connection, in transactions. */
 export interface CommitTransactions {
   /**
-   * Does the work in a transaction, all of it or none (R5). Work that says of itself that it was quiet may wait for the
-   * next one, up to the connection's limit. Other work is committed at once, with whatever waits.
+   * Does the work in one transaction (R5). Work that reports itself as quiet may wait for the next transaction, up to
+   * the connection's limit. Other work is committed at once, together with whatever waits.
    */
   write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
-  /** Commits what waits. @throws the reason if it was lost */
-  keep(): void;
+  /**
+   * Commits waiting work.
+   * @throws the reason if it was lost
+   */
+  flush(): void;
 }
 
 interface WaitingCommits {
@@ -24,7 +27,7 @@ interface WaitingCommits {
 /**
  * - `idle`: no transaction is open
  * - `waiting`: a transaction with quiet work is open until the timer ends it
- * - `lost`: work that waited was rolled back; nothing may be written any more, because callers rely on it
+ * - `lost`: waiting work was rolled back; nothing may be written any more, because callers rely on it
  */
 type TransactionState =
   | { readonly is: 'idle' }
@@ -32,7 +35,7 @@ type TransactionState =
   | { readonly is: 'lost'; readonly error: unknown };
 
 const ROLLED_BACK =
-  'the last pages could not be kept, because the mirror could not be read or written: check the disk and run again; nothing is lost';
+  'the last pages could not be saved, because the mirror could not be read or written: check the disk and run again; nothing is lost';
 
 export function createTransactions(
   connection: Database,
@@ -50,8 +53,7 @@ export function createTransactions(
     undone();
   };
   const attempt = <Done>(step: () => Done): Done => {
-    // If a statement outside of `write` finds the disk full, or cannot read it, SQLite rolls back the whole
-    // transaction.
+    // If a statement outside of `write` finds the disk full or unreadable, SQLite rolls back the whole transaction.
     if (state.is === 'waiting' && !connection.inTransaction) rollBack(new SyncError('run', ROLLED_BACK));
     if (state.is === 'lost') throw state.error;
     try {
@@ -66,12 +68,12 @@ export function createTransactions(
     commit?.run();
     enter({ is: 'idle' });
   };
-  const keep = (): void => attempt(() => (state.is === 'waiting' ? end() : undefined));
+  const flush = (): void => attempt(() => (state.is === 'waiting' ? end() : undefined));
   const keepLate = (): void => {
     try {
-      keep();
+      flush();
     } catch {
-      // The next call of `write` or `keep` throws it.
+      // The next call of `write` or `flush` throws it.
     }
   };
   const writeNow = <Done extends { readonly isQuiet: boolean }>(work: () => Done): Done => {
@@ -82,9 +84,9 @@ export function createTransactions(
     return done;
   };
   return {
-    keep,
+    flush,
     write(work) {
-      // Within another caller's transaction the work ends with that.
+      // Within another caller's transaction, the work ends with it.
       if (connection.inTransaction && state.is !== 'waiting') return connection.transaction(work)();
       return attempt(() => writeNow(work));
     },

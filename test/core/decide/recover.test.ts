@@ -66,7 +66,7 @@ describe('recovery from a page whose every attempt fails (R24)', () => {
     expect(readOf(once)).toMatchObject({ cursor: null, at: T, halvedRun: 5, query: { limit: 1000 } });
     expect(once.checkpoint.pageLimit).toEqual({ rows: 1000, at: T });
     const twice = met('halve-page', once.checkpoint);
-    expect(twice).toMatchObject({ outcome: 'fail', forget: null, advice: expect.stringContaining('asks for 500') });
+    expect(twice).toMatchObject({ outcome: 'fail', forget: null, advice: expect.stringContaining('requests 500') });
     expect(twice.checkpoint).toEqual({ ...once.checkpoint, pageLimit: { rows: 500, at: T } });
     const next = met('halve-page', twice.checkpoint, 'assets', context({ run: 6 }));
     expect([next.outcome, readOf(next).query['limit']]).toEqual(['retry', 500]);
@@ -140,7 +140,7 @@ describe('recovery of a due scan that cannot end (R9)', () => {
   test('the scan waits where it stopped while the feeds continue', () => {
     const { round: left, ...rest } = scan();
     const recovered = met('stream', scan());
-    expect(recovered).toMatchObject({ outcome: 'pass-over', forget: null });
+    expect(recovered).toMatchObject({ outcome: 'skip', forget: null });
     expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
   });
 
@@ -202,7 +202,7 @@ describe('recovery of a history that cannot be read (R22)', () => {
     'a permanent failure (%s) skips it: the run reads the next history and is incomplete',
     (recovery) => {
       const recovered = histories(recovery);
-      expect(recovered).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: null } });
+      expect(recovered).toMatchObject({ outcome: 'skip', unreadHistory: { testId: 't', pageLimit: null } });
       const left = {
         read: null,
         consecutiveNotFound: recovery === 'forbidden' ? 1 : 0,
@@ -216,20 +216,20 @@ describe('recovery of a history that cannot be read (R22)', () => {
   test('too many invalid cursors skip it (R7)', () => {
     expect(histories('restart-read').outcome).toBe('retry');
     const often = histories('restart-read', { read: { ...history, restarts: 3 } });
-    expect(often).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't' } });
+    expect(often).toMatchObject({ outcome: 'skip', unreadHistory: { testId: 't' } });
   });
 
   test('its pages are halved, and the page limit of the stream stays (R24)', () => {
     const once = histories('halve-page');
     expect(once).toMatchObject({ outcome: 'retry', unreadHistory: { testId: 't', pageLimit: 1000 } });
     const twice = met('halve-page', once.checkpoint, 'test_executions');
-    expect(twice).toMatchObject({ outcome: 'pass-over', unreadHistory: { testId: 't', pageLimit: 500 } });
+    expect(twice).toMatchObject({ outcome: 'skip', unreadHistory: { testId: 't', pageLimit: 500 } });
     expect(twice.checkpoint.pageLimit).toBeNull();
   });
 
   test.each([
     ['not-live', 'retry', 'unavailable'],
-    ['forbidden', 'pass-over', 'fail'],
+    ['forbidden', 'skip', 'fail'],
   ] as const)('twenty failures in a row (%s) count for all histories if none was ever read', (kind, one, all) => {
     expect(histories(kind, { consecutiveNotFound: 18 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });

@@ -110,7 +110,7 @@ describe('a mirror with partitioned tables', () => {
                 errorOf: (cause) => new SyncError('run', String(cause), { cause }),
               }),
             hold: async () => {},
-            keep: async () => {},
+            flush: async () => {},
             close: async () => {},
           }),
           clock,

@@ -248,7 +248,7 @@ describe('migratePostgres', () => {
   test('a schema that uses one of our table names for something else is refused and left unchanged', async () => {
     await server.query('create schema taken');
     await server.query('create table taken.assets (id text)');
-    await expect(migratePostgres(server, 'taken')).rejects.toThrow('schema taken is no mirror, but has assets');
+    await expect(migratePostgres(server, 'taken')).rejects.toThrow('schema taken is not a mirror but has assets');
     expect(await column(`select relname from pg_class where relnamespace = 'taken'::regnamespace`)).toEqual(['assets']);
     expect(await postgresVersion(server, 'taken')).toBe(0);
   });

@@ -28,7 +28,7 @@ afterAll(() => server.close());
 
 /** The ports of a mirror whose clock is the world's, and what it holds. */
 interface HistoryMirror {
-  readonly ports: Omit<OpenMirror, 'hold' | 'keep' | 'close'>;
+  readonly ports: Omit<OpenMirror, 'hold' | 'flush' | 'close'>;
   readonly ask: AskMirror;
 }
 
@@ -100,7 +100,7 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
     state: rising(mirror.ports.state),
     destination: (envId, run) => rising(mirror.ports.destination(envId, run)),
   };
-  const open = { ...ports, hold: async () => {}, keep: async () => {}, close: async () => {} };
+  const open = { ...ports, hold: async () => {}, flush: async () => {}, close: async () => {} };
   const statuses: string[] = [];
   for (const [number, happening] of fc.sample(happenings('any'), { seed, numRuns: 60 }).entries()) {
     happen(world, happening);

@@ -26,25 +26,25 @@ const ofSocket = (code: string): Error => Object.assign(new Error('connect'), { 
 describe('an error of PostgreSQL', () => {
   test.each([
     ['08006', 'run', 'lost the connection'],
-    ['08P01', 'usage', 'refused how obsync connects: a pooler has to pass on transactions'],
+    ['08P01', 'usage', 'refused how obsync connects: set pool_mode = transaction'],
     ['25006', 'usage', 'is read-only: name the primary server'],
     ['28000', 'usage', 'refused the login'],
     ['28P01', 'usage', 'refused the password'],
     ['3D000', 'usage', 'has no such database: create it'],
     ['40001', 'run', 'had a conflict'],
     ['40P01', 'run', 'had a conflict'],
-    ['42501', 'usage', 'does not permit this to its user: grant it CREATE'],
+    ['42501', 'usage', 'refused for lack of permission: grant the user CREATE'],
     ['42P01', 'usage', 'holds no mirror: run `obsync sync`'],
     ['53100', 'run', 'has no room left on its disk: make room'],
     ['53200', 'run', 'is out of memory'],
     ['53300', 'run', 'has too many connections'],
-    ['53400', 'run', 'has too little of what it needs'],
+    ['53400', 'run', 'has run out of a resource'],
     ['55P03', 'run', 'is locked by another program'],
     ['57014', 'run', 'cancelled a statement that took too long'],
     ['57P01', 'run', 'ended the connection, because an administrator stopped it'],
-    ['57P03', 'run', 'does not take connections just now'],
+    ['57P03', 'run', 'accepts no connections while it starts or stops'],
     ['58030', 'run', 'could not read or write its files'],
-    ['XX001', 'run', 'reports damage'],
+    ['XX001', 'run', 'reports damaged data'],
     ['42601', 'run', 'refused a statement: what the server says (SQLSTATE 42601)'],
   ])('SQLSTATE %s becomes one line that says what to do', (code, recovery, line) => {
     const cause = ofServer(code);
@@ -57,13 +57,13 @@ describe('an error of PostgreSQL', () => {
   test.each([
     ['ECONNREFUSED', 'run', 'nothing listens there'],
     ['ECONNRESET', 'run', 'lost the connection'],
-    ['ENOTFOUND', 'usage', 'there is no host of this name'],
+    ['ENOTFOUND', 'usage', 'the host name does not exist'],
     ['EAI_AGAIN', 'run', 'the name server does not answer'],
     ['ETIMEDOUT', 'run', 'does not answer'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'usage', 'a certificate that signed itself'],
-    ['CERT_HAS_EXPIRED', 'usage', 'a certificate that has expired'],
-    ['ERR_TLS_CERT_ALTNAME_INVALID', 'usage', 'a certificate of another host'],
-    ['ERR_SSL_WRONG_VERSION_NUMBER', 'usage', 'with encryption (ERR_SSL_WRONG_VERSION_NUMBER)'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'usage', 'a self-signed certificate'],
+    ['CERT_HAS_EXPIRED', 'usage', 'an expired certificate'],
+    ['ERR_TLS_CERT_ALTNAME_INVALID', 'usage', 'a certificate for another host'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'usage', 'over TLS (ERR_SSL_WRONG_VERSION_NUMBER)'],
   ])('socket error %s becomes one line that says what to do', (code, recovery, line) => {
     for (const turned of [serverError(AT, ofSocket(code)), connectError(AT, ofSocket(code))])
       expect(turned).toMatchObject({ recovery, message: expect.stringContaining(line) });
@@ -183,7 +183,7 @@ describe('the message of a real server error', () => {
     const reader = changed(place.serverUrl, (to) => Object.assign(to, { username: role, password: 'x' }));
     expect(await connected(reader, (client) => client.query(`create table ${place.schema}.t (x int)`))).toMatchObject({
       recovery: 'usage',
-      message: expect.stringContaining('does not permit this'),
+      message: expect.stringContaining('refused for lack of permission'),
     });
     expect(await asked('set statement_timeout = 1; select pg_sleep(60)')).toMatchObject({
       message: expect.stringContaining('took too long'),
@@ -210,7 +210,7 @@ describe('the message of a real server error', () => {
       await connected(changed(pooler.url, (to) => to.searchParams.set('options', '-c work_mem=4MB'))),
     ).toMatchObject({
       recovery: 'usage',
-      message: expect.stringContaining('a pooler has to pass on transactions'),
+      message: expect.stringContaining('set pool_mode = transaction'),
     });
   });
 });
