@@ -12,8 +12,8 @@ import { withFileErrors } from './file-error.ts';
 /** The prepared statement with this name, prepared once per connection. Without `text`, the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
-/** A sync has fewer, because its statements name no environment. A server has one per set of filters. */
-const MOST_STATEMENTS = 300;
+/** Syncs of one mirror prepare up to 450, because no statement names an environment. A server has one per set of filters. */
+const MOST_STATEMENTS = 1000;
 
 export function createStatementCache(connection: Database): PrepareStatement {
   connection.function('same_json', { deterministic: true }, sameJsonTexts);
