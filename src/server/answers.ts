@@ -82,8 +82,8 @@ export function openAnswering({
 }
 
 /**
- * Answers requests that take next to no time, where passing them to a thread would cost several times as much; null for
- * others.
+ * Answers requests that take next to no time, and returns null for others. A thread's round trip more than halves the
+ * rate of such requests: from 5400 to 2400 per second for a single item, one client at a time.
  */
 export function openLightAnswering({
   mirror,
