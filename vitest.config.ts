@@ -1,4 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config';
+import { compiledThreads } from './test/support/compile.ts';
 
 /** Slow tests: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
 const LONG = '**/*.long.test.ts';
@@ -9,6 +10,7 @@ const ISOLATED = [...['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*
 const shared = { extends: true } as const;
 
 export default defineConfig({
+  plugins: [compiledThreads],
   test: {
     dir: 'test',
     globalSetup: ['test/support/compile.ts', 'test/support/postgres/shared-server.ts'],

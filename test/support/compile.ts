@@ -1,20 +1,52 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { TestProject } from 'vitest/node';
+import { pathToFileURL } from 'node:url';
+import { build } from 'esbuild';
+import type { TestProject, Vite } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The compiled program. */
     main: string;
+    /** Its folder, which also holds the compiled programs of the tests. */
+    compiled: string;
   }
 }
 
-/** Compiles the program for the tests that start it: it starts in a third of the time, and is what users run. */
-export default function compile(project: TestProject): () => void {
+/** Programs that tests start beside the real one. */
+const PROGRAMS = ['hold-process', 'quota-process'];
+
+/** Compiles what tests start: it starts in a sixth of the time, and is what users run. */
+export default async function compile(project: TestProject): Promise<() => void> {
   const { root } = project.config;
   const folder = mkdtempSync(join(root, '.compiled-'));
   execFileSync(process.execPath, ['esbuild.config.ts', folder], { cwd: root });
+  await build({
+    entryPoints: PROGRAMS.map((name) => join(import.meta.dirname, `${name}.ts`)),
+    outdir: folder,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    packages: 'external',
+  });
+  process.env[THREADS_BASE] = String(pathToFileURL(join(folder, 'main.js')));
   project.provide('main', join(folder, 'main.js'));
+  project.provide('compiled', folder);
   return () => rmSync(folder, { recursive: true });
 }
+
+/** A variable, because Vite caches transformed code beyond the run. */
+const THREADS_BASE = 'TEST_THREADS_BASE';
+
+/** Lets the code under test start its threads from the compiled program. */
+export const compiledThreads: Vite.Plugin = {
+  name: 'compiled-threads',
+  enforce: 'pre',
+  transform(code, id) {
+    if (!/[/\\]src[/\\].*[/\\](read-threads|in-thread)\.ts$/.test(id)) return undefined;
+    const [thread] = /'\.\/\w+-thread\.js'/.exec(code) ?? [];
+    if (thread === undefined) throw new Error(`${id} names no thread`);
+    return code.replace(/const THREAD = [^;]+;/, `const THREAD = new URL(${thread}, process.env.${THREADS_BASE});`);
+  },
+};

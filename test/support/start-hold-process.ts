@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 
 /** Starts a process that holds environments of a mirror. It is there when this resolves, and is killed at the end of the test. */
 export async function startHoldProcess(db: string, envIds: readonly string[]): Promise<ChildProcess> {
-  const program = join(import.meta.dirname, 'hold-process.ts');
+  const program = join(inject('compiled'), 'hold-process.js');
   const child = spawn(process.execPath, [program, db, ...envIds], { stdio: ['ignore', 'pipe', 'inherit'] });
   onTestFinished(() => void child.kill('SIGKILL'));
   await once(child.stdout, 'data');

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { onTestFinished } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 
-const PROGRAM = join(import.meta.dirname, 'quota-process.ts');
+const PROGRAM = join(inject('compiled'), 'quota-process.js');
 
 /** Starts a process that sends requests to a server of quota, and ends it with the test. */
 export function startQuotaProcess(words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
