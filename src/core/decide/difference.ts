@@ -1,6 +1,6 @@
 import type { DecodedRow } from '../decode/decode.ts';
 import type { ChildTable, Row, Stream } from '../stream.ts';
-import { fieldsShown, sameField, sameRow } from './newest-wins.ts';
+import { blankOtherKinds, fieldsShown, sameField, sameRow } from './newest-wins.ts';
 
 /** How closely source and mirror are compared: the number of tables, the keys, or every field. */
 export type CompareDepth = 'count' | 'ids' | 'rows';
@@ -53,12 +53,7 @@ function fills({ subtype }: Stream, row: Row): boolean {
 function expectedFields(stream: Stream, shown: Row): Row {
   if (stream.subtype !== undefined)
     return Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, shown[name] ?? null]));
-  const foreign = Object.entries(stream.subtypeColumns ?? {}).filter(([kind]) => kind !== shown['kind']);
-  return { ...blank(foreign.flatMap(([, names]) => names)), ...fieldsShown(stream, shown) };
-}
-
-function blank(names: readonly string[]): Row {
-  return Object.fromEntries(names.map((name) => [name, null]));
+  return { ...blankOtherKinds(stream, shown), ...fieldsShown(stream, shown) };
 }
 
 /** The child rows that only one side has, or that differ. */

@@ -115,9 +115,16 @@ export function fieldsShown(stream: Stream, row: Row): Row {
   return common;
 }
 
-/** Nulls for the fields of other kinds if the kind has changed (R22). */
+/** Nulls for the fields of other kinds, and for every field of another stream if the kind has changed (R22). */
 function foreignFields(stream: Stream, existing: Row, shown: Row): Row {
-  return existing['kind'] === shown['kind'] ? {} : blank(stream);
+  return existing['kind'] === shown['kind'] ? blankOtherKinds(stream, shown) : blank(stream);
+}
+
+/** Nulls for the fields that only rows of another kind have (R22). */
+export function blankOtherKinds({ subtypeColumns }: Stream, { kind }: Row): Row {
+  if (subtypeColumns === undefined) return {};
+  const names = Object.entries(subtypeColumns).flatMap(([each, fields]) => (each === kind ? [] : fields));
+  return Object.fromEntries(names.map((name) => [name, null]));
 }
 
 /** Nulls for the columns that another stream fills. */

@@ -236,6 +236,11 @@ describe('a row that two streams write', () => {
     expect(newestWins(assets, existing(), asset(kind), FEED)?.row).toMatchObject({ ...blank, kind });
   });
 
+  test('a row that keeps its kind loses fields that only another kind has (R22)', () => {
+    const stray = { ...existing(), bi_type: 'dashboard' };
+    expect(newestWins(assets, stray, asset('table'), FEED)).toEqual({ row: existing(), kind: 'updated' });
+  });
+
   test('`extra` comes from the assets stream if the kind has no typed stream (R19)', () => {
     const change = newestWins(assets, existing(), asset('semantic', { colour: 'red' }), FEED);
     expect(change?.row['extra']).toBe('{"colour":"red"}');
