@@ -131,15 +131,19 @@ export interface LookupRead {
    *   the parent's list (R13, R18)
    * - `tests`: the histories of tests with new executions (R22)
    * - `rejected`: rejected rows (R20)
+   * - `suspect`: rows that a verification found to differ, one step per chunk
    */
-  readonly about: 'candidates' | 'ties' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected';
+  readonly about: 'candidates' | 'ties' | 'owned' | 'marked' | 'unshown' | 'tests' | 'rejected' | 'suspect';
   /** The last id that was looked up; ids are looked up in ascending order. */
   readonly after: string;
   /** How many requests have begun. */
   readonly asked: number;
   /** The ids of the current chunk, which is read once per variant. */
   readonly ids: readonly string[];
-  /** The ids of the chunk whose marks its pages have not cleared yet (R13, R18). */
+  /**
+   * The ids of the chunk whose marks its pages have not cleared yet (R13, R18); of suspect rows, those that become
+   * absent unless a page returns them.
+   */
   readonly unpaid: readonly string[];
   readonly variant: number;
   /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */

@@ -137,6 +137,8 @@ async function decideStep(
   if (step.do !== 'look-up') return step;
   const { about } = step.lookup;
   if (about === 'tests') return histories.next(step.checkpoint, context);
+  // Each chunk of suspect rows is a step with its ids.
+  if (about === 'suspect') return lookUp(stream, step.checkpoint, context, { ids: [], weighed: null });
   const { round } = step.checkpoint;
   const { lastMark, run, mode } = round;
   const backlog = await destination.backlog(stream, {
@@ -244,7 +246,7 @@ async function applyRoundEnd(
 }
 
 /** The streams that this one makes marks for. A stream needs no marks before its first scan, which returns all rows. */
-export async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
+async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
   const marked = new Set<StreamName>();
   for (const { stream: name } of stream.marks) {
     const { scanEndedCycle, round } = await destination.load(name);

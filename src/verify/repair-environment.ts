@@ -1,20 +1,16 @@
+import type { RoundCheckpoint } from '../core/checkpoint.ts';
 import { type Context, type DecisionOptions, inEnvironment } from '../core/context.ts';
-import { chunksOf } from '../core/decide/chunk.ts';
-import { isLive } from '../core/decide/difference.ts';
-import { markAbsent, repairPage } from '../core/decide/repair-page.ts';
+import { suspectRound } from '../core/decide/choose-round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
-import { decodePage, joinKey } from '../core/decode/decode.ts';
+import { joinKey } from '../core/decode/decode.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Commit, Destination } from '../core/ports/destination.ts';
 import type { Source } from '../core/ports/source.ts';
-import { idsParameterOf, type Stream } from '../core/stream.ts';
-import type { Instant } from '../core/time/instant.ts';
+import type { Stream } from '../core/stream.ts';
 import type { StreamCounter } from '../sync/stream-counter.ts';
-import { findMarkableStreams, syncStream } from '../sync/sync-stream.ts';
-import { keysOf } from './compare-stream.ts';
+import { syncStream } from '../sync/sync-stream.ts';
 import type { StreamContext } from './contexts.ts';
 import { isPending, type Mismatch, type MismatchList, whyOf } from './mismatch.ts';
-import { readByIds } from './read-list.ts';
 import { stillDiffering } from './recheck.ts';
 import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
 
@@ -27,14 +23,11 @@ export interface RepairWork {
   readonly run: number;
   readonly counter: StreamCounter;
   readonly notRepaired: string[];
-  /** The machine's clock; no decision depends on it (R1). */
-  clock(): Instant;
 }
 
 /**
- * Repairs the streams of one environment and reports each verification with its verdicts after the repair. Rows of feed
- * streams are requested by id; other streams are read by the sync's own loop: their marked rows, or the whole snapshot.
- * Feed streams go first, because their changes mark rows of their dependents.
+ * Repairs the streams of one environment by the sync's own loop, and reports each verification with its verdicts after
+ * the repair. In the catalogue, a stream comes after those whose changes mark its rows.
  */
 export async function repairEnvironment(
   work: RepairWork,
@@ -42,30 +35,26 @@ export async function repairEnvironment(
   onRepaired: (before: StreamVerification, after: StreamVerification) => void,
 ): Promise<void> {
   const differing = verifications.filter((each) => repairable(each).length > 0);
-  const byMethod = Map.groupBy(differing, ({ streamContext }) => streamContext.stream.method);
-  const feeds = byMethod.get('feed') ?? [];
-  const kept = new Set<Mismatch>();
-  for (const each of feeds) await attempt(work, each.streamContext, () => repairRows(work, each, kept));
-  for (const each of byMethod.get('marked') ?? []) await markAgain(work, each);
+  const worked = new Set<Mismatch>();
   for (const stream of work.catalogue) {
-    const [first] = verifications;
-    if (first === undefined || !isReadAgain(stream, differing)) continue;
+    const own = differing.filter(({ streamContext }) => streamContext.stream.name === stream.name);
+    const [first] = differing;
+    if (first === undefined || (own.length === 0 && !isMarkedBy(differing, stream))) continue;
     const streamContext = { ...first.streamContext, stream };
-    await attempt(work, streamContext, () => readAgain(work, streamContext));
+    await attempt(work, streamContext, async () => {
+      for (const each of own) for (const mismatch of await mismatchesToRepair(work, each)) worked.add(mismatch);
+      const mismatches = own.flatMap(mismatchesOf).filter((mismatch) => worked.has(mismatch));
+      await repairStream(work, streamContext, mismatches);
+    });
   }
   for (const each of verifications)
-    await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(work, each, kept)));
+    await attempt(work, each.streamContext, async () => onRepaired(each, await judgeAgain(work, each, worked)));
 }
 
-/** A marked stream is also read again if the repair of a feed stream may have marked its rows. */
-function isReadAgain({ name, method }: Stream, differing: readonly StreamVerification[]): boolean {
-  const streams = differing.map(({ streamContext }) => streamContext.stream);
-  if (method !== 'marked' && method !== 'snapshot') return false;
-  if (streams.some((stream) => stream.name === name)) return true;
-  return (
-    method === 'marked' &&
-    streams.some((stream) => stream.method === 'feed' && stream.marks.some((rule) => rule.stream === name))
-  );
+/** Whether the repair of a feed stream may mark rows of this one. */
+function isMarkedBy(differing: readonly StreamVerification[], { name, method }: Stream): boolean {
+  const feeds = differing.map(({ streamContext }) => streamContext.stream).filter((stream) => stream.method === 'feed');
+  return method === 'marked' && feeds.some(({ marks }) => marks.some((rule) => rule.stream === name));
 }
 
 /** A failing stream does not stop the others (R9). */
@@ -96,100 +85,80 @@ export function repairable(verification: StreamVerification): Mismatch[] {
   });
 }
 
-/**
- * Requests rows of a feed stream by their ids. Adds to `kept` the extra rows that stay because they are held back or
- * too many (R14).
- */
-async function repairRows(work: RepairWork, verification: StreamVerification, kept: Set<Mismatch>): Promise<void> {
+/** The mismatches to repair. Extra rows of a feed stream stay if they are held back or too many (R14). */
+async function mismatchesToRepair(work: RepairWork, verification: StreamVerification): Promise<readonly Mismatch[]> {
   const { streamContext, unexplained } = verification;
   const { stream, reader } = streamContext;
   const mismatches = repairable(verification);
+  if (stream.method !== 'feed') return mismatches;
   const extra = mismatches.flatMap(({ what, key }) => (what === 'extra' ? [key] : []));
-  // Rows that were not requested again may be held back too (R14).
+  // Rows that were not requested again may be held back too.
   const heldBack = await reader.heldRemovals(stream.name, extra);
-  const removable = new Set(extra.filter((key) => !heldBack.has(joinKey(key))).map(([id]) => id as string));
-  const toRemove = removable.size + unexplained.unlisted.extra;
-  if (isHeld(stream, { live: await reader.count(stream), toRemove }, contextOf(work))) {
-    removable.clear();
-    const advice = 'if the source is right, run `obsync sync --full --allow-shrink`';
-    addNotRepaired(work, streamContext, `${toRemove} rows would be deleted, more than half: ${advice}`);
-  }
-  const isKept = ({ what, key }: Mismatch): boolean => what === 'extra' && !removable.has(key[0] ?? '');
-  // Added before the first request, because these rows stay even if a request fails.
-  for (const mismatch of mismatches.filter(isKept)) kept.add(mismatch);
-  const ids = idsOf(mismatches.filter((mismatch) => !kept.has(mismatch)));
-  for (const chunk of chunksOf(idsParameterOf(streamContext.stream), ids))
-    await repairChunk(work, { streamContext, ids: chunk, removable });
-}
-
-async function repairChunk(
-  work: RepairWork,
-  {
-    streamContext,
-    ids,
-    removable,
-  }: { streamContext: StreamContext; ids: readonly string[]; removable: ReadonlySet<string> },
-): Promise<void> {
-  const { stream, context } = streamContext;
-  const markableStreams = await findMarkableStreams(stream, work.destination);
-  const shown = new Set<string>();
-  const commit = async (change: Commit): Promise<void> =>
-    work.counter.count((await work.destination.commit(stream, change, markableStreams)).counts);
-  await readByIds(streamContext, ids, async (page) => {
-    const decoded = decodePage(stream, page.items, context());
-    for (const key of keysOf(decoded)) shown.add(joinKey(key));
-    const keys = decoded.rows.map(({ key }) => key);
-    const existing = await work.destination.existing(stream, keys);
-    const checkpoint = await work.destination.load(stream.name);
-    await commit(repairPage({ stream, checkpoint, page, decoded, existing, markableStreams }, contextOf(work)));
-  });
-  const gone = ids.filter((id) => removable.has(id) && !shown.has(id)).map((id) => [id]);
-  const live = [...(await work.destination.existing(stream, gone)).values()].filter(isLive);
-  const at = work.source.times().serverTime ?? work.clock();
-  if (live.length > 0)
-    await commit(
-      markAbsent({ stream, checkpoint: await work.destination.load(stream.name), markableStreams }, live, at),
-    );
-}
-
-/** Marks the rows that differ; the sync's loop looks them up (R18, R22). */
-async function markAgain({ counter, destination }: RepairWork, verification: StreamVerification): Promise<void> {
-  const { stream } = verification.streamContext;
-  const marks = idsOf(repairable(verification)).map((id) => ({ stream: stream.name, id }));
-  const checkpoint = await destination.load(stream.name);
-  counter.count((await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set())).counts);
-}
-
-function idsOf(mismatches: readonly Mismatch[]): readonly string[] {
-  return [...new Set(mismatches.map(({ key }) => key[0] as string))].sort();
+  const toRemove = extra.filter((key) => !heldBack.has(joinKey(key))).length + unexplained.unlisted.extra;
+  const isTooMany = isHeld(stream, { live: await reader.count(stream), toRemove }, contextOf(work, stream));
+  const advice = 'if the source is right, run `obsync sync --full --allow-shrink`';
+  if (isTooMany) addNotRepaired(work, streamContext, `${toRemove} rows would be deleted, more than half: ${advice}`);
+  return mismatches.filter(({ what, key }) => what !== 'extra' || !(isTooMany || heldBack.has(joinKey(key))));
 }
 
 /**
- * Reads one stream by the sync's own loop: its marked rows, or the whole snapshot. An unsynced stream is left to a
- * sync.
+ * Repairs one stream: looks up the suspect rows of a feed, reads marked rows together with those that differ, or reads
+ * the whole snapshot (R18, R22). A marked stream without a finished scan is left to a sync.
  */
-async function readAgain(work: RepairWork, context: StreamContext): Promise<void> {
-  const { stream, environment, source, continueOrStop } = context;
-  if (stream.method === 'marked' && (await work.destination.load(stream.name)).scanEndedCycle === null) return;
-  await syncStream({
-    stream,
-    source,
-    destination: work.destination,
-    prefix: [environment.id],
-    counter: work.counter,
-    concurrency: 1,
-    context: () => inEnvironment(contextOf(work, stream), environment.id),
-    continueOrStop,
-  });
-  const { heldRemovals: held } = await work.destination.outstanding(stream);
+async function repairStream(
+  work: RepairWork,
+  streamContext: StreamContext,
+  mismatches: readonly Mismatch[],
+): Promise<void> {
+  const { stream } = streamContext;
+  const { destination } = work;
+  const checkpoint = await destination.load(stream.name);
+  if (stream.method === 'feed') {
+    const start = suspectRound(stream, checkpoint, mismatches, contextOf(work, stream));
+    return await readByLoop({ ...work, destination: withStoredCheckpoint(destination, stream, start) }, streamContext);
+  }
+  if (stream.method === 'marked') {
+    const ids = [...new Set(mismatches.map(({ key }) => key[0] as string))].sort();
+    const marks = ids.map((id) => ({ stream: stream.name, id }));
+    await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set());
+    if (checkpoint.scanEndedCycle === null) return;
+  }
+  await readByLoop(work, streamContext);
+  const { heldRemovals: held } = await destination.outstanding(stream);
   const advice = 'apply them with `obsync sync --allow-shrink`';
-  if (held > 0) addNotRepaired(work, context, `${held} removals are held back: ${advice}`);
+  if (held > 0) addNotRepaired(work, streamContext, `${held} removals are held back: ${advice}`);
+}
+
+/** Reads one stream by the sync's own loop. */
+async function readByLoop(work: RepairWork, streamContext: StreamContext): Promise<void> {
+  const { destination, counter } = work;
+  const { environment, stream, source, continueOrStop } = streamContext;
+  const context = (): Context => inEnvironment(contextOf(work, stream), environment.id);
+  const prefix = [environment.id];
+  await syncStream({ stream, source, destination, prefix, counter, concurrency: 1, context, continueOrStop });
+}
+
+/**
+ * The destination of a round that starts from this checkpoint and is never stored. What its pages change is committed
+ * with the stored checkpoint, so it finishes nothing, and the unfinished round of a sync loses nothing (R6). Only its
+ * page limit is stored (R24).
+ */
+function withStoredCheckpoint(destination: Destination, { name }: Stream, start: RoundCheckpoint): Destination {
+  return {
+    ...destination,
+    load: async (stream) => (stream === name ? start : destination.load(stream)),
+    async commit(stream, commit, markableStreams) {
+      const checkpoint = { ...(await destination.load(name)), pageLimit: commit.checkpoint.pageLimit };
+      const page: Commit = commit.kind === 'page' ? { ...commit, checkpoint } : { kind: 'page', checkpoint };
+      return { ...(await destination.commit(stream, page, markableStreams)), checkpoint: commit.checkpoint };
+    },
+  };
 }
 
 /** The hourly snapshot is read regardless of the hour (R22). */
-function contextOf({ source, options, run }: RepairWork, stream?: Stream): Context {
+function contextOf({ source, options, run }: RepairWork, { hourly }: Stream): Context {
   const { limits } = options;
-  return { run, cycle: run, ...source.times(), options: { ...options, full: stream?.hourly === true }, limits };
+  return { run, cycle: run, ...source.times(), options: { ...options, full: hourly === true }, limits };
 }
 
 /**
@@ -199,12 +168,12 @@ function contextOf({ source, options, run }: RepairWork, stream?: Stream): Conte
 async function judgeAgain(
   { destination }: RepairWork,
   verification: StreamVerification,
-  kept: ReadonlySet<Mismatch>,
+  worked: ReadonlySet<Mismatch>,
 ): Promise<StreamVerification> {
   const { streamContext, pending, unexplained } = verification;
-  const worked = new Set(repairable(verification).filter((mismatch) => !kept.has(mismatch)));
   const reader = { ...streamContext.reader, existing: destination.existingWithChildren };
-  const differing = await stillDiffering({ ...streamContext, reader }, [...worked]);
+  const own = mismatchesOf(verification).filter((mismatch) => worked.has(mismatch));
+  const differing = await stillDiffering({ ...streamContext, reader }, own);
   const judged = (mismatch: Mismatch): Mismatch => {
     if (!worked.has(mismatch)) return mismatch;
     const why = whyOf(mismatch);

@@ -50,7 +50,7 @@ export async function repair(
     if (reconciled !== null) await mirror.state.saveEnvironments(reconciled, run);
     for (const { id } of environments) {
       const destination = mirror.destination(id, run);
-      const work = { catalogue, source, destination, options, run, counter, notRepaired, clock };
+      const work = { catalogue, source, destination, options, run, counter, notRepaired };
       await repairEnvironment(
         work,
         verifications.filter(({ streamContext }) => streamContext.environment.id === id),

@@ -29,7 +29,51 @@ describe('verify --repair', () => {
   });
 
   test.each([
+    ['succeeds', ['absent', 'absent']],
+    ['is forbidden', [null, null]],
+  ])('a scan that a run has stopped resumes where it was, if the lookup %s (R6, R12)', async (how, deletions) => {
+    const { world, mirrored } = await syncedWorld();
+    putColumns(world, 20);
+    world.advance(2 * 3600);
+    await mirrored.sync();
+    const wish = { only: ['columns'], full: true, pageSize: 4 } as const;
+    await mirrored.sync({ ...wish, maxRequests: 4 });
+    const { round } = mirrored.checkpoint('columns');
+    const seen = mirrored.seen('columns', 'e1');
+    // No feed reports that they are gone. The scan has seen the first one.
+    for (const id of ['a1.c1', 'x9']) remove(world.place(), 'columns', id, 'lost');
+    world.before = ({ query }) => {
+      const hasBegun = mirrored.rows("select 1 from sync_runs where command = 'verify'").length > 0;
+      if (how === 'is forbidden' && hasBegun && Array.isArray(query['ids'])) throw new SyncError('forbidden', '403');
+    };
+    await verified(world, mirrored, { only: ['columns'], repairs: true });
+    expect(mirrored.checkpoint('columns').round).toEqual(round);
+    expect(mirrored.seen('columns', 'e1')).toEqual(seen);
+    const rows = mirrored.rows("select id, deletion from columns where id in ('a1.c1', 'x9') order by id");
+    expect(rows.map(({ deletion }) => deletion)).toEqual(deletions);
+    world.before = () => {};
+    await mirrored.sync(wish);
+    expect(mirrored.asked('columns')[0]).toMatchObject({ cursor: round?.read?.cursor });
+  });
+
+  test('a list that answers only small pages is asked for small pages from then on (R24)', async () => {
+    const { world, mirrored } = await syncedWorld();
+    mirrored.exec("update columns set name = 'wrong' where asset_id = 'a1'");
+    world.before = ({ path, query }) => {
+      const isLookup = path.endsWith('/columns') && Array.isArray(query['ids']);
+      if (isLookup && Number(query['limit']) > 500) throw new SyncError('halve-page', 'the page is too large');
+    };
+    const report = await verified(world, mirrored, { only: ['columns'], pageSize: 1000, repairs: true });
+    expect(report).toMatchObject({ equal: true, repair: { not_repaired: [] } });
+    expect(mirrored.checkpoint('columns')).toMatchObject({ pageLimit: { rows: 500 }, round: null });
+  });
+
+  test.each([
     ['a changed field', "update columns set name = 'wrong' where id = 'a1.c1'"],
+    [
+      'a row with a time of just now',
+      "update columns set name = 'wrong', synced_at = '2026-11-20T06:10:30.000000Z' where id = 'a1.c1'",
+    ],
     ['a missing row', 'delete from tests where id = (select min(id) from tests)'],
     [
       'a deleted row',
@@ -47,6 +91,8 @@ describe('verify --repair', () => {
       "insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at) values ('e1', 'x', 'a1.c1', '')",
     ],
     ['wrong typed fields', "update assets set db_name = 'wrong' where id = 'a1'"],
+    ['a field of another kind', "update assets set bi_type = 'wrong', synced_at = null where id = 'a1'"],
+    ['an extra test', "insert into tests (env_id, id, name, disabled, mirrored_at) values ('e1', 'x', 'x', 1, '')"],
     [
       'a wrong score',
       'update asset_health_scores set score = 0.123 where rowid = (select min(rowid) from asset_health_scores)',

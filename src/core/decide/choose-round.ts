@@ -1,8 +1,10 @@
-import type { Checkpoint, ListRead, ReadStep, Round, RoundReason } from '../checkpoint.ts';
+import type { Checkpoint, ListRead, ReadStep, Round, RoundCheckpoint, RoundReason } from '../checkpoint.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isFuture, isOutOfLookback, withinLookback } from '../context.ts';
 import type { RoundFacts } from '../ports/destination.ts';
-import type { FeedStream, MarkedStream, SnapshotStream, Stream } from '../stream.ts';
+import { type FeedStream, idsParameterOf, type MarkedStream, type SnapshotStream, type Stream } from '../stream.ts';
 import { addDays, addSeconds, type Instant, sameHour } from '../time/instant.ts';
+import { chunksOf } from './chunk.ts';
+import type { RowDifference } from './difference.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
 
 /** The new round, possibly with nothing to read, or the reason why none can begin. */
@@ -130,6 +132,33 @@ function chooseSnapshotRound(
   // A row may move between the lists while they are read (R12).
   const steps = lists.length > 1 && facts.hasRows ? [...lists, lookupStep('candidates')] : lists;
   return started({ mode: 'snapshot', reason: 'snapshot', steps }, context, facts);
+}
+
+/** A row of a feed stream that a verification found to differ. */
+interface SuspectRow extends Pick<RowDifference, 'what'> {
+  readonly key: readonly string[];
+}
+
+/**
+ * The checkpoint of a feed stream within a round that only looks up suspect rows; an extra one becomes absent unless it
+ * is returned. It takes the place of the stream's own round. What that has seen doesn't count, because the numbers of
+ * the reads come after its numbers.
+ */
+export function suspectRound(
+  stream: Stream,
+  checkpoint: Checkpoint,
+  suspects: readonly SuspectRow[],
+  context: Context,
+): RoundCheckpoint {
+  const extra = new Set(suspects.filter(({ what }) => what === 'extra').map(({ key: [id] }) => id));
+  const all = [...new Set(suspects.map(({ key: [id = ''] }) => id))].sort();
+  const steps = [...chunksOf(idsParameterOf(stream), all)].map((ids) => {
+    return { ...lookupStep('suspect'), ids, unpaid: ids.filter((id) => extra.has(id)) };
+  });
+  const reads = (checkpoint.round ?? checkpoint.waitingScan)?.reads ?? 0;
+  const plan = { mode: 'feed', reason: 'increment', reads, steps } as const;
+  const round = newRound(plan, context, { hasRows: false, lastMark: 0 });
+  return { ...checkpoint, scanTriedInRun: null, waitingScan: null, round };
 }
 
 function started(...plan: Parameters<typeof newRound>): RoundStart {

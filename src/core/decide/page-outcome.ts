@@ -33,7 +33,8 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const effect = PAGE_EFFECTS[effectKindOf(stream)](input, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(input, effect.changes ?? []);
-  const unpaid = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
+  const owed = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
+  const unpaid = read.as === 'suspect' ? unreturnedIds(input) : owed;
   const next = withTies(nextCheckpoint(input, unpaid, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
@@ -60,12 +61,16 @@ function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundC
 
 /** A page of the parent's list. The rows that it returns are visible, so an empty response about them counts (R18). */
 function confirmed(input: PageInput, context: Context): PageOutcome {
-  const { checkpoint, decoded } = input;
-  const shown = new Set(decoded.rows.map(({ key }) => joinKey(key)));
-  const unpaid = unclearedIds(checkpoint.round).filter((id) => !shown.has(id));
+  const unpaid = unreturnedIds(input);
   const next = nextCheckpoint(input, unpaid, context);
   const end = readEnd(input, unpaid, context);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
+}
+
+/** The unpaid ids of the current chunk that the page does not return either; a rejected row counts as returned. */
+function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: PageInput): readonly string[] {
+  const returned = new Set([...rows, ...rejected].map(({ key }) => joinKey(key ?? [])));
+  return unclearedIds(round).filter((id) => !returned.has(id));
 }
 
 /** The parents of returned rows that stay deleted because their tombstone is newer; they are looked up again (R13). */

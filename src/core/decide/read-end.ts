@@ -7,7 +7,8 @@ import { isLastVariant } from './round.ts';
 import { readAt } from './trusted-until.ts';
 
 /**
- * What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay.
+ * What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay,
+ * or the extra ones of suspect rows that no page returned.
  */
 export function readEnd(input: PageInput, unpaid: readonly string[], context: Context): PageEffect {
   const { stream, checkpoint, page, decoded } = input;
@@ -21,7 +22,9 @@ export function readEnd(input: PageInput, unpaid: readonly string[], context: Co
   const makes = stream.staged !== undefined;
   const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
   const sweptRows = sweptBy(stream, step, checkpoint, context);
-  if (step.about === 'ties') return { sweptRows: { ...sweptRows, by: stream.key[0], isConfirmed: true } };
+  const sweptByKey = { ...sweptRows, by: stream.key[0], isConfirmed: true };
+  if (step.about === 'ties') return { sweptRows: sweptByKey };
+  if (step.about === 'suspect') return { sweptRows: { ...sweptByKey, ids: unpaid } };
   if (stream.parent === undefined) return leftMarks;
   const paid = step.ids.filter((id) => !unpaid.includes(id));
   const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};

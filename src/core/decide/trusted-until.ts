@@ -3,9 +3,14 @@ import type { Context } from '../context.ts';
 import { addSeconds, earlierOf, type Instant, LAST_INSTANT } from '../time/instant.ts';
 import type { TrustedUntil } from './newest-wins.ts';
 
-/** A scan or an `ids` lookup is trusted up to its T less the overlap; a feed is compared row by row (R10). */
+/**
+ * A scan or an `ids` lookup is trusted up to its T less the overlap; a feed is compared row by row (R10). A suspect row
+ * takes what is returned whatever its times: they may be what is wrong, and with one writer no row is newer than the
+ * response.
+ */
 export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   if (isFeedRead(read)) return null;
+  if (read.as === 'suspect') return LAST_INSTANT;
   // Without a server time, everything that a scan returns is trusted.
   return settledBefore(read, context) ?? LAST_INSTANT;
 }

@@ -47,7 +47,7 @@ export interface BacklogQuery
   extends Pick<LookupRead, 'after' | 'before'>,
     Pick<Round, 'lastMark' | 'run' | 'mode'>,
     Pick<FactsQuery, 'settledBefore'> {
-  readonly about: Exclude<LookupRead['about'], 'tests'>;
+  readonly about: Exclude<LookupRead['about'], 'tests' | 'suspect'>;
 }
 
 export interface DueTest {

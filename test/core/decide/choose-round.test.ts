@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, Round } from '../../../src/core/checkpoint.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import type { Context } from '../../../src/core/context.ts';
-import { chooseRound, feedBoundOf } from '../../../src/core/decide/choose-round.ts';
+import { chooseRound, feedBoundOf, suspectRound } from '../../../src/core/decide/choose-round.ts';
 import type { RoundFacts } from '../../../src/core/ports/destination.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
 import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
-import { ask, checkpoint, context, facts, LAST_WEEK, streamOf, T, walk, YESTERDAY } from '../setup.ts';
+import { ask, checkpoint, context, facts, inRound, LAST_WEEK, round, streamOf, T, walk, YESTERDAY } from '../setup.ts';
 
 const SINCE = '2026-11-19T03:10:00.000000Z';
 
@@ -369,4 +369,32 @@ describe('a snapshot or window stream', () => {
 test('a window stream looks for tests with new executions (R22)', () => {
   const round = roundOf('test_executions', NO_PROGRESS);
   expect(round).toMatchObject({ mode: 'window', reason: 'window', steps: [ask('tests')] });
+});
+
+describe('a round of suspect rows', () => {
+  const suspects = (ids: readonly string[], what: 'extra' | 'unequal' = 'unequal') =>
+    ids.map((id) => ({ key: [id], what }));
+
+  test('it only looks the rows up; the extra ones may become absent', () => {
+    const both = [...suspects(['c', 'a']), ...suspects(['b'], 'extra')];
+    const { round: planned } = suspectRound(streamOf('columns'), checkpoint(), both, context());
+    expect(planned).toMatchObject({ mode: 'feed', run: 5, cycle: 5, sweeps: false, lastMark: 0, read: null });
+    expect(planned.steps).toEqual([ask('suspect', { ids: ['a', 'b', 'c'], unpaid: ['b'] })]);
+  });
+
+  test('each step has as many ids as fit into one request', () => {
+    const ids = Array.from({ length: 1001 }, (_, i) => `${i + 1000}`);
+    const { steps } = suspectRound(streamOf('columns'), checkpoint(), suspects(ids), context()).round;
+    expect(steps.length).toBeGreaterThan(1);
+    expect(steps.flatMap((step) => (step.do === 'look-up' ? step.ids : []))).toEqual(ids);
+  });
+
+  test('it leaves out an unfinished round, and numbers its reads after those of that round (R6)', () => {
+    const unfinished = inRound({ mode: 'scan', reads: 3 }, { scanTriedInRun: 5 });
+    const beside = suspectRound(streamOf('columns'), unfinished, suspects(['a']), context());
+    expect(beside).toMatchObject({ scanTriedInRun: null, waitingScan: null, round: { reads: 3 } });
+    const waiting = checkpoint({ waitingScan: round({ mode: 'scan', reads: 2 }) });
+    const besideScan = suspectRound(streamOf('columns'), waiting, suspects(['a']), context());
+    expect(besideScan).toMatchObject({ waitingScan: null, round: { reads: 2 } });
+  });
 });

@@ -180,6 +180,52 @@ describe('the lookup of rejected rows (R20)', () => {
   });
 });
 
+describe('the lookup of suspect rows', () => {
+  const readStep = ask('suspect', { ids: ['c', 'd', 'e'], unpaid: ['d', 'e'] });
+  const item = column('c', YESTERDAY);
+  const right = { ...(column('c', YESTERDAY) as Row), data_type: null, extra: null, deleted_at: null, deletion: null };
+  const FUTURE = '2036-01-01T00:00:00.000000Z';
+
+  test.each([
+    ['a wrong name', { name: 'wrong' }, 'updated'],
+    ['a newer time', { synced_at: T }, 'updated'],
+    ['a time in the future', { synced_at: FUTURE }, 'updated'],
+    ['no time', { synced_at: null }, 'updated'],
+    ['a tombstone of just now', { deleted_at: T, deletion: 'tombstone' }, 'restored'],
+    ['a tombstone in the future', { deleted_at: FUTURE, deletion: 'tombstone' }, 'restored'],
+    ['an absence', { deleted_at: T, deletion: 'absent' }, 'restored'],
+  ])('the response wins over %s in the mirror (R10)', (_what, wrong, kind) => {
+    const commit = commitOf('columns', [item], { ...asking(readStep), held: [{ ...right, ...wrong }] });
+    expect(commit.changes).toEqual([{ row: right, kind }]);
+  });
+
+  test('a row that is right is not written (R21)', () => {
+    expect(commitOf('columns', [item], { ...asking(readStep), held: [right] }).changes).toEqual([]);
+  });
+
+  test('only extra rows that no page returns become absent (R14)', () => {
+    const first = commitOf('columns', [column('d', T)], { ...asking(readStep), more: true });
+    expect(first).not.toHaveProperty('sweptRows');
+    expect(first.checkpoint.round.steps).toEqual([{ ...readStep, unpaid: ['e'] }]);
+    const [left] = first.checkpoint.round.steps as [LookupRead];
+    expect(commitOf('columns', [], asking(left)).sweptRows).toEqual({
+      ...{ by: 'id', ids: ['e'], sinceRead: 7, at: T, isConfirmed: true },
+    });
+  });
+
+  test('an extra row that is returned but rejected stays (R20)', () => {
+    const commit = commitOf('columns', [{ id: 'd' }], asking(readStep));
+    expect(commit).toMatchObject({ rejected: [{ rowKey: 'd' }], sweptRows: { ids: ['e'] } });
+  });
+
+  test('an extra test becomes absent only if neither of the two lists returns it (R12)', () => {
+    const first = commitOf('tests', [], asking(readStep));
+    expect(first).not.toHaveProperty('sweptRows');
+    const [second] = first.checkpoint.round.steps as [LookupRead];
+    expect(commitOf('tests', [], asking(second)).sweptRows).toMatchObject({ ids: ['d', 'e'], sinceRead: 6 });
+  });
+});
+
 describe('typed assets fill in rows of the assets stream (R22)', () => {
   const item = {
     ...{ id: 'a', name: 'renamed', kind: 'table', source_type: 'dbt', synced_at: T, size: 3 },
