@@ -121,7 +121,7 @@ async function workUntil(database: WorkDatabase, isEnough: (done: number) => boo
 
 async function measureSync(url: string): Promise<WorkCosts['sync']> {
   const world = createWorld(['e1']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const service = await serveWorld(world);
   const db = inSchema(url, 'measured');
   const settings = syncSettings({ db, baseUrl: service.url, token: 'the-token', env: ['e1'] });

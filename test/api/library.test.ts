@@ -38,7 +38,7 @@ import { serveWorld } from '../support/world-server.ts';
 /** Two environments behind a server, and where their mirror will be. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const server = await serveWorld(world);
   onTestFinished(() => server.close());
   return { world, server, options: { baseUrl: server.url, token: 'the-token', db: join(folder(), 'm.db') } };

@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { sync, verify } from '../../src/index.ts';
+import { createEnvironment, putAsset, putAssetEdge } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { createPlace, putAsset, putAssetEdge } from '../model/place.ts';
 import { createWorld, HOUR } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
 test('what PostgreSQL cannot hold is changed or rejected in every run, and a verification finds nothing else (R20)', async () => {
   const world = createWorld(['e1']);
-  const place = world.places.get('e1') ?? createPlace('e1', () => '');
+  const place = world.environments.get('e1') ?? createEnvironment('e1', () => '');
   furnish(place);
   putAsset(place, 'a4', { name: 'x\0y' });
   const long = 'k'.repeat(3000);
@@ -45,7 +45,7 @@ test('keys of 1,000 bytes are stored, unless an entry of an index would exceed 2
   const environments = ['e1', longId(700)];
   const [one = '', other = ''] = [longId(1000), longId(1000)];
   const world = createWorld(environments);
-  for (const place of world.places.values()) {
+  for (const place of world.environments.values()) {
     for (const id of [one, other]) putAsset(place, id);
     putAssetEdge(place, one, other);
   }

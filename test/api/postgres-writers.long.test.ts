@@ -23,7 +23,7 @@ const START = '2026-11-20T04:10:00.000000Z';
 /** Two environments that are mirrored in PostgreSQL, with changes since. */
 async function setUp(host?: string) {
   const world = createWorld(['e1', 'e2']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const quota = () => ({ 'ratelimit-limit': '1000', 'ratelimit-remaining': '900', 'ratelimit-reset': '60' });
   const server = await serveWorld(world, quota);
   const schema = await testSchema();

@@ -10,7 +10,7 @@ import { serveWorld } from '../support/world-server.ts';
 /** Two environments behind a server, and where their mirrors will be: in PostgreSQL, and in a file. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const server = await serveWorld(world);
   const schema = await testSchema();
   onTestFinished(async () => {

@@ -48,7 +48,7 @@ test('migrate --citus distributes the tables of a new mirror once, and it is syn
   const again = JSON.parse((await obsync(['migrate', '--citus', '--json'], { env })).stdout);
   expect(again).toMatchObject({ change: 'none', citus: { distributed_now: [] } });
   const world = createWorld(['e1', 'e2', 'e3']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const service = await serveWorld(world);
   onTestFinished(() => service.close());
   const options = { baseUrl: service.url, token: 'the-token', db: url };

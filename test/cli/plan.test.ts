@@ -36,7 +36,7 @@ async function run<Result>(
 /** Two environments behind a server with a quota of 100 requests a minute, and where their mirror will be. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const quota = { told: true, limit: 100, remaining: 100 };
   const headers = (): Record<string, string> =>
     quota.told

@@ -42,7 +42,7 @@ async function setUp() {
 
 async function service(ids: readonly string[]) {
   const world = createWorld(ids);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const server = await serveWorld(world);
   onTestFinished(() => server.close());
   return server;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import Database from 'better-sqlite3';
-import { bothSides } from '../model/compare.ts';
-import type { Mirrored, Row } from '../model/mirrored.ts';
+import { comparableRows } from '../model/expected-rows.ts';
+import type { Row, TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
 /** What is the same however often a sync was cut off: every table but those that tell of runs, their times and what they measured. */
@@ -42,7 +42,7 @@ function refuseDamaged(path: string, rows: Rows): void {
 
 /** The mirror against the world, to be compared with one assertion. */
 export function sidesOf(path: string, world: World): { mirror: unknown; world: unknown } {
-  return reading(path, (rows) => bothSides({ rows } as unknown as Mirrored, world.place()));
+  return reading(path, (rows) => comparableRows({ rows } as unknown as TestMirror, world.environment()));
 }
 
 type Rows = (sql: string, ...values: unknown[]) => Row[];

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { Database } from 'better-sqlite3';
-import type { Asked } from '../model/world.ts';
+import type { LoggedRequest } from '../model/world.ts';
 import { freshPath, type Scene } from './scenes.ts';
 import { type Sent, watchingStatements } from './statements.ts';
 import { type Ended, syncFile } from './sync-file.ts';
@@ -62,10 +62,10 @@ export interface Watch {
 /** One run of a scene into a file, watched. */
 export async function watching(scene: Scene, path: string, { pass = () => {}, tune }: Watch): Promise<Ended> {
   const { world, wish } = scene;
-  const calm = { before: world.before, answer: world.answer };
+  const { beforeRequest, transformPage } = world;
   world.nowMs = scene.atMs;
-  world.before = ({ path }) => pass(`before the request ${path}`);
-  world.answer = (page, { path }) => {
+  world.beforeRequest = ({ path }) => pass(`before the request ${path}`);
+  world.transformPage = (page, { path }) => {
     pass(`after the request ${path}`);
     return page;
   };
@@ -80,7 +80,7 @@ export async function watching(scene: Scene, path: string, { pass = () => {}, tu
   try {
     return await watchingStatements(watcher, () => syncFile(path, world, wish));
   } finally {
-    Object.assign(world, calm);
+    Object.assign(world, { beforeRequest, transformPage });
   }
 }
 
@@ -103,7 +103,7 @@ export function restore(files: Files): string {
 }
 
 /** Requests by the collection they are for; all histories are one. */
-export function countOf(log: readonly Asked[]): Map<string, number> {
+export function countOf(log: readonly LoggedRequest[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { path } of log) {
     const parts = path.split('/').slice(1);

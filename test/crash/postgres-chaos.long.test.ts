@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import type { Asked } from '../model/world.ts';
+import type { LoggedRequest } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { countQuota } from '../support/quota-server.ts';
 import { countOf } from './points.ts';
@@ -33,7 +33,7 @@ const HISTORIES = fc
   .sample(troubles, { seed: SEED, numRuns: RUNS })
   .map((befalls, i) => ({ name: `${befalls.length} writers, ${SEED}/${i}`, befalls }));
 
-const requestsOf = (log: readonly Asked[], envId: string) =>
+const requestsOf = (log: readonly LoggedRequest[], envId: string) =>
   countOf(log.filter(({ path }) => path.startsWith(`${envId}/`)));
 
 test.each(HISTORIES)(

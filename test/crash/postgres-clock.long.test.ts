@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openStore } from '../../src/api/open-store.ts';
 import { LEASE_MS } from '../../src/core/schedule/lease.ts';
-import { putAsset, removeAsset } from '../model/place.ts';
+import { putAsset, removeAsset } from '../model/environment.ts';
 import { HOUR } from '../model/world.ts';
 import { shiftingProxy } from '../support/postgres/shifting-proxy.ts';
 import { transactionPooler } from '../support/postgres/transaction-pooler.ts';
@@ -86,7 +86,7 @@ describe.each([
   test('a mirror there has the same rows as a file, with the times of this machine (R21)', async () => {
     const { schema, world, sync } = await setUp(seconds);
     const file = freshPath();
-    const place = world.place();
+    const place = world.environment();
     const changes = [
       () => {},
       () => putAsset(place, 'a4', { tags: ['new'] }),

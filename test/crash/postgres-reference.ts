@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { openStore } from '../../src/api/open-store.ts';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
 import { furnish } from '../model/furnish.ts';
-import { type Asked, createWorld, HOUR, type World } from '../model/world.ts';
+import { createWorld, HOUR, type LoggedRequest, type World } from '../model/world.ts';
 import { contentsOf } from './outcome.ts';
 import { freshPath } from './scenes.ts';
 import { syncFile } from './sync-file.ts';
@@ -10,7 +10,7 @@ import { syncFile } from './sync-file.ts';
 /** A world that stands still. */
 export function standing(envIds: readonly string[]): World {
   const world = createWorld(envIds);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   world.advance(2 * HOUR);
   world.latencyMs = 0;
   return world;
@@ -19,7 +19,7 @@ export function standing(envIds: readonly string[]): World {
 /** What an undisturbed sync leaves in a file, and the requests of it and of the next one. */
 export async function quiet(world: World) {
   const path = freshPath();
-  const logs: Asked[][] = [];
+  const logs: LoggedRequest[][] = [];
   for (let run = 0; run < 2; run += 1) {
     const from = world.log.length;
     const { summary } = await syncFile(path, world, { pageSize: 2 });

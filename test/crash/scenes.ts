@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { furnish } from '../model/furnish.ts';
 import {
+  type EnvironmentModel,
   execute,
-  type Place,
   putAsset,
   putAssetEdge,
   putColumn,
@@ -15,7 +14,8 @@ import {
   putTest,
   remove,
   removeAsset,
-} from '../model/place.ts';
+} from '../model/environment.ts';
+import { furnish } from '../model/furnish.ts';
 import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
 import { syncFile, type Wish } from './sync-file.ts';
 
@@ -58,7 +58,7 @@ async function firstSync(): Promise<Scene> {
 async function increment(): Promise<Scene> {
   const world = createFurnished();
   const path = await synced(world, 'told.db');
-  change(world.place());
+  change(world.environment());
   world.advance(2 * HOUR);
   return sceneOf(world, path, {});
 }
@@ -66,7 +66,7 @@ async function increment(): Promise<Scene> {
 /** A scan of everything: rows that went without a word are swept, and what is new to the token comes. */
 async function fullScan(): Promise<Scene> {
   const world = createFurnished();
-  const place = world.place();
+  const place = world.environment();
   place.hidden.add('a3');
   const path = await synced(world, 'hidden.db');
   place.hidden.delete('a3');
@@ -112,7 +112,7 @@ function sceneOf(world: World, path: string | null, wish: Wish): Scene {
 /** Some of everything, and enough of it for several pages of each collection; old enough to be out of every overlap. */
 function createFurnished(): World {
   const world = createWorld();
-  const place = world.place();
+  const place = world.environment();
   furnish(place);
   putAsset(place, 'b2', { kind: 'bi' });
   putAsset(place, 'b3', { kind: 'bi' });
@@ -134,7 +134,7 @@ async function synced(world: World, name: string): Promise<string> {
 /** So that the file has to grow by several pages. */
 const LONG = 'changed '.repeat(4000);
 
-function change(place: Place): void {
+function change(place: EnvironmentModel): void {
   putAsset(place, 'a4', { tags: ['new'], description: LONG });
   putAsset(place, 'a1', { description: LONG });
   putAsset(place, 'b1', { kind: 'table' });

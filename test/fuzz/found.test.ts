@@ -7,7 +7,7 @@ import { httpDateMs } from '../../src/core/quota/retry-delay.ts';
 import { folder, TOKEN } from '../cli/setup.ts';
 import { streamOf } from '../core/setup.ts';
 import { furnish } from '../model/furnish.ts';
-import { mirrorOf } from '../model/mirrored.ts';
+import { createTestMirror } from '../model/test-mirror.ts';
 import { createWorld } from '../model/world.ts';
 import { ASSETS, failureOf, setUp } from '../source/setup.ts';
 import { inProcess } from './in-process.ts';
@@ -47,10 +47,10 @@ test.each([901, 1001, 100_000])(
 
 test('the most deeply nested values that are accepted can be read with SQL', async () => {
   const world = createWorld();
-  furnish(world.place());
-  const mirrored = mirrorOf(world);
+  furnish(world.environment());
+  const mirrored = createTestMirror(world);
   try {
-    world.answer = (page, { path }) =>
+    world.transformPage = (page, { path }) =>
       path.endsWith('/assets')
         ? {
             ...page,

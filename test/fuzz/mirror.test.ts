@@ -4,8 +4,8 @@ import type { Page } from '../../src/core/ports/source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { furnish } from '../model/furnish.ts';
 import { LISTS } from '../model/lists.ts';
-import { type Mirrored, mirrorOf, type Row } from '../model/mirrored.ts';
-import { type Asked, createWorld, type World } from '../model/world.ts';
+import { createTestMirror, type Row, type TestMirror } from '../model/test-mirror.ts';
+import { createWorld, type LoggedRequest, type World } from '../model/world.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
 import { type Garbling, garbled, type Item, someGarblings } from './garble.ts';
 import { LONG, tries } from './runs.ts';
@@ -43,7 +43,7 @@ const keyIn = (path: string): ((item: unknown) => string[]) => {
 
 /** Has the victims come garbled. @returns all parts of their keys */
 function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
-  const place = world.place();
+  const place = world.environment();
   const keys = new Map(
     spoilt.map(({ path, nth, changes }) => {
       const rows = LISTS[path]?.(place, {}, '') ?? [];
@@ -51,7 +51,7 @@ function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
       return [path, { key, changes }];
     }),
   );
-  world.answer = (page: Page, { path }: Asked) => {
+  world.transformPage = (page: Page, { path }: LoggedRequest) => {
     const victim = keys.get(path.split('/').slice(1).join('/'));
     if (victim === undefined) return page;
     const of = keyIn(path.split('/').slice(1).join('/'));
@@ -65,7 +65,7 @@ function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
 }
 
 /** Rows that name no victim, the mirror's own times included. */
-function others(mirrored: Mirrored, named: ReadonlySet<string>): string[] {
+function others(mirrored: TestMirror, named: ReadonlySet<string>): string[] {
   const spared = (row: Row): boolean => !Object.values(row).some((value) => named.has(String(value)));
   return STREAM_TABLES.flatMap((table) =>
     mirrored
@@ -76,7 +76,7 @@ function others(mirrored: Mirrored, named: ReadonlySet<string>): string[] {
 }
 
 /** Every view can be read to its end, whatever the tables hold. */
-function readViews(mirrored: Mirrored): void {
+function readViews(mirrored: TestMirror): void {
   for (const { name } of mirrored.rows("select name from sqlite_master where type = 'view'"))
     mirrored.rows(`select * from "${name}"`);
 }
@@ -85,8 +85,8 @@ test('a garbled item changes no row but its own, however often it is returned (R
   await fc.assert(
     fc.asyncProperty(victims, fc.boolean(), async (spoilt, full) => {
       const world = createWorld();
-      furnish(world.place());
-      const mirrored = mirrorOf(world);
+      furnish(world.environment());
+      const mirrored = createTestMirror(world);
       try {
         expect((await mirrored.sync({ history: true })).status).toBe('done');
         world.advance(60);
@@ -99,7 +99,7 @@ test('a garbled item changes no row but its own, however often it is returned (R
         expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
         const { rows_written } = await mirrored.sync(wish);
         expect(rows_written).toBe(0);
-        world.answer = (page) => page;
+        world.transformPage = (page) => page;
         await mirrored.sync({ ...wish, full: true });
         expect(others(mirrored, named)).toEqual(expect.arrayContaining(before));
       } finally {

@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type BreakingDatabase, type BreakKind, breakingDatabase } from '../support/breaking-database.ts';
 import { twinSchema } from '../support/twin.ts';
-import { histories, live, PLAIN } from './history.ts';
+import { histories, PLAIN_SYNC, simulate } from './simulation.ts';
 
 const EVERY = 13;
 const NUMBERS = process.env['OBSYNC_EVERY'] === undefined ? [5] : Array.from({ length: EVERY }, (_, nth) => nth);
 const KINDS: readonly BreakKind[] = ['unsent', 'unanswered', 'conflict'];
 
-const HISTORY = fc.sample(histories('told', 12), { seed: 20261122, numRuns: 1 }).flat();
+const HISTORY = fc.sample(histories('reported', 12), { seed: 20261122, numRuns: 1 }).flat();
 
 test.each(KINDS.flatMap((kind) => NUMBERS.map((nth) => [kind, nth] as const)))(
   'PostgreSQL ends with the same rows as SQLite, wherever transactions break: %s, %i (R5)',
@@ -18,14 +18,14 @@ test.each(KINDS.flatMap((kind) => NUMBERS.map((nth) => [kind, nth] as const)))(
       database = breakingDatabase(server, { schema: name, kind, every: EVERY, nth });
       return database;
     });
-    const life = live(['e1'], schema.pair);
+    const simulation = simulate(['e1'], schema.pair);
     try {
-      for (const step of [PLAIN, ...HISTORY, PLAIN]) await life.take(step);
-      expect(life.check()).toEqual([]);
-      await life.mirrored.equalsTwin();
+      for (const command of [PLAIN_SYNC, ...HISTORY, PLAIN_SYNC]) await simulation.perform(command);
+      expect(simulation.violations()).toEqual([]);
+      await simulation.mirrored.equalsTwin();
       expect(database?.breaks()).toBeGreaterThan(50);
     } finally {
-      await life.close();
+      await simulation.close();
       await schema.close();
     }
   },

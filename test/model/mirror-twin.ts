@@ -26,12 +26,12 @@ export interface MirrorTwin {
 interface MirrorClockOptions {
   readonly clock: () => Instant;
   /** Whether there may be several environments. */
-  readonly isOfMany: boolean;
+  readonly hasSeveralEnvironments: boolean;
 }
 
 export type MakeTwin = (file: MirrorFile, options: MirrorClockOptions) => MirrorTwin;
 
-export const ALONE: MakeTwin = (file, { clock }) => ({
+export const NO_TWIN: MakeTwin = (file, { clock }) => ({
   limits: null,
   clock,
   randomHex,

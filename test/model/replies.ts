@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Query } from '../../src/core/ports/source.ts';
-import { matched, Refusal, respond } from './respond.ts';
-import { type Disturbance, GATEWAY_PAGE } from './wire.ts';
-import { type Asked, listEnvironments, type World } from './world.ts';
+import { ApiError, matchedCount, respond } from './respond.ts';
+import { type Disturbance, GATEWAY_PAGE } from './wire-faults.ts';
+import { type LoggedRequest, listEnvironments, type World } from './world.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
@@ -24,7 +24,10 @@ const LISTS = new Set(
 );
 
 /** What a request asks for; null for one that the specification does not know. */
-export function parse({ method, url = '', headers }: IncomingMessage, token: string): Omit<Asked, 'number'> | null {
+export function parseRequest(
+  { method, url = '', headers }: IncomingMessage,
+  token: string,
+): Omit<LoggedRequest, 'number'> | null {
   const { pathname, searchParams } = new URL(url, 'http://model.invalid');
   const at = pathname.indexOf(PREFIX);
   if (method !== 'GET' || at < 0 || headers.authorization !== `Bearer ${token}`) return null;
@@ -44,26 +47,26 @@ export function parse({ method, url = '', headers }: IncomingMessage, token: str
 }
 
 /** The service's own answer. */
-export function replyTo(world: World, asked: Asked, headers: Headers): Reply {
+export function replyTo(world: World, request: LoggedRequest, headers: Headers): Reply {
   try {
-    return { status: 200, headers, body: bodyFor(world, asked) };
+    return { status: 200, headers, body: bodyFor(world, request) };
   } catch (error) {
-    if (error instanceof Refusal) return errorReply(error.status, error.code, headers);
+    if (error instanceof ApiError) return errorReply(error.status, error.code, headers);
     throw error;
   }
 }
 
-function bodyFor(world: World, asked: Asked): unknown {
-  const { query, cursor } = asked;
-  const path = asked.path.split('/');
-  if (asked.path === 'environments') return listEnvironments(world);
-  if (asked.path.endsWith('/asset-health-scores/aggregate'))
+function bodyFor(world: World, request: LoggedRequest): unknown {
+  const { query, cursor } = request;
+  const path = request.path.split('/');
+  if (request.path === 'environments') return listEnvironments(world);
+  if (request.path.endsWith('/asset-health-scores/aggregate'))
     return {
-      matched_count: matched(world, path, query),
+      matched_count: matchedCount(world, path, query),
       total: { score: 0, test_count: 0, bucket_at: null },
       dimensions: [],
     };
-  const { items, hasMore, nextCursor } = world.answer(respond(world, { path, query, cursor }), asked);
+  const { items, hasMore, nextCursor } = world.transformPage(respond(world, { path, query, cursor }), request);
   return { items, has_more: hasMore, next_cursor: nextCursor };
 }
 
@@ -78,22 +81,22 @@ export function deliver(
   reply: Reply,
   nowMs: number,
 ): void {
-  if (disturbance?.do === 'reset') response.socket?.resetAndDestroy();
-  else if (disturbance?.do === 'truncate') sendHalf(response, reply);
+  if (disturbance?.type === 'reset') response.socket?.resetAndDestroy();
+  else if (disturbance?.type === 'truncate') sendHalf(response, reply);
   else send(response, disturbance === undefined ? reply : disturbed(disturbance, reply, nowMs));
 }
 
 function disturbed(disturbance: Disturbance, reply: Reply, nowMs: number): Reply {
-  if (disturbance.do === 'garble') {
+  if (disturbance.type === 'garble') {
     const date = disturbance.body === GATEWAY_PAGE ? gatewayDate(disturbance, nowMs) : {};
     return { status: 200, headers: { ...reply.headers, ...date }, body: disturbance.body };
   }
-  if (disturbance.do === 'fail') return failure(disturbance, reply.headers, nowMs);
-  return disturbance.do === 'ambiguous' ? { ...reply, headers: {} } : reply;
+  if (disturbance.type === 'fail') return failure(disturbance, reply.headers, nowMs);
+  return disturbance.type === 'drop-headers' ? { ...reply, headers: {} } : reply;
 }
 
 /** A gateway's page has no headers of the service, and a time of its own; the service's error has the service's. */
-function failure(fault: Disturbance & { do: 'fail' }, headers: Headers, nowMs: number): Reply {
+function failure(fault: Disturbance & { type: 'fail' }, headers: Headers, nowMs: number): Reply {
   const { status, page, retryAfter } = fault;
   const wait: Headers = retryAfter ? { 'retry-after': '5' } : {};
   if (page === 'envelope') return errorReply(status, 'internal_error', { ...headers, ...wait });

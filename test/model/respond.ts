@@ -3,16 +3,16 @@ import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { Page, PageRequest, Query } from '../../src/core/ports/source.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { API_LISTS } from './api-lists.ts';
-import { history, LISTS, type Listed } from './lists.ts';
-import type { Item, Place } from './place.ts';
+import type { EnvironmentModel, Item } from './environment.ts';
+import { history, LISTS, type ListRow } from './lists.ts';
 import type { World } from './world.ts';
 
 /** An answer that is an error, as the specification words it. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: 400 | 403 | 404 | 500;
   readonly code: string;
 
-  constructor(status: Refusal['status'], code: string, message: string) {
+  constructor(status: ApiError['status'], code: string, message: string) {
     super(message);
     this.name = 'Refusal';
     this.status = status;
@@ -24,72 +24,72 @@ const DAY_MS = 86_400_000;
 const LOOKBACK_MS = 90 * DAY_MS;
 const DEFAULT_HISTORY_MS = 30 * DAY_MS;
 const DEFAULT_LIMIT = 500;
-const MOST_LIMIT = 2000;
-const MOST_VALUES = 1000;
+const MAX_LIMIT = 2000;
+const MAX_VALUES = 1000;
 
 /** The service's answer to one request for a list. @throws Refusal */
 export function respond(world: World, { path, query, cursor }: PageRequest): Page {
   const [, ...rest] = path;
   const name = rest.length === 3 ? 'executions' : rest.join('/');
-  const place = enter(world, path, name);
-  refuseInvalid(query);
-  refuseUnknown(world, path, query);
-  const rows = rowsOf(world, place, { name, path, query });
-  refuseBroken(place, { name, path, query, cursor });
-  if (rows === null) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
+  const env = authorize(world, path, name);
+  rejectInvalid(query);
+  rejectUnknown(world, path, query);
+  const rows = rowsOf(world, env, { name, path, query });
+  rejectBroken(env, { name, path, query, cursor });
+  if (rows === null) throw new ApiError(404, 'not_found', `404 ${path.join('/')}`);
   const signature = signatureOf(path, query);
   const [boundTo, after] = cursor === null ? [signature, null] : openCursor(world, cursor);
   if (boundTo !== signature) {
     world.violations.push(`a cursor sent with another query than its own: ${path.join('/')} ${JSON.stringify(query)}`);
-    throw new Refusal(400, 'invalid_cursor', '400 invalid_cursor');
+    throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
   }
-  const paging = { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: sealing(world, signature) };
-  return pageOf(rows, { ...paging, turned: place.turned });
+  const paging = { limit: Number(query['limit'] ?? DEFAULT_LIMIT), after, toCursor: cursorEncoder(world, signature) };
+  return pageOf(rows, { ...paging, reversesMembers: env.reversesMembers });
 }
 
 /** The `matched_count` of the aggregate: the tables that can be seen and match every filter. @throws Refusal */
-export function matched(world: World, path: readonly string[], query: Query): number {
-  const place = enter(world, path, 'asset-health-scores');
-  refuseUnknown(world, path, query);
-  return (LISTS['assets/tables']?.(place, query, '') ?? []).filter((row) => row.shown).length;
+export function matchedCount(world: World, path: readonly string[], query: Query): number {
+  const env = authorize(world, path, 'asset-health-scores');
+  rejectUnknown(world, path, query);
+  return (LISTS['assets/tables']?.(env, query, '') ?? []).filter((row) => row.shown).length;
 }
 
 /** The rows of a list in the making; null when there is no such list. */
 function rowsOf(
   world: World,
-  place: Place,
+  env: EnvironmentModel,
   { name, path, query }: { name: string; path: readonly string[]; query: Query },
-): Listed[] | null {
+): ListRow[] | null {
   const oldest = new Date(world.nowMs - LOOKBACK_MS).toISOString();
   // That a list lags nobody can tell without the service's time (R10, R22).
-  const shown = world.dates === 'never' ? { ...place, typedLag: false } : place;
+  const shown = world.dates === 'never' ? { ...env, typedLag: false } : env;
   if (name !== 'executions') return LISTS[name]?.(shown, query, oldest) ?? null;
   const usual = { start_time_from: new Date(world.nowMs - DEFAULT_HISTORY_MS).toISOString() };
-  return history(place, path[2] ?? '', { ...usual, ...query }, oldest);
+  return history(env, path[2] ?? '', { ...usual, ...query }, oldest);
 }
 
 /** The place a path leads into: environment, then scope. @throws Refusal when it, or the collection, cannot be entered */
-function enter(world: World, path: readonly string[], name: string): Place {
-  const place = world.places.get(path[0] ?? '');
-  const inScope = !place?.denied.has(name) && !place?.denied.has(`${scopeOf(name)} scope`);
-  if (!place?.listed || place.denied.has('environment') || !inScope)
-    throw new Refusal(403, 'permission_denied', `403 ${path.join('/')}`);
-  if (place.notLive.has(name)) throw new Refusal(404, 'not_found', `404 ${path.join('/')}`);
-  return place;
+function authorize(world: World, path: readonly string[], name: string): EnvironmentModel {
+  const env = world.environments.get(path[0] ?? '');
+  const inScope = !env?.denied.has(name) && !env?.denied.has(`${scopeOf(name)} scope`);
+  if (!env?.listed || env.denied.has('environment') || !inScope)
+    throw new ApiError(403, 'permission_denied', `403 ${path.join('/')}`);
+  if (env.notLive.has(name)) throw new ApiError(404, 'not_found', `404 ${path.join('/')}`);
+  return env;
 }
 
 /** @throws Refusal for what the service cannot make, or does not show */
-function refuseBroken(
-  place: Place,
+function rejectBroken(
+  env: EnvironmentModel,
   { name, path, query, cursor }: { name: string; path: readonly string[]; query: Query; cursor: string | null },
 ): void {
-  const isHeavy = Number(query['limit'] ?? DEFAULT_LIMIT) > (place.heavy.get(name) ?? MOST_LIMIT);
+  const isHeavy = Number(query['limit'] ?? DEFAULT_LIMIT) > (env.maxPageRows.get(name) ?? MAX_LIMIT);
   const isScan = Object.keys(query).every((key) => key === 'limit' || key === 'disabled');
-  if (isScan && cursor !== null && place.brokenScans.has(name))
-    throw new Refusal(500, 'broken', `500 ${path.join('/')}`);
-  if (isHeavy) throw new Refusal(500, 'too_heavy', `500 ${path.join('/')}`);
-  const status = name === 'executions' ? place.brokenHistories.get(path[2] ?? '') : undefined;
-  if (status !== undefined) throw new Refusal(status, 'broken', `${status} ${path.join('/')}`);
+  if (isScan && cursor !== null && env.brokenScans.has(name))
+    throw new ApiError(500, 'broken', `500 ${path.join('/')}`);
+  if (isHeavy) throw new ApiError(500, 'too_heavy', `500 ${path.join('/')}`);
+  const status = name === 'executions' ? env.brokenHistories.get(path[2] ?? '') : undefined;
+  if (status !== undefined) throw new ApiError(status, 'broken', `${status} ${path.join('/')}`);
 }
 
 /** Which scope health scores need is not stated: here, that of the assets. */
@@ -98,26 +98,26 @@ function scopeOf(name: string): 'assets' | 'tests' {
   return entry?.serve ? entry.serve.scope : 'assets';
 }
 
-function refuseInvalid(query: Query): void {
+function rejectInvalid(query: Query): void {
   const limit = Number(query['limit'] ?? DEFAULT_LIMIT);
   const lists = Object.values(query).filter((value) => Array.isArray(value));
   const isValid =
     Number.isInteger(limit) &&
     limit >= 1 &&
-    limit <= MOST_LIMIT &&
-    lists.every((values) => values.length <= MOST_VALUES) &&
+    limit <= MAX_LIMIT &&
+    lists.every((values) => values.length <= MAX_VALUES) &&
     !('synced_since' in query && 'deleted_since' in query);
-  if (!isValid) throw new Refusal(400, 'invalid_request', `400 invalid_request ${JSON.stringify(query)}`);
+  if (!isValid) throw new ApiError(400, 'invalid_request', `400 invalid_request ${JSON.stringify(query)}`);
 }
 
 /** @throws Refusal for a parameter that the list does not have */
-function refuseUnknown(world: World, path: readonly string[], query: Query): void {
+function rejectUnknown(world: World, path: readonly string[], query: Query): void {
   const list = path.at(-1) === 'executions' ? 'tests/{id}/executions' : path.slice(1).join('/');
   const unknown = Object.keys(query).filter((name) => !API_LISTS[list]?.includes(name));
   if (unknown.length === 0) return;
   const violation = `${path.join('/')} has no parameter ${unknown.join(', ')}`;
   world.violations.push(violation);
-  throw new Refusal(400, 'invalid_request', `400 invalid_request: ${violation}`);
+  throw new ApiError(400, 'invalid_request', `400 invalid_request: ${violation}`);
 }
 
 /** All that a cursor is bound to. */
@@ -128,14 +128,14 @@ function signatureOf(path: readonly string[], query: Query): string {
     .digest('base64url');
 }
 
-function sealing(world: World, signature: string): (key: string) => string {
-  return (key) => JSON.stringify([world.epoch, signature, key]);
+function cursorEncoder(world: World, signature: string): (key: string) => string {
+  return (key) => JSON.stringify([world.cursorEpoch, signature, key]);
 }
 
 /** @throws Refusal for a cursor that has died */
 function openCursor(world: World, cursor: string): [signature: string, after: string] {
   const [epoch, signature, after] = JSON.parse(cursor) as [number, string, string];
-  if (epoch !== world.epoch) throw new Refusal(400, 'invalid_cursor', '400 invalid_cursor');
+  if (epoch !== world.cursorEpoch) throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
   return [signature, after];
 }
 
@@ -143,27 +143,27 @@ interface Paging {
   readonly limit: number;
   readonly after: string | null;
   readonly toCursor: (key: string) => string;
-  readonly turned: boolean;
+  readonly reversesMembers: boolean;
 }
 
 /** As it comes out of the body of an answer. */
-function overWire(item: Item, turned: boolean): Item {
-  return parseExactly(JSON.stringify(turned ? turnMembers(item) : item)) as Item;
+function asDecoded(item: Item, reversesMembers: boolean): Item {
+  return parseExactly(JSON.stringify(reversesMembers ? reverseMembers(item) : item)) as Item;
 }
 
 /** Every object with its members the other way round. */
-function turnMembers(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(turnMembers);
+function reverseMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(reverseMembers);
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
-  const members = Object.entries(value).map(([name, member]) => [name, turnMembers(member)]);
+  const members = Object.entries(value).map(([name, member]) => [name, reverseMembers(member)]);
   return Object.fromEntries(members.reverse());
 }
 
 /** Keyset paging over live data; rows that may not be seen are trimmed after the page was read. */
-function pageOf(rows: readonly Listed[], { limit, after, toCursor, turned }: Paging): Page {
+function pageOf(rows: readonly ListRow[], { limit, after, toCursor, reversesMembers }: Paging): Page {
   const left = rows.filter((row) => after === null || row.key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
   const page = left.slice(0, limit);
   const hasMore = left.length > limit;
-  const items = page.filter((row) => row.shown).map((row): Item => overWire(row.item, turned));
+  const items = page.filter((row) => row.shown).map((row): Item => asDecoded(row.item, reversesMembers));
   return { items, hasMore, nextCursor: hasMore ? toCursor(page.at(-1)?.key ?? '') : null };
 }

@@ -26,16 +26,16 @@ const BATCH_RUNS = 100;
 const { env } = process;
 
 const hasTwins = (env['OBSYNC_TWINS'] ?? '') !== '';
-let played: readonly Property[] | null = null;
+let replayed: readonly Property[] | null = null;
 
 /** A process has one PostgreSQL for all of its histories. */
-async function propertiesPlayed(): Promise<readonly Property[]> {
-  played ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
-  return played;
+async function loadProperties(): Promise<readonly Property[]> {
+  replayed ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
+  return replayed;
 }
 
-async function play({ property: id, seed, runs, path }: Batch): Promise<string | null> {
-  const { property } = (await propertiesPlayed()).find((each) => each.id === id) as Property;
+async function runBatch({ property: id, seed, runs, path }: Batch): Promise<string | null> {
+  const { property } = (await loadProperties()).find((each) => each.id === id) as Property;
   const details = await fc.check(property, { seed, numRuns: runs, ...(path ? { path, endOnFailure: true } : {}) });
   if (!details.failed) return null;
   const again = `${hasTwins ? 'OBSYNC_TWINS=1 ' : ''}OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
@@ -44,7 +44,7 @@ async function play({ property: id, seed, runs, path }: Batch): Promise<string |
 }
 
 /** Every property in its share of every hundred, each batch under a seed of its own. */
-function* batches(seed: number, runs: number): Generator<Batch> {
+function* planBatches(seed: number, runs: number): Generator<Batch> {
   for (let drawn = 0; drawn < runs; drawn += BATCH_RUNS) {
     const share = Math.min(BATCH_RUNS, runs - drawn) / 100;
     for (const [i, { id, share: ofHundred }] of PROPERTIES.entries())
@@ -53,7 +53,7 @@ function* batches(seed: number, runs: number): Generator<Batch> {
 }
 
 /** One process takes a batch at a time. @returns what failed, null when nothing has */
-function work(coming: Iterator<Batch>, onDone: (runs: number) => void, stop: AbortSignal): Promise<string | null> {
+function runWorker(coming: Iterator<Batch>, onDone: (runs: number) => void, stop: AbortSignal): Promise<string | null> {
   const worker = fork(import.meta.filename, ['worker']);
   stop.addEventListener('abort', () => worker.kill());
   return new Promise((resolve) => {
@@ -81,10 +81,10 @@ async function soak(): Promise<string | null> {
   const workers = Number(env['OBSYNC_WORKERS'] ?? availableParallelism());
   if (env['OBSYNC_PROPERTY'] !== undefined) {
     const path = env['OBSYNC_PATH'];
-    return play({ property: env['OBSYNC_PROPERTY'] as Property['id'], seed, runs, ...(path ? { path } : {}) });
+    return runBatch({ property: env['OBSYNC_PROPERTY'] as Property['id'], seed, runs, ...(path ? { path } : {}) });
   }
   console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
-  const coming = batches(seed, runs);
+  const coming = planBatches(seed, runs);
   const stop = new AbortController();
   const start = performance.now();
   let [done, told] = [0, 0];
@@ -95,7 +95,7 @@ async function soak(): Promise<string | null> {
     console.log(`${done} histories, ${Math.round((performance.now() - start) / 1000)} s`);
   };
   const all = Array.from({ length: workers }, async () => {
-    const failure = await work(coming, onDone, stop.signal);
+    const failure = await runWorker(coming, onDone, stop.signal);
     if (failure !== null) stop.abort();
     return failure;
   });
@@ -104,7 +104,7 @@ async function soak(): Promise<string | null> {
 
 if (process.argv[2] === 'worker') {
   process.on('message', async (batch: Batch) => {
-    process.send?.({ failure: await play(batch) });
+    process.send?.({ failure: await runBatch(batch) });
   });
 } else {
   const failure = await soak();

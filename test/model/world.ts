@@ -2,11 +2,11 @@ import { SyncError } from '../../src/core/errors.ts';
 import type { Page, PageRequest, Query, Source } from '../../src/core/ports/source.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { NO_TIMES, withReading } from '../../src/core/time/server-times.ts';
-import { createPlace, type Item, type Place } from './place.ts';
-import { matched, Refusal, respond } from './respond.ts';
+import { createEnvironment, type EnvironmentModel, type Item } from './environment.ts';
+import { ApiError, matchedCount, respond } from './respond.ts';
 
 /** One request as the world met it: its path as text, not encoded. */
-export interface Asked {
+export interface LoggedRequest {
   readonly path: string;
   readonly query: Query;
   readonly cursor: string | null;
@@ -20,36 +20,36 @@ export interface World {
   /** Whether answers have a `Date`; `later` leaves it out of the environments' alone. */
   dates: 'always' | 'later' | 'never';
   /** By how much the `Date` of an answer is wrong: of the node of a gateway whose clock is (R1). */
-  dateErrorMs: (asked: Asked) => number;
+  dateErrorMs: (request: LoggedRequest) => number;
   /** Since when a cache has answered for the environments; null without one. It may tell its `Age`. */
-  cache: { readonly sinceMs: number; readonly tellsAge: boolean } | null;
-  readonly places: Map<string, Place>;
+  cache: { readonly sinceMs: number; readonly sendsAge: boolean } | null;
+  readonly environments: Map<string, EnvironmentModel>;
   /** Every request of every run. */
-  readonly log: Asked[];
+  readonly log: LoggedRequest[];
   /** What the connector must never do. */
   readonly violations: string[];
   /** Called before a request is answered: it may change the world, or throw. */
-  before: (asked: Asked) => void;
+  beforeRequest: (request: LoggedRequest) => void;
   /** May change an answer on its way. */
-  answer: (page: Page, asked: Asked) => Page;
+  transformPage: (page: Page, request: LoggedRequest) => Page;
   /** Raised to make all cursors invalid. */
-  epoch: number;
+  cursorEpoch: number;
   /** A list that answers 500: a page of it fails after so many tries, each of them a request. */
   failing: { readonly path: string; readonly tries: number } | null;
   /** What a run's requests are bounded by. */
-  spends: 'budget' | 'quota';
+  limitedBy: 'budget' | 'quota';
   /** Milliseconds a request takes. */
   latencyMs: number;
-  place(id?: string): Place;
+  environment(id?: string): EnvironmentModel;
   advance(seconds: number): void;
   /** A change stamped now but visible only later. */
-  later(seconds: number, change: () => void): void;
+  commitLate(seconds: number, change: () => void): void;
   source(maxRequests?: number | null, signal?: AbortSignal): Source;
 }
 
 export const HOUR = 3600;
 export const DAY = 86_400;
-const MOST_REQUESTS = 3000;
+const MAX_REQUESTS = 3000;
 
 export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20T04:10:00.250Z'): World {
   let stampMs: number | null = null;
@@ -60,16 +60,18 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
     dates: 'always',
     dateErrorMs: () => 0,
     cache: null,
-    places: new Map(ids.map((id) => [id, createPlace(id, stamp, () => new Date(world.nowMs).toISOString())])),
+    environments: new Map(
+      ids.map((id) => [id, createEnvironment(id, stamp, () => new Date(world.nowMs).toISOString())]),
+    ),
     log: [],
     violations: [],
-    before: () => {},
-    answer: (page) => page,
-    epoch: 0,
+    beforeRequest: () => {},
+    transformPage: (page) => page,
+    cursorEpoch: 0,
     failing: null,
-    spends: 'budget',
+    limitedBy: 'budget',
     latencyMs: 200,
-    place: (id = ids[0] ?? '') => world.places.get(id) as Place,
+    environment: (id = ids[0] ?? '') => world.environments.get(id) as EnvironmentModel,
     advance(seconds) {
       const until = world.nowMs + seconds * 1000;
       pending.sort((a, b) => a.atMs - b.atMs);
@@ -80,7 +82,7 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
       }
       world.nowMs = Math.round(until);
     },
-    later(seconds, change) {
+    commitLate(seconds, change) {
       world.nowMs += 1; // no other change has its time
       const at = world.nowMs++;
       const go = (): void => {
@@ -99,28 +101,31 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
 export class Crash extends Error {}
 
 /** A request comes to the service. Throws what `before` throws, and when a run does not end. */
-export function arrive(world: World, asked: Asked): void {
-  if (asked.number > MOST_REQUESTS)
-    throw new Error(`the run does not end: ${asked.path} ${JSON.stringify(asked.query)}`);
+export function receive(world: World, request: LoggedRequest): void {
+  if (request.number > MAX_REQUESTS)
+    throw new Error(`the run does not end: ${request.path} ${JSON.stringify(request.query)}`);
   world.advance(world.latencyMs / 1000);
-  world.log.push(asked);
-  world.before(asked);
+  world.log.push(request);
+  world.beforeRequest(request);
 }
 
-export function isDated({ dates }: World, { path }: Asked): boolean {
+export function isDated({ dates }: World, { path }: LoggedRequest): boolean {
   return dates === 'always' || (dates === 'later' && path !== 'environments');
 }
 
 /** The clock as an answer tells it: its `Date`, and the `Age` that a cache adds. */
-export function readingOf(world: World, asked: Asked): { readonly dateMs: number; readonly ageSeconds: number } {
+export function clockReading(
+  world: World,
+  request: LoggedRequest,
+): { readonly dateMs: number; readonly ageSeconds: number } {
   const { cache, nowMs } = world;
-  if (cache === null || asked.path !== 'environments' || cache.sinceMs > nowMs)
-    return { dateMs: nowMs + world.dateErrorMs(asked), ageSeconds: 0 };
-  return { dateMs: cache.sinceMs, ageSeconds: cache.tellsAge ? Math.floor((nowMs - cache.sinceMs) / 1000) : 0 };
+  if (cache === null || request.path !== 'environments' || cache.sinceMs > nowMs)
+    return { dateMs: nowMs + world.dateErrorMs(request), ageSeconds: 0 };
+  return { dateMs: cache.sinceMs, ageSeconds: cache.sendsAge ? Math.floor((nowMs - cache.sinceMs) / 1000) : 0 };
 }
 
 export function listEnvironments(world: World): Item[] {
-  return [...world.places.values()].filter((place) => place.listed).map(({ id, name }) => ({ id, name }));
+  return [...world.environments.values()].filter((place) => place.listed).map(({ id, name }) => ({ id, name }));
 }
 
 /** The source of one run, without a wire between. */
@@ -128,19 +133,24 @@ function createSource(world: World, maxRequests: number | null): Source {
   let requests = 0;
   let times = NO_TIMES;
   let firstReadingMs: number | null = null;
-  const send = (path: string, { query, cursor }: Pick<Asked, 'query' | 'cursor'>, onRequest?: () => void): Asked => {
-    if (maxRequests !== null && requests >= maxRequests) throw new SyncError(world.spends, 'the requests are used up');
+  const send = (
+    path: string,
+    { query, cursor }: Pick<LoggedRequest, 'query' | 'cursor'>,
+    onRequest?: () => void,
+  ): LoggedRequest => {
+    if (maxRequests !== null && requests >= maxRequests)
+      throw new SyncError(world.limitedBy, 'the requests are used up');
     requests += 1;
     onRequest?.();
     const asked = { path, query, cursor, number: requests };
-    arrive(world, asked);
+    receive(world, asked);
     return asked;
   };
   /** Of an answer that is no refusal (R1). */
-  const noteTime = (asked: Asked): void => {
-    if (!isDated(world, asked)) return;
+  const noteTime = (request: LoggedRequest): void => {
+    if (!isDated(world, request)) return;
     firstReadingMs ??= world.nowMs;
-    const { dateMs, ageSeconds } = readingOf(world, asked);
+    const { dateMs, ageSeconds } = clockReading(world, request);
     times = withReading(times, {
       at: instantOfMs(Math.floor(dateMs / 1000) * 1000 + 1000 * ageSeconds),
       elapsedSeconds: (world.nowMs - firstReadingMs) / 1000,
@@ -153,15 +163,16 @@ function createSource(world: World, maxRequests: number | null): Source {
     },
     async page(request, onRequest) {
       const path = request.path.join('/');
-      if (world.failing?.path === path) return failing(request, world.failing, () => send(path, request, onRequest));
+      if (world.failing?.path === path)
+        return failEveryTry(request, world.failing, () => send(path, request, onRequest));
       const asked = send(path, request, onRequest);
-      const page = refusing(() => respond(world, request));
+      const page = withSyncErrors(() => respond(world, request));
       noteTime(asked);
-      return world.answer(page, asked);
+      return world.transformPage(page, asked);
     },
     async matchedCount({ path, query }, onRequest) {
       const asked = send(path.join('/'), { query, cursor: null }, onRequest);
-      const count = refusing(() => matched(world, path, query));
+      const count = withSyncErrors(() => matchedCount(world, path, query));
       noteTime(asked);
       return count;
     },
@@ -172,7 +183,7 @@ function createSource(world: World, maxRequests: number | null): Source {
 }
 
 /** Every try of a page fails, those of earlier runs counted (R24). */
-function failing(
+function failEveryTry(
   { failedTries = 0 }: PageRequest,
   { path, tries }: { readonly path: string; readonly tries: number },
   send: () => void,
@@ -189,15 +200,15 @@ function failing(
 }
 
 /** What a refusal means to who asked, without the wire between. */
-function refusing<T>(ask: () => T): T {
+function withSyncErrors<T>(send: () => T): T {
   try {
-    return ask();
+    return send();
   } catch (error) {
-    throw error instanceof Refusal ? new SyncError(recoveryOf(error), error.message) : error;
+    throw error instanceof ApiError ? new SyncError(recoveryOf(error), error.message) : error;
   }
 }
 
-function recoveryOf({ status, code }: Refusal): SyncError['recovery'] {
+function recoveryOf({ status, code }: ApiError): SyncError['recovery'] {
   if (status === 403) return 'forbidden';
   if (status === 404) return 'not-live';
   if (status === 500) return 'halve-page';

@@ -62,7 +62,7 @@ const NODES: readonly [version: string, binary: () => string][] = [
 /** Two environments behind a server, and a new mirror of them. */
 async function setUp(name: string) {
   const world = createWorld(['e1', 'e2']);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   const server = await serveWorld(world);
   onTestFinished(() => server.close());
   return { url: server.url, db: `${name}.db`, env: { OBSYNC_TOKEN: 'the-token' }, cwd: installed.folder };

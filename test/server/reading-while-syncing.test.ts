@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Item } from '../model/place.ts';
+import type { Item } from '../model/environment.ts';
 import { entryNamed, PLAIN_FEEDS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
 import { type Copy, empty, follow, type Page } from '../support/feed-client.ts';
 import { createFollower, interrupted, mirrorAndCopy } from '../support/served-mirror.ts';

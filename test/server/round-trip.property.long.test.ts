@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { furnish } from '../model/furnish.ts';
-import { histories, type Life, live, PLAIN, type Step } from '../model/history.ts';
-import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
 import {
+  type EnvironmentModel,
   execute,
-  type Place,
   putAsset,
   putAssetEdge,
   putColumn,
@@ -13,7 +10,10 @@ import {
   putScore,
   putTest,
   remove,
-} from '../model/place.ts';
+} from '../model/environment.ts';
+import { furnish } from '../model/furnish.ts';
+import { type Command, histories, PLAIN_SYNC, type Simulation, simulate } from '../model/simulation.ts';
+import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { openSource } from '../source/setup.ts';
 import { befall, ENVS, type Oddity, oddities, oddScore } from '../support/oddities.ts';
@@ -33,7 +33,7 @@ const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 6);
 const LONG = { timeout: 1_000_000 };
 
 interface Round {
-  readonly steps: readonly Step[];
+  readonly commands: readonly Command[];
   readonly oddities: readonly Oddity[];
   readonly standing: boolean;
   readonly follow: {
@@ -46,7 +46,7 @@ interface Round {
 
 const rounds: fc.Arbitrary<Round[]> = fc.array(
   fc.record({
-    steps: histories('any', 8),
+    commands: histories('all', 8),
     oddities: fc.array(oddities, { maxLength: 6 }),
     standing: fc.boolean(),
     follow: fc.record({
@@ -65,20 +65,30 @@ test(
   async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 2, max: 30 }), rounds, async (firstRequests, history) => {
-        const life = live(ENVS);
-        const served = await serveMirrored(life.mirrored);
+        const simulation = simulate(ENVS);
+        const served = await serveMirrored(simulation.mirrored);
         const copy = createFollower();
         try {
           // A mirror that nothing was ever written to lists no environment, and nobody can follow it.
-          await life.take({ ...PLAIN, maxRequests: firstRequests });
-          for (const round of history) await passRound(life, served, copy, round);
-          await life.take(PLAIN);
-          await follow(life, served, copy, { overlapSeconds: 0, pageSize: 3, full: false, maxRequests: undefined });
-          await follow(life, served, copy, { overlapSeconds: 0, pageSize: 3, full: true, maxRequests: undefined });
+          await simulation.perform({ ...PLAIN_SYNC, maxRequests: firstRequests });
+          for (const round of history) await passRound(simulation, served, copy, round);
+          await simulation.perform(PLAIN_SYNC);
+          await follow(simulation, served, copy, {
+            overlapSeconds: 0,
+            pageSize: 3,
+            full: false,
+            maxRequests: undefined,
+          });
+          await follow(simulation, served, copy, {
+            overlapSeconds: 0,
+            pageSize: 3,
+            full: true,
+            maxRequests: undefined,
+          });
         } finally {
           await served.close();
           copy.close();
-          life.mirrored.close();
+          simulation.mirrored.close();
         }
       }),
       { seed: SEED, numRuns: RUNS },
@@ -86,15 +96,15 @@ test(
   },
 );
 
-async function passRound(life: Life, served: ServedMirror, copy: Follower, round: Round): Promise<void> {
-  life.world.latencyMs = round.standing ? 0 : 200;
-  for (const oddity of round.oddities) befall(life.world, oddity);
-  for (const step of round.steps) await life.take(step);
-  await follow(life, served, copy, round.follow);
+async function passRound(simulation: Simulation, served: ServedMirror, copy: Follower, round: Round): Promise<void> {
+  simulation.world.latencyMs = round.standing ? 0 : 200;
+  for (const oddity of round.oddities) befall(simulation.world, oddity);
+  for (const command of round.commands) await simulation.perform(command);
+  await follow(simulation, served, copy, round.follow);
 }
 
 async function follow(
-  { mirrored }: Life,
+  { mirrored }: Simulation,
   served: ServedMirror,
   copy: Follower,
   { full, ...following }: Round['follow'],
@@ -112,16 +122,16 @@ async function follow(
 
 interface Scene {
   readonly world: World;
-  readonly place: Place;
-  readonly mirrored: Mirrored;
+  readonly place: EnvironmentModel;
+  readonly mirrored: TestMirror;
   readonly served: ServedMirror;
   readonly copy: Follower;
 }
 
-async function setUp(fill: (place: Place) => void): Promise<Scene> {
+async function setUp(fill: (place: EnvironmentModel) => void): Promise<Scene> {
   const world = createWorld(ENVS);
-  for (const place of world.places.values()) fill(place);
-  const mirrored = mirrorOf(world);
+  for (const place of world.environments.values()) fill(place);
+  const mirrored = createTestMirror(world);
   await mirrored.sync({ history: true });
   const served = await serveMirrored(mirrored);
   const copy = createFollower();
@@ -130,7 +140,7 @@ async function setUp(fill: (place: Place) => void): Promise<Scene> {
     copy.close();
     mirrored.close();
   });
-  return { world, place: world.place(), mirrored, served, copy };
+  return { world, place: world.environment(), mirrored, served, copy };
 }
 
 function expectEqual({ mirrored, copy }: Scene): void {
@@ -166,7 +176,7 @@ test('over a real socket all is equal round after round, the histories, odd ids 
     expectEqual(scene);
     expect(kept(copy)).toEqual(kept(mirrored));
     world.advance(HOUR);
-    for (const place of world.places.values()) {
+    for (const place of world.environments.values()) {
       for (const id of ['..', 't1', 't3']) execute(place, id, `round ${round}`, { status: 'FAIL' });
       putScore(place, 'a1', round / 8, { freshness: round / 8, [`of round ${round}`]: 1 });
       remove(place, 'columns', `a2.c${round}`);
@@ -210,8 +220,8 @@ test('whatever reaches the mirror late reaches a copy by the feeds, whatever tim
   await pass(9, () => putColumn(place, 'a1.c1', 'a1', { data_type: 'of a clock that is ahead' }));
   await pass(-9, () => remove(place, 'columns', 'a1.c1'));
   await pass(-9, () => putColumn(place, 'a1.c1', 'a1', { data_type: 'back again' }));
-  world.later(1200, () => remove(place, 'tests', 't1'));
-  world.later(1200, () => putColumn(place, 'a2.c3', 'a2', { data_type: 'of a late commit' }));
+  world.commitLate(1200, () => remove(place, 'tests', 't1'));
+  world.commitLate(1200, () => putColumn(place, 'a2.c3', 'a2', { data_type: 'of a late commit' }));
   await pass(0, () => putColumn(place, 'a2.c1', 'a2', { data_type: 'of its time' }));
   await pass(0, () => world.advance(1200));
   const old = { item: { id: 'old', asset_id: 'a1', name: 'old', synced_at: '1970-01-01T00:00:00' } };

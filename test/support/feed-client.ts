@@ -1,5 +1,5 @@
 import type { FeedName } from '../../src/streams/catalogue.ts';
-import type { Item } from '../model/place.ts';
+import type { Item } from '../model/environment.ts';
 import { FEED_ENTRIES, FEED_STREAMS } from './catalogue.ts';
 import type { ServedMirror } from './served-mirror.ts';
 

@@ -4,14 +4,14 @@ import { createDryRunMirror, openForDryRun } from '../../src/destination/sqlite/
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { forecast, type RunForecast } from '../../src/sync/forecast.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import type { Mirrored } from '../model/mirrored.ts';
+import type { TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
-type Wish = NonNullable<Parameters<Mirrored['sync']>[0]>;
+type Wish = NonNullable<Parameters<TestMirror['sync']>[0]>;
 
 interface Mirroring {
   readonly world: World;
-  readonly mirrored: Mirrored;
+  readonly mirrored: TestMirror;
 }
 
 const OPTIONS = {

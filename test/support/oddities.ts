@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import {
+  type EnvironmentModel,
   execute,
   type Item,
   type Kind,
-  type Place,
   putAsset,
   putAssetEdge,
   putColumn,
@@ -11,7 +11,7 @@ import {
   putSample,
   putTest,
   remove,
-} from '../model/place.ts';
+} from '../model/environment.ts';
 import type { World } from '../model/world.ts';
 import { FEED_STREAMS } from './catalogue.ts';
 
@@ -64,7 +64,7 @@ export const oddities: fc.Arbitrary<Oddity> = fc.record({
 });
 
 export function befall(world: World, { at, env, id, other, fields, goes }: Oddity): void {
-  const place = world.place(env);
+  const place = world.environment(env);
   if (goes && isKind(at)) remove(place, at, id);
   else if (at === 'assets') putAsset(place, id, fields);
   else if (at === 'columns') putColumn(place, id, other, fields);
@@ -79,7 +79,7 @@ export function befall(world: World, { at, env, id, other, fields, goes }: Oddit
 const isKind = (at: Oddity['at']): at is Kind => FEED_STREAMS.some((kind) => kind === at);
 
 /** A score with the same fields at every level. */
-export function oddScore(place: Place, id: string, fields: Item): void {
+export function oddScore(place: EnvironmentModel, id: string, fields: Item): void {
   const bucket = { score: 0.5, test_count: 2, bucket_at: `${place.stamp().slice(0, 13)}:00:00` };
   place.scores.set(id, {
     ...fields,

@@ -2,27 +2,27 @@ import { expect } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/ports/source.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
-import { bothSides } from '../model/compare.ts';
+import type { EnvironmentModel, Item } from '../model/environment.ts';
+import { comparableRows } from '../model/expected-rows.ts';
 import { furnish } from '../model/furnish.ts';
-import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
-import type { Item, Place } from '../model/place.ts';
-import { type Asked, createWorld, type World } from '../model/world.ts';
+import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
+import { createWorld, type LoggedRequest, type World } from '../model/world.ts';
 
 /** A furnished world of one environment with a mirror of it, not yet synced. */
 export interface Scene {
   readonly world: World;
-  readonly place: Place;
-  readonly mirrored: Mirrored;
+  readonly env: EnvironmentModel;
+  readonly mirrored: TestMirror;
 }
 
 /** The body of a test that has a world of its own. */
 export function inWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
   return async () => {
     const world = createWorld();
-    fill(world.place());
-    const mirrored = mirrorOf(world);
+    fill(world.environment());
+    const mirrored = createTestMirror(world);
     try {
-      await body({ world, place: world.place(), mirrored });
+      await body({ world, env: world.environment(), mirrored });
       expect(world.violations).toEqual([]);
     } finally {
       mirrored.close();
@@ -40,8 +40,8 @@ export function inSyncedWorld(body: (scene: Scene) => Promise<void>, fill = furn
 }
 
 /** The mirror holds what the token can see, row by row. */
-export function expectTrue({ mirrored, place }: Scene): void {
-  const { mirror, world } = bothSides(mirrored, place);
+export function expectTrue({ mirrored, env }: Scene): void {
+  const { mirror, world } = comparableRows(mirrored, env);
   expect(mirror).toEqual(world);
 }
 
@@ -63,7 +63,7 @@ export function timeOfRun({ world }: Scene): string {
 /** The next run fails in its way at the `nth` request of a collection, once. */
 export function failAt({ world }: Scene, path: string, nth = 1, recovery: SyncError['recovery'] = 'stream'): void {
   let met = 0;
-  world.before = (asked) => {
+  world.beforeRequest = (asked) => {
     if (!asked.path.endsWith(`/${path}`) || ++met !== nth) return;
     throw new SyncError(recovery, `${path} fails at its request ${nth}`);
   };
@@ -72,14 +72,14 @@ export function failAt({ world }: Scene, path: string, nth = 1, recovery: SyncEr
 /** Something happens at the `nth` request of a collection, before it is answered. */
 export function at({ world }: Scene, path: string, nth: number, change: () => void): void {
   let met = 0;
-  world.before = (asked) => {
+  world.beforeRequest = (asked) => {
     if (asked.path.endsWith(`/${path}`) && ++met === nth) change();
   };
 }
 
 export function calm({ world }: Scene): void {
-  world.before = () => {};
-  world.answer = (page) => page;
+  world.beforeRequest = () => {};
+  world.transformPage = (page) => page;
 }
 
 /** Items put into, or left out of, the answers that a collection gives in one way of asking. */
@@ -89,7 +89,7 @@ export function alter(
   as: 'scan' | 'synced_since' | 'deleted_since',
   items: (sent: readonly Item[]) => Item[],
 ): void {
-  world.answer = (page: Page, asked: Asked): Page => {
+  world.transformPage = (page: Page, asked: LoggedRequest): Page => {
     const way = ['synced_since', 'deleted_since', 'ids', 'asset_ids'].find((name) => name in asked.query) ?? 'scan';
     if (!asked.path.endsWith(`/${path}`) || way !== as) return page;
     return { ...page, items: items(page.items as Item[]) };

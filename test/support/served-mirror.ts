@@ -20,7 +20,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BI_FIELDS, TABLE_FIELDS } from '../../src/streams/fields.ts';
 import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import type { Mirrored, Row } from '../model/mirrored.ts';
+import type { Row, TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from './catalogue.ts';
 
 export const TOKEN = 'secret';
@@ -36,7 +36,7 @@ export interface ServedMirror {
 
 /** `through` may put something between the server and its file. */
 export async function serveMirrored(
-  mirrored: Pick<Mirrored, 'rows'>,
+  mirrored: Pick<TestMirror, 'rows'>,
   through: (file: MirrorFile) => MirrorFile = (file) => file,
 ): Promise<ServedMirror> {
   const file = openForReading(String(mirrored.rows('pragma database_list')[0]?.['file']));
@@ -210,7 +210,7 @@ const SCORES: readonly string[] = ['asset_health_scores', 'asset_health_score_di
  * (R22), so they are compared only `withScores`.
  */
 export function mirrorAndCopy(
-  mirrored: Pick<Mirrored, 'rows'>,
+  mirrored: Pick<TestMirror, 'rows'>,
   copy: Pick<Follower, 'rows'>,
   { withScores }: { withScores: boolean },
 ): { mirror: Tables; copy: Tables } {
@@ -234,14 +234,14 @@ export function mirrorAndCopy(
   return sides;
 }
 
-function environmentsOf({ rows }: Pick<Mirrored, 'rows'>): Row[] {
+function environmentsOf({ rows }: Pick<TestMirror, 'rows'>): Row[] {
   return rows('select * from environments where missing_since is null').map(({ mirrored_at: _, ...row }) => row);
 }
 
 const keyOf = (row: Row) => JSON.stringify([row['env_id'], row['id']]);
 
 /** Assets whose typed fields the mirror has not read: it serves none, and the copy keeps those it was shown last. */
-function unfilledAssets({ rows }: Pick<Mirrored, 'rows'>): Set<string> {
+function unfilledAssets({ rows }: Pick<TestMirror, 'rows'>): Set<string> {
   const sql = `select env_id, id from assets where kind = 'table' and data_platform is null or kind = 'bi' and bi_type is null`;
   return new Set(rows(sql).map(keyOf));
 }
@@ -264,7 +264,7 @@ const inOrder = (members: object) => Object.entries(members).sort(([a], [b]) => 
 const extraOf = ({ extra }: Row) => (typeof extra === 'string' ? { extra: inOrder(JSON.parse(extra)) } : {});
 
 /** Executions that the copy holds and the mirror does not. */
-export function inventedExecutions(mirrored: Pick<Mirrored, 'rows'>, copy: Pick<Follower, 'rows'>): string[] {
+export function inventedExecutions(mirrored: Pick<TestMirror, 'rows'>, copy: Pick<Follower, 'rows'>): string[] {
   const keys = 'select env_id, sub_test_unique_id, id from test_executions';
   const held = new Set(texts(mirrored.rows(keys)));
   return texts(copy.rows(keys)).filter((key) => !held.has(key));

@@ -59,14 +59,14 @@ export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchem
 interface TwinParts {
   readonly file: MirrorFile;
   readonly clock: () => Instant;
-  readonly isOfMany: boolean;
+  readonly hasSeveralEnvironments: boolean;
   readonly database: PostgresDatabase;
   readonly ask: (sql: string) => Promise<readonly Row[]>;
   /** Ends when the database is empty. */
   readonly begun: Promise<unknown>;
 }
 
-function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
+function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: TwinParts) {
   const recording = recordWrites(file);
   /** The machine's clock during the present call, here and in PostgreSQL, where it is made later. */
   const now: { here: Instant; there: Instant } = { here: '', there: '' };
@@ -83,7 +83,7 @@ function twinOf({ file, clock, isOfMany, database, ask, begun }: TwinParts) {
   };
   /** Makes a call of both, and compares their answers and the tables that it may have changed. */
   const both = (call: string, own: () => Promise<unknown>, other: () => Promise<unknown>): Promise<unknown> => {
-    const at = isOfMany ? rising(file, clock()) : clock();
+    const at = hasSeveralEnvironments ? rising(file, clock()) : clock();
     now.here = at;
     const known = environmentsOf(file);
     recording.tables.clear();

@@ -1,11 +1,10 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type Happening, happen, happenings, populate } from '../model/happenings.ts';
-import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
+import { type Action, actions, applyAction, populate } from '../model/actions.ts';
 import {
+  type EnvironmentModel,
   execute,
-  type Place,
   putAsset,
   putAssetEdge,
   putColumn,
@@ -13,7 +12,8 @@ import {
   putSample,
   putScore,
   putTest,
-} from '../model/place.ts';
+} from '../model/environment.ts';
+import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { PLAIN_FEEDS } from './catalogue.ts';
 import { type ServedMirror, serveMirrored } from './served-mirror.ts';
@@ -23,7 +23,7 @@ const READER = 1;
 
 /** What the writer does: between its syncs something happens, and time goes on, stands still or runs backwards. */
 export interface Written {
-  readonly happenings: readonly Happening[];
+  readonly happenings: readonly Action[];
   readonly seconds: number;
   readonly clockHours: number;
   readonly full: boolean;
@@ -31,7 +31,7 @@ export interface Written {
 
 export const writings: fc.Arbitrary<Written[]> = fc.array(
   fc.record({
-    happenings: fc.array(happenings('told'), { minLength: 1, maxLength: 6 }),
+    happenings: fc.array(actions('reported'), { minLength: 1, maxLength: 6 }),
     seconds: fc.constantFrom(0, 0, 1, HOUR),
     clockHours: fc.constantFrom(0, 0, 0, 5, -5),
     full: fc.boolean(),
@@ -45,7 +45,7 @@ export const patterns = fc
   .map((some) => [...some, WRITER, READER]);
 
 /** Things that nothing happens to, before, among and behind those that change. */
-function furnish(place: Place): void {
+function furnish(place: EnvironmentModel): void {
   populate(place);
   for (const id of ['a', 'a00', 'a1x', 'a2x', 'z']) {
     putAsset(place, id);
@@ -61,7 +61,7 @@ function furnish(place: Place): void {
 }
 
 /** Before every sync something happens to some row of every list. */
-function stir(place: Place, round: number): void {
+function stir(place: EnvironmentModel, round: number): void {
   putAsset(place, 'a1', { kind: 'table', description: `of round ${round}` });
   putColumn(place, 'a1.c0', 'a1', { data_type: `of round ${round}` });
   putColumnEdges(place, 'a1.c0', [`up${round}`]);
@@ -79,7 +79,7 @@ function stir(place: Place, round: number): void {
 
 export interface Scene {
   readonly world: World;
-  readonly mirrored: Mirrored;
+  readonly mirrored: TestMirror;
   readonly served: ServedMirror;
 }
 
@@ -87,8 +87,8 @@ export interface Scene {
 export async function inScene(body: (scene: Scene) => Promise<void>, through?: (file: MirrorFile) => MirrorFile) {
   // Long ago: a server that told its machine's time would run ahead.
   const world = createWorld(['e1'], '2020-02-20T04:10:00.250Z');
-  furnish(world.place());
-  const mirrored = mirrorOf(world);
+  furnish(world.environment());
+  const mirrored = createTestMirror(world);
   try {
     await mirrored.sync();
     const served = await serveMirrored(mirrored, through);
@@ -119,10 +119,14 @@ export async function together(
   };
   const write = async (): Promise<void> => {
     for (const [round, { happenings, seconds, clockHours, full }] of written.entries()) {
-      stir(world.place(), round);
-      for (const happening of happenings) happen(world, happening);
+      stir(world.environment(), round);
+      for (const action of happenings) applyAction(world, action);
       // It is about readers: every run of the writer ends well.
-      for (const failing of [world.place().brokenScans, world.place().brokenHistories, world.place().heavy])
+      for (const failing of [
+        world.environment().brokenScans,
+        world.environment().brokenHistories,
+        world.environment().maxPageRows,
+      ])
         failing.clear();
       world.latencyMs = seconds === 0 ? 0 : 200;
       world.advance(seconds);

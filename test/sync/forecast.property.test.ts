@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { histories, live, openUp, PLAIN } from '../model/history.ts';
+import { heal, histories, PLAIN_SYNC, simulate } from '../model/simulation.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectForetold } from '../support/forecasting.ts';
 
@@ -16,15 +16,15 @@ const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);
 describe('a forecast after any history', () => {
   test('it equals what the next run sends, if everything was last read in pages of the same size', async () => {
     await fc.assert(
-      fc.asyncProperty(histories('any', 10), NEXT, async (steps, { seconds, wish }) => {
-        const life = live(['e1', 'e2']);
+      fc.asyncProperty(histories('all', 10), NEXT, async (steps, { seconds, wish }) => {
+        const life = simulate(['e1', 'e2']);
         try {
-          for (const step of steps) await life.take(step);
-          openUp(life);
+          for (const step of steps) await life.perform(step);
+          heal(life);
           // From a list that fails a run learns what no forecast can know.
-          life.world.place().heavy.clear();
-          await life.take({ ...PLAIN, pageSize: wish.pageSize });
-          await life.take({ ...PLAIN, pageSize: wish.pageSize, full: true });
+          life.world.environment().maxPageRows.clear();
+          await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize });
+          await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize, full: true });
           life.world.advance(seconds);
           await expectForetold(life, wish);
         } finally {

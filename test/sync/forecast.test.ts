@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { mirrorOf } from '../model/mirrored.ts';
-import { putAsset, putColumn, putColumnEdges, putTest, remove, removeAsset } from '../model/place.ts';
+import { createTestMirror } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { expectForetold, foretold } from '../support/forecasting.ts';
@@ -9,11 +9,11 @@ import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** The process dies at the nth request of a run. */
 async function killedAt({ world, mirrored }: Scene, nth: number, wish: Parameters<typeof mirrored.sync>[0] = {}) {
-  world.before = ({ number }) => {
+  world.beforeRequest = ({ number }) => {
     if (number >= nth) throw new Error('killed');
   };
   await expect(mirrored.sync(wish)).rejects.toThrow('killed');
-  world.before = () => {};
+  world.beforeRequest = () => {};
 }
 
 describe('a forecast', () => {
@@ -71,10 +71,10 @@ describe('a forecast', () => {
   test(
     'it includes marked columns, tables without details, and children of deleted or restored assets',
     inSyncedWorld(async (scene) => {
-      const { place, mirrored } = scene;
-      removeAsset(place, 'a3', 'lost');
-      putColumnEdges(place, 'a2.c2', ['a1.c1']);
-      for (const n of [4, 5, 6]) putAsset(place, `a${n}`);
+      const { env, mirrored } = scene;
+      removeAsset(env, 'a3', 'lost');
+      putColumnEdges(env, 'a2.c2', ['a1.c1']);
+      for (const n of [4, 5, 6]) putAsset(env, `a${n}`);
       await mirrored.sync({ only: ['assets', 'columns'] });
       scene.world.advance(3 * HOUR);
       const { forecast } = await expectForetold(scene);
@@ -89,7 +89,7 @@ describe('a forecast', () => {
   test(
     'it includes the lookup of a marked column without edges in the list of columns (R18)',
     inSyncedWorld(async (scene) => {
-      putColumn(scene.place, 'a2.c3', 'a2', { data_type: 'changed' });
+      putColumn(scene.env, 'a2.c3', 'a2', { data_type: 'changed' });
       await scene.mirrored.sync({ only: ['assets', 'columns'] });
       scene.world.advance(3 * HOUR);
       const { forecast } = await expectForetold(scene);
@@ -100,8 +100,8 @@ describe('a forecast', () => {
   test(
     'it includes the second read, after the overlap, of what was read within the overlap (R18, R22)',
     inSyncedWorld(async (scene) => {
-      putColumnEdges(scene.place, 'a2.c2', ['a1.c1']);
-      putAsset(scene.place, 'a2', { description: 'changed' });
+      putColumnEdges(scene.env, 'a2.c2', ['a1.c1']);
+      putAsset(scene.env, 'a2', { description: 'changed' });
       await scene.mirrored.sync();
       for (const requests of [0, 1, 0]) {
         const { forecast } = await expectForetold(scene);
@@ -116,9 +116,9 @@ describe('a forecast', () => {
     'it counts pages from which the service removes what the token may not see',
     inWorld(async (scene) => {
       for (const n of [1, 2, 3, 4, 5]) {
-        putAsset(scene.place, `z${n}`);
-        putTest(scene.place, `z${n}`, `z${n}`);
-        scene.place.hidden.add(`z${n}`);
+        putAsset(scene.env, `z${n}`);
+        putTest(scene.env, `z${n}`, `z${n}`);
+        scene.env.hidden.add(`z${n}`);
       }
       await scene.mirrored.sync({ pageSize: 2 });
       scene.world.advance(8 * DAY);
@@ -129,8 +129,8 @@ describe('a forecast', () => {
   test(
     'it assumes that what was denied or not live still is',
     inSyncedWorld(async (scene) => {
-      scene.place.denied.add('columns');
-      scene.place.notLive.add('tests').add('executions');
+      scene.env.denied.add('columns');
+      scene.env.notLive.add('tests').add('executions');
       await scene.mirrored.sync({ history: true });
       const { summary } = await expectForetold(scene, { history: true });
       expect(summary.streams.map(({ status }) => status)).toContain('denied');
@@ -140,9 +140,9 @@ describe('a forecast', () => {
   test(
     'it counts held-back removals as missing from the list (R14)',
     inWorld(async (scene) => {
-      for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
+      for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
       await scene.mirrored.sync();
-      for (let n = 0; n < 60; n++) scene.place.assets.delete(`h${n}`);
+      for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
       await scene.mirrored.sync({ full: true });
       scene.world.advance(2 * HOUR);
       const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
@@ -154,9 +154,9 @@ describe('a forecast', () => {
     'it includes the lookups before --allow-shrink removes held-back rows (with --full: %s) (R14)',
     (full) =>
       inWorld(async (scene) => {
-        for (let n = 0; n < 60; n++) putAsset(scene.place, `h${n}`);
+        for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
         await scene.mirrored.sync();
-        for (let n = 0; n < 60; n++) scene.place.assets.delete(`h${n}`);
+        for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
         await scene.mirrored.sync({ full: true });
         scene.world.advance(2 * HOUR);
         const { forecast } = await expectForetold(scene, { full, allowShrink: true });
@@ -173,11 +173,11 @@ describe('a forecast', () => {
     'it counts no edges of held-back columns, but includes the lookup of those columns (R18)',
     inWorld(async (scene) => {
       for (let n = 0; n < 60; n++) {
-        putColumn(scene.place, `h${n}`, 'a1');
-        putColumnEdges(scene.place, `h${n}`, ['a1.c1']);
+        putColumn(scene.env, `h${n}`, 'a1');
+        putColumnEdges(scene.env, `h${n}`, ['a1.c1']);
       }
       await scene.mirrored.sync();
-      for (let n = 0; n < 60; n++) remove(scene.place, 'columns', `h${n}`, 'lost');
+      for (let n = 0; n < 60; n++) remove(scene.env, 'columns', `h${n}`, 'lost');
       await scene.mirrored.sync({ full: true });
       for (const pageSize of [60, 100]) {
         const { forecast, summary } = await expectForetold(scene, { full: true, pageSize });
@@ -190,10 +190,10 @@ describe('a forecast', () => {
   test(
     'it is a minimum for lists from which held-back rows may only be hidden (R14)',
     inWorld(async (scene) => {
-      putAsset(scene.place, 'z');
-      for (let n = 0; n < 60; n++) putColumn(scene.place, `h${n}`, 'z');
+      putAsset(scene.env, 'z');
+      for (let n = 0; n < 60; n++) putColumn(scene.env, `h${n}`, 'z');
       await scene.mirrored.sync();
-      scene.place.hidden.add('z');
+      scene.env.hidden.add('z');
       await scene.mirrored.sync({ full: true, pageSize: 10 });
       const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
       expect(forecast.streams.filter(({ at_least }) => at_least).map(({ stream }) => stream)).toEqual(['columns']);
@@ -219,7 +219,7 @@ describe('a forecast', () => {
   test(
     'it counts no more than a hundred runs',
     inSyncedWorld(async (scene) => {
-      for (let n = 0; n < 101; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
+      for (let n = 0; n < 101; n++) putColumn(scene.env, `a1.x${n}`, 'a1');
       await scene.mirrored.sync();
       expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 2 })).runs).toBeNull();
       expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 4 })).runs).toBeLessThan(100);
@@ -251,14 +251,14 @@ describe('a forecast', () => {
 
   test('it covers every environment, including one that is listed again (R13)', async () => {
     const world = createWorld(['e1', 'e2', 'e3']);
-    for (const place of world.places.values()) furnish(place);
-    const mirrored = mirrorOf(world);
-    const scene = { world, mirrored, place: world.place() };
+    for (const place of world.environments.values()) furnish(place);
+    const mirrored = createTestMirror(world);
+    const scene = { world, mirrored, place: world.environment() };
     await mirrored.sync();
-    world.place('e2').listed = false;
+    world.environment('e2').listed = false;
     await mirrored.sync();
     expect((await foretold(scene)).missing).toEqual(['env e2']);
-    world.place('e2').listed = true;
+    world.environment('e2').listed = true;
     world.advance(HOUR);
     const { forecast } = await expectForetold(scene, { pageSize: 2 });
     expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(

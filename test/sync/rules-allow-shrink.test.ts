@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { type Place, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/place.ts';
+import { type EnvironmentModel, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { at, calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
 
@@ -9,7 +9,7 @@ const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
 const some = (count: number): string[] => all.slice(0, count);
 
 /** Columns of one asset, each with an edge. */
-function furnishMany(place: Place): void {
+function furnishMany(place: EnvironmentModel): void {
   putAsset(place, 'hub', { kind: 'etl' });
   for (const n of all) {
     putColumn(place, `c${n}`, 'hub');
@@ -17,8 +17,8 @@ function furnishMany(place: Place): void {
   }
 }
 
-const loseColumns = ({ place }: Scene, count: number): void => {
-  for (const n of some(count)) remove(place, 'columns', `c${n}`, 'lost');
+const loseColumns = ({ env }: Scene, count: number): void => {
+  for (const n of some(count)) remove(env, 'columns', `c${n}`, 'lost');
 };
 
 test(
@@ -28,7 +28,7 @@ test(
     const { server_time } = await scene.mirrored.sync({ full: true });
     scene.world.advance(HOUR);
     const summary = await scene.mirrored.sync({ allowShrink: true });
-    expect(streamOf(summary, 'columns')).toMatchObject({
+    expect(streamSummary(summary, 'columns')).toMatchObject({
       mode: 'feed',
       status: 'done',
       rows_held: 0,
@@ -43,14 +43,14 @@ test(
 test(
   '--allow-shrink first looks held-back rows up by id, and returned rows stay (R12, R14)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
+    const { env, world, mirrored } = scene;
     loseColumns(scene, 60);
     await mirrored.sync({ full: true });
     world.advance(DAY);
-    for (const n of some(30)) undelete(place, 'columns', `c${n}`);
+    for (const n of some(30)) undelete(env, 'columns', `c${n}`);
     const summary = await mirrored.sync({ allowShrink: true });
-    expect(mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done', rows_deleted: 30 });
+    expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done', rows_deleted: 30 });
     expectTrue(scene);
     expect((await mirrored.sync()).status).toBe('done');
   }, furnishMany),
@@ -65,14 +65,14 @@ test.each([
 ])('--allow-shrink looks held-back rows up in twenty requests, two ids each: if %s (R12, R14)', (_, isReturned, held) =>
   inSyncedWorld(
     async (scene) => {
-      const { place, world, mirrored } = scene;
-      for (const id of longIds) remove(place, 'columns', id, 'lost');
+      const { env, world, mirrored } = scene;
+      for (const id of longIds) remove(env, 'columns', id, 'lost');
       await mirrored.sync({ full: true });
       world.advance(DAY);
-      if (isReturned) undelete(place, 'columns', String(longIds[0]));
+      if (isReturned) undelete(env, 'columns', String(longIds[0]));
       const summary = await mirrored.sync({ allowShrink: true });
-      expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
-      expect(streamOf(summary, 'columns')).toMatchObject({
+      expect(mirrored.requests('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
+      expect(streamSummary(summary, 'columns')).toMatchObject({
         rows_held: held,
         rows_deleted: isReturned ? 39 : 60,
         status: isReturned ? 'held' : 'done',
@@ -101,7 +101,7 @@ test(
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
-    for (const n of some(30)) putColumn(scene.place, `c${n}`, 'hub');
+    for (const n of some(30)) putColumn(scene.env, `c${n}`, 'hub');
     await scene.mirrored.sync();
     await scene.mirrored.sync({ allowShrink: true });
     expectTrue(scene);
@@ -111,16 +111,16 @@ test(
 test(
   'before applying held-back edges, --allow-shrink reads their columns again and keeps edges of hidden ones (R14, R18)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    for (const n of some(60)) place.columnEdges.delete(`far>c${n}`);
+    const { env, world, mirrored } = scene;
+    for (const n of some(60)) env.columnEdges.delete(`far>c${n}`);
     world.advance(2 * HOUR);
-    expect(streamOf(await mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ rows_held: 60 });
-    for (const n of some(20)) place.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
-    at(scene, 'column-lineage', 1, () => place.hidden.add('hub'));
+    expect(streamSummary(await mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ rows_held: 60 });
+    for (const n of some(20)) env.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
+    at(scene, 'column-lineage', 1, () => env.hidden.add('hub'));
     await mirrored.sync({ allowShrink: true, concurrency: 1 });
     expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
     calm(scene);
-    place.hidden.clear();
+    env.hidden.clear();
     await mirrored.sync({ allowShrink: true });
     expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT - 40);
     expectTrue(scene);

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
+import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
@@ -13,7 +13,7 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
   for (let run = 1; ; run++) {
     const summary = await mirrored.sync({ maxRequests, pageSize: 2, ...options });
     expect(summary.requests).toBeLessThanOrEqual(maxRequests);
-    asked.push(...mirrored.asked().map(({ path, query, cursor }) => JSON.stringify([path, query, cursor])));
+    asked.push(...mirrored.requests().map(({ path, query, cursor }) => JSON.stringify([path, query, cursor])));
     if (summary.status !== 'stopped') return { summary, asked, runs: run };
     world.advance(HOUR);
   }
@@ -36,7 +36,7 @@ test(
   'with --max-requests, the run after the end of a cycle begins a new one',
   inSyncedWorld(async (scene) => {
     const { summary } = await inSlices(scene, 4);
-    putColumn(scene.place, 'a1.c9', 'a1');
+    putColumn(scene.env, 'a1.c9', 'a1');
     const next = await scene.mirrored.sync();
     expect(next.cycle).toBe(next.run);
     expect(next.run).toBe((summary.run ?? 0) + 1);
@@ -71,13 +71,13 @@ test(
 test(
   'with --max-requests, a round begun in an earlier cycle is followed by another one in the new cycle',
   inWorld(async (scene) => {
-    scene.world.before = ({ path, cursor }) => {
+    scene.world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new Error('crash');
     };
     await expect(scene.mirrored.sync({ pageSize: 2, concurrency: 1 })).rejects.toThrow('crash');
-    scene.world.before = () => {};
+    scene.world.beforeRequest = () => {};
     scene.world.advance(DAY);
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     const { summary } = await inSlices(scene, 5);
     expect(summary).toMatchObject({ status: 'done', cycle: 2 });
     expectTrue(scene);
@@ -89,7 +89,7 @@ async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise
   failAt(scene, leader);
   const first = await scene.mirrored.sync({ maxRequests, concurrency: 1 });
   expect(first.status).toBe('stopped');
-  expect(streamOf(first, leader as CollectionName).status).toBe('failed');
+  expect(streamSummary(first, leader as CollectionName).status).toBe('failed');
   calm(scene);
   const second = await scene.mirrored.sync();
   expect(second).toMatchObject({ status: 'done', cycle: first.cycle });
@@ -110,10 +110,10 @@ async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<v
 test(
   'typed assets that finished before assets were marked are read once more in the same cycle (R9, R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a9', { db_name: 'new' });
+    putAsset(scene.env, 'a9', { db_name: 'new' });
     const [first, second] = await inTwo(scene, 'assets', 6);
-    expect(streamOf(first, 'table_assets').status).toBe('done');
-    expect(streamOf(second, 'table_assets')).toMatchObject({ mode: 'marked', requests: 1 });
+    expect(streamSummary(first, 'table_assets').status).toBe('done');
+    expect(streamSummary(second, 'table_assets')).toMatchObject({ mode: 'marked', requests: 1 });
     await expectPaid(scene, [{ stream: 'table_assets', id: 'a9' }]);
   }),
 );
@@ -121,11 +121,11 @@ test(
 test(
   'columns and tests that finished before their asset was deleted are looked up in the same cycle (R9, R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'lost');
+    removeAsset(scene.env, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 6);
     for (const name of ['columns', 'tests'] as const) {
-      expect(streamOf(first, name).status).toBe('done');
-      expect(scene.mirrored.asked(name).map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+      expect(streamSummary(first, name).status).toBe('done');
+      expect(scene.mirrored.requests(name).map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
     }
     await expectPaid(scene);
   }),
@@ -134,10 +134,10 @@ test(
 test(
   'tests that were being read when their asset was deleted are looked up in the same cycle (R9, R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'lost');
+    removeAsset(scene.env, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 5);
-    expect(streamOf(first, 'tests').status).toBe('stopped');
-    expect(scene.mirrored.asked('tests').map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
+    expect(streamSummary(first, 'tests').status).toBe('stopped');
+    expect(scene.mirrored.requests('tests').map(({ query }) => query['asset_ids'])).toContainEqual(['a2']);
     await expectPaid(scene);
   }),
 );
@@ -145,11 +145,11 @@ test(
 test(
   'column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     // Two for each feed that is read before the column lineage.
     const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
-    expect(streamOf(first, 'column_lineage').status).toBe('done');
-    expect(streamOf(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
+    expect(streamSummary(first, 'column_lineage').status).toBe('done');
+    expect(streamSummary(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });
     await expectPaid(scene, [{ stream: 'column_lineage', id: 'a2.c1' }]);
   }),
 );
@@ -161,10 +161,10 @@ test(
     at(scene, 'columns', 2, () => stop.abort());
     const wish = { pageSize: 2, concurrency: 1 };
     expect((await scene.mirrored.sync({ ...wish, signal: stop.signal })).status).toBe('interrupted');
-    const stoppedAt = scene.mirrored.asked('columns').at(-1)?.cursor;
+    const stoppedAt = scene.mirrored.requests('columns').at(-1)?.cursor;
     calm(scene);
     expect((await scene.mirrored.sync(wish)).status).toBe('done');
-    const cursors = scene.mirrored.asked('columns').map(({ cursor }) => cursor);
+    const cursors = scene.mirrored.requests('columns').map(({ cursor }) => cursor);
     expect(cursors[0]).not.toBeNull();
     expect(cursors).not.toContain(stoppedAt);
     expectTrue(scene);

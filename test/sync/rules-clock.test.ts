@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../model/place.ts';
+import { execute, putAssetEdge, putColumn, remove, removeAsset } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { pageOf } from '../support/commit-parts.ts';
@@ -10,7 +10,7 @@ const daysBefore = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
 const bounds = ({ mirrored }: Scene): string[] =>
   mirrored
-    .asked()
+    .requests()
     .flatMap(({ query }) => [query['synced_since'], query['deleted_since']].flatMap((bound) => bound ?? []))
     .map(String);
 
@@ -25,10 +25,10 @@ test.each([
     scene.world.advance(ahead);
     const first = await scene.mirrored.sync({ history: true });
     scene.world.nowMs -= minutes * 60_000;
-    execute(scene.place, 't2', 't2-r2');
+    execute(scene.env, 't2', 't2-r2');
     const { server_time } = await scene.mirrored.sync({ history: true });
     const from = days === 90 ? daysBefore(server_time, 90) : daysBefore(first.server_time, 7);
-    const asked = scene.mirrored.asked('executions');
+    const asked = scene.mirrored.requests('executions');
     expect(asked.map(({ path, query }) => [path, query['start_time_from']])).toEqual([
       ['e1/tests/t2/executions', from],
     ]);
@@ -44,16 +44,16 @@ test(
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= 5400 * 1000;
-    remove(scene.place, 'columns', 'a1.c1');
-    remove(scene.place, 'tests', 't3', 'lost');
+    remove(scene.env, 'columns', 'a1.c1');
+    remove(scene.env, 'tests', 't3', 'lost');
     const summary = await scene.mirrored.sync();
     for (const stream of FEED_STREAMS)
-      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
+      expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
     expect(bounds(scene)).toEqual([]);
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: summary.server_time });
     expectTrue(scene);
     const next = await scene.mirrored.sync();
-    expect(streamOf(next, 'columns').mode).toBe('feed');
+    expect(streamSummary(next, 'columns').mode).toBe('feed');
     expect(bounds(scene).every((bound) => bound < String(next.server_time))).toBe(true);
   }),
 );
@@ -61,35 +61,35 @@ test(
 test(
   'with a small overlap, a service’s clock set back by less than an hour causes scans, and nothing is lost (R1)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     await mirrored.sync({ overlapSeconds: 60 });
     world.nowMs -= 40 * 60_000;
-    putColumn(place, 'a1.c1', 'a1', { data_type: 'changed' });
+    putColumn(env, 'a1.c1', 'a1', { data_type: 'changed' });
     world.advance(300);
     const summary = await mirrored.sync({ overlapSeconds: 60 });
     for (const stream of FEED_STREAMS)
-      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
+      expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
     expectTrue(scene);
-    expect(streamOf(await mirrored.sync({ overlapSeconds: 60 }), 'columns').mode).toBe('feed');
+    expect(streamSummary(await mirrored.sync({ overlapSeconds: 60 }), 'columns').mode).toBe('feed');
   }),
 );
 
 test(
   'without any Date each run scans, deletes unlisted rows and moves no watermark (R1)',
   inWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     world.dates = 'never';
     for (const reason of ['first', 'clock', 'clock']) {
       const summary = await mirrored.sync();
       expect(summary).toMatchObject({ status: 'done', server_time: null });
-      for (const stream of FEED_STREAMS) expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason });
+      for (const stream of FEED_STREAMS) expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason });
       expect(bounds(scene)).toEqual([]);
       expectTrue(scene);
       world.advance(DAY);
       const lost = reason === 'first' ? 'a1.c1' : 'a2.c2';
-      remove(place, 'columns', lost, reason === 'first' ? 'lost' : 'tombstone');
-      putColumn(place, `a3.${reason}`, 'a3');
-      putAssetEdge(place, 'a1', 'a3');
+      remove(env, 'columns', lost, reason === 'first' ? 'lost' : 'tombstone');
+      putColumn(env, `a3.${reason}`, 'a3');
+      putAssetEdge(env, 'a1', 'a3');
     }
     for (const name of [...FEED_STREAMS, 'asset_lineage', 'column_lineage'] as const)
       expect(mirrored.checkpoint(name)).toMatchObject({ watermark: null, scannedAt: null });
@@ -101,10 +101,10 @@ test(
 test(
   'a run without a Date continues the round of a run with one, and deletes what is missing from it (R1)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     await mirrored.sync();
     world.advance(2 * HOUR);
-    removeAsset(place, 'a2', 'lost');
+    removeAsset(env, 'a2', 'lost');
     // The columns of the asset that went are asked for after both feeds.
     failAt(scene, 'columns', 3, 'run');
     await mirrored.sync({ concurrency: 1 });

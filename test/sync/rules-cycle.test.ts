@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import { mirrorOf, streamOf } from '../model/mirrored.ts';
-import { execute, putAsset, putColumn, putTest } from '../model/place.ts';
+import { execute, putAsset, putColumn, putTest } from '../model/environment.ts';
+import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** From now on every run meets the end of the quota at its request `last` and one. */
 function quotaOf({ world }: Scene, last: number): void {
-  world.before = ({ number }) => {
+  world.beforeRequest = ({ number }) => {
     if (number > last) throw new SyncError('quota', 'the quota is used up');
   };
 }
 
 /** From now on one list answers 500, and each time it is asked for takes a run's last requests. */
 function breakList({ world }: Scene, path: string, spends: SyncError['recovery'] = 'budget'): void {
-  world.before = (asked) => {
+  world.beforeRequest = (asked) => {
     if (asked.path.endsWith(path)) throw new SyncError(spends, 'tried until the requests were used up');
   };
 }
@@ -48,10 +48,10 @@ test(
   'a run ended by a signal is not continued: the next run is accurate as of its own T (R6, R27)',
   inSyncedWorld(async (scene) => {
     const stop = new AbortController();
-    scene.world.before = ({ number }) => number === 6 && stop.abort();
+    scene.world.beforeRequest = ({ number }) => number === 6 && stop.abort();
     expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
     calm(scene);
-    putAsset(scene.place, 'a1', { description: 'changed after the signal' });
+    putAsset(scene.env, 'a1', { description: 'changed after the signal' });
     expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: 3 });
     expectTrue(scene);
   }),
@@ -62,12 +62,12 @@ test(
   inSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
-    expect([first.status, streamOf(first, 'assets').status]).toEqual(['stopped', 'done']);
-    putAsset(scene.place, 'a1', { description: 'changed since' });
+    expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'done']);
+    putAsset(scene.env, 'a1', { description: 'changed since' });
     world.advance(DAY - HOUR);
     mirrored.clockSkewMs = 30 * DAY * 1000;
     const second = await mirrored.sync({ maxRequests: 2, concurrency: 1 });
-    expect([second.cycle, mirrored.asked('assets')]).toEqual([first.cycle, []]);
+    expect([second.cycle, mirrored.requests('assets')]).toEqual([first.cycle, []]);
     world.advance(HOUR);
     mirrored.clockSkewMs = 0;
     const third = await mirrored.sync();
@@ -82,7 +82,7 @@ test(
     await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
     const full = await scene.mirrored.sync({ full: true });
     expect(full).toMatchObject({ status: 'done', cycle: full.run });
-    expect(streamOf(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
+    expect(streamSummary(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
     expectTrue(scene);
   }),
 );
@@ -104,13 +104,13 @@ test.each(['budget', 'quota'] as const)(
   'a list that spends the whole %s on failed attempts comes last in the next run (R6)',
   (recovery) =>
     inSyncedWorld(async (scene) => {
-      const { mirrored, place } = scene;
+      const { mirrored, env } = scene;
       breakList(scene, '/assets', recovery);
-      putColumn(place, 'a1.c9', 'a1', { name: 'new' });
+      putColumn(env, 'a1.c9', 'a1', { name: 'new' });
       const [first, second] = (await runs(scene, 2)) as [RunSummary, RunSummary];
       expect(first.streams.map(({ stream, pages }) => [stream, pages])).toEqual([['assets', 0]]);
       const others = ['columns', 'tests', 'asset_lineage', 'latest_test_executions'] as const;
-      expect(others.map((name) => streamOf(second, name).status)).toEqual(others.map(() => 'done'));
+      expect(others.map((name) => streamSummary(second, name).status)).toEqual(others.map(() => 'done'));
       expect(mirrored.rows("select id from columns where id = 'a1.c9'")).toHaveLength(1);
     })(),
 );
@@ -118,12 +118,12 @@ test.each(['budget', 'quota'] as const)(
 test(
   'a failing list doesn’t block others in later cycles, because a cycle with only failed lists left is over (R6)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     breakList(scene, '/assets');
     const cycles: (number | null)[] = [];
     for (let n = 0; n < 4; n++) {
       cycles.push(...(await runs(scene, 1)).map(({ cycle }) => cycle));
-      putColumn(place, 'a1.c1', 'a1', { data_type: `type ${n}` });
+      putColumn(env, 'a1.c1', 'a1', { data_type: `type ${n}` });
     }
     expect(cycles).toEqual([2, 2, 4, 5]);
     expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
@@ -138,7 +138,7 @@ test(
   inWorld(async (scene) => {
     failAt(scene, 'assets');
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
-    expect([first.status, streamOf(first, 'assets').status]).toEqual(['stopped', 'failed']);
+    expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'failed']);
     calm(scene);
     expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: first.cycle });
     expectTrue(scene);
@@ -150,25 +150,25 @@ test.each([
   ['/latest-test-executions', 't1'],
 ])('histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     expect((await mirrored.sync({ history: true })).status).toBe('done');
     scene.world.advance(HOUR);
     breakList(scene, list);
     const [first] = (await runs(scene, 1, { history: true })) as [RunSummary];
     expect(first.status).toBe('stopped');
-    if (id === 't9') putTest(place, id, 'a1');
-    execute(place, id, 'news');
+    if (id === 't9') putTest(env, id, 'a1');
+    execute(env, id, 'news');
     calm(scene);
     expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
-    expect(mirrored.asked(`${id}/executions`)).toHaveLength(1);
+    expect(mirrored.requests(`${id}/executions`)).toHaveLength(1);
   })(),
 );
 
 test('an environment whose lists all fail doesn’t block other environments (R6)', async () => {
   const world = createWorld(['e1', 'e2', 'e3']);
-  for (const place of world.places.values()) putAsset(place, 'a1');
-  const mirrored = mirrorOf(world);
-  world.before = ({ path }) => {
+  for (const place of world.environments.values()) putAsset(place, 'a1');
+  const mirrored = createTestMirror(world);
+  world.beforeRequest = ({ path }) => {
     if (path.startsWith('e1/')) throw new SyncError('budget', 'tried until the requests were used up');
   };
   for (let run = 0; run < 12; run++) await mirrored.sync({ maxRequests: 6, concurrency: 1 });
@@ -180,9 +180,9 @@ test.each(['budget', 'signal'] as const)(
   'a run stopped early by a %s logs and reports nothing for environments it did not reach (R27)',
   async (ends) => {
     const world = createWorld(Array.from({ length: 40 }, (_, n) => `e${n}`));
-    const mirrored = mirrorOf(world);
+    const mirrored = createTestMirror(world);
     const stop = new AbortController();
-    world.before = ({ number }) => number === 2 && ends === 'signal' && stop.abort();
+    world.beforeRequest = ({ number }) => number === 2 && ends === 'signal' && stop.abort();
     const wish = ends === 'budget' ? { maxRequests: 2 } : { signal: stop.signal };
     const summary = await mirrored.sync({ ...wish, concurrency: 2 });
     const logged = mirrored.rows('select stream from sync_stream_runs');

@@ -1,15 +1,15 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { histories, live, PLAIN } from '../model/history.ts';
-import type { Mirrored } from '../model/mirrored.ts';
-import { putColumn } from '../model/place.ts';
+import { putColumn } from '../model/environment.ts';
+import { histories, PLAIN_SYNC, simulate } from '../model/simulation.ts';
+import type { TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from '../support/catalogue.ts';
 import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
 
-const timeOf = (mirrored: Mirrored): string =>
+const timeOf = (mirrored: TestMirror): string =>
   String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '');
-const edgesOf = (mirrored: Mirrored, envId: unknown, id: unknown): string =>
+const edgesOf = (mirrored: TestMirror, envId: unknown, id: unknown): string =>
   JSON.stringify(
     mirrored.rows(
       'select upstream_column_id from column_lineage where env_id = ? and downstream_column_id = ? order by 1',
@@ -19,7 +19,7 @@ const edgesOf = (mirrored: Mirrored, envId: unknown, id: unknown): string =>
   );
 
 /** The rows of the feeds changed after a time, columns with their edges, by table and key. */
-function changedAfter(mirrored: Mirrored, time: string): Map<string, string> {
+function changedAfter(mirrored: TestMirror, time: string): Map<string, string> {
   const changed = new Map<string, string>();
   for (const table of FEED_TABLES)
     for (const row of mirrored.rows(`select * from ${table} where mirrored_at > ?`, time)) {
@@ -30,7 +30,7 @@ function changedAfter(mirrored: Mirrored, time: string): Map<string, string> {
 }
 
 /** A reader that copies only what changed after the time at which it last asked. */
-function follow(mirrored: Mirrored): { catchUp(): void; copy: ReadonlyMap<string, string> } {
+function follow(mirrored: TestMirror): { catchUp(): void; copy: ReadonlyMap<string, string> } {
   const copy = new Map<string, string>();
   let asked = '';
   return {
@@ -46,16 +46,16 @@ const sorted = (rows: ReadonlyMap<string, string>): unknown[] => [...rows].sort(
 
 test('a reader that follows the mirror’s clock misses no row, deletion or edge (R21)', async () => {
   await fc.assert(
-    fc.asyncProperty(histories('any', 16), async (steps) => {
-      const { world, mirrored, take } = live(['e1', 'e2']);
+    fc.asyncProperty(histories('all', 16), async (steps) => {
+      const { world, mirrored, perform } = simulate(['e1', 'e2']);
       const { catchUp, copy } = follow(mirrored);
-      world.answer = (page) => {
+      world.transformPage = (page) => {
         catchUp();
         return page;
       };
       try {
-        for (const step of [PLAIN, ...steps, PLAIN]) {
-          await take(step);
+        for (const step of [PLAIN_SYNC, ...steps, PLAIN_SYNC]) {
+          await perform(step);
           catchUp();
           expect(sorted(copy)).toEqual(sorted(changedAfter(mirrored, '')));
         }
@@ -73,7 +73,7 @@ const ENDS: Readonly<Record<string, (scene: Scene, stop: AbortController) => { m
   problems: (scene) => fail(scene, 'stream'),
   stopped: () => ({ maxRequests: 4 }),
   interrupted: ({ world }, stop) => {
-    world.answer = (page, { number }) => {
+    world.transformPage = (page, { number }) => {
       if (number === 3) stop.abort();
       return page;
     };
@@ -89,10 +89,10 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
 
 test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', (status, bring) =>
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     // Behind the mirror's time, the machine's clock itself moves nothing.
     mirrored.clockSkewMs = -24 * 3600 * 1000;
-    putColumn(place, 'a1.new', 'a1');
+    putColumn(env, 'a1.new', 'a1');
     const stop = new AbortController();
     const committed: string[] = [];
     mirrored.afterCommit = () => void committed.push(timeOf(mirrored));
@@ -108,7 +108,7 @@ test(
   'a run refused before anything is read moves the mirror’s clock too (R21)',
   inSyncedWorld(async (scene) => {
     const before = timeOf(scene.mirrored);
-    scene.world.before = ({ path }) => {
+    scene.world.beforeRequest = ({ path }) => {
       if (path === 'environments') throw new SyncError('token', 'the token is refused');
     };
     expect((await scene.mirrored.sync()).status).toBe('refused');

@@ -1,21 +1,21 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { putColumn } from '../model/place.ts';
+import { putColumn } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { calm, expectTrue, inWorld, type Scene } from '../support/scene.ts';
 
 /** Pages of the collection that are asked for with more rows fail every try. */
 function onlySmall({ world }: Scene, path: string, most: number): void {
-  world.before = (asked) => {
+  world.beforeRequest = (asked) => {
     if (asked.path.endsWith(`/${path}`) && Number(asked.query['limit']) > most)
       throw new SyncError('halve-page', 'too heavy.');
   };
 }
 
 const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
-  ...new Set(mirrored.asked(path).map(({ query }) => query['limit'])),
+  ...new Set(mirrored.requests(path).map(({ query }) => query['limit'])),
 ];
 
 test(
@@ -25,7 +25,7 @@ test(
     const runs: unknown[] = [];
     for (let run = 0; run < 3; run++) {
       const summary = await scene.mirrored.sync();
-      runs.push([summary.status, limits(scene), streamOf(summary, 'columns').error]);
+      runs.push([summary.status, limits(scene), streamSummary(summary, 'columns').error]);
     }
     const said = (limit: number, next: number): string =>
       `too heavy. Pages of ${limit} rows fail. The next run requests ${next}. A smaller --page-size takes effect at once.`;
@@ -46,11 +46,11 @@ test.each(['budget', 'quota'] as const)(
     inWorld(async (scene) => {
       await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
       scene.world.failing = { path: 'e1/columns', tries: 6 };
-      scene.world.spends = spends;
+      scene.world.limitedBy = spends;
       const runs: unknown[] = [];
       for (let run = 0; run < 6; run++) {
         const summary = await scene.mirrored.sync({ only: ['columns'], maxRequests: 3 });
-        runs.push([streamOf(summary, 'columns').status, limits(scene)]);
+        runs.push([streamSummary(summary, 'columns').status, limits(scene)]);
       }
       const [whole, half] = [
         ['stopped', [2000]],
@@ -70,7 +70,7 @@ test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, onl
     inWorld(async (scene) => {
       onlySmall(scene, 'columns', 200);
       await scene.mirrored.sync();
-      expect(streamOf(await scene.mirrored.sync(wish), 'columns').status).toBe('done');
+      expect(streamSummary(await scene.mirrored.sync(wish), 'columns').status).toBe('done');
       expect(limits(scene)).toEqual([wish.pageSize]);
     })(),
 );
@@ -99,9 +99,9 @@ test(
 test(
   'an interrupted read resumes with its limit, which is halved if it fails in a second run (R6, R24)',
   inWorld(async (scene) => {
-    for (let n = 0; n < 130; n++) putColumn(scene.place, `a1.x${n}`, 'a1');
+    for (let n = 0; n < 130; n++) putColumn(scene.env, `a1.x${n}`, 'a1');
     let broken = false;
-    scene.world.before = ({ path, cursor, query }) => {
+    scene.world.beforeRequest = ({ path, cursor, query }) => {
       if (path.endsWith('/columns') && cursor !== null && broken && Number(query['limit']) > 50)
         throw new SyncError('halve-page', 'too heavy.');
     };
@@ -109,7 +109,9 @@ test(
     expect((await scene.mirrored.sync({ pageSize: 120 })).status).toBe('problems');
     expect(limits(scene)).toEqual([120, 60]);
     expect((await scene.mirrored.sync({ pageSize: 120 })).status).toBe('done');
-    const asked = scene.mirrored.asked('columns').map(({ query, cursor }) => `${query['limit']}${cursor ? ' on' : ''}`);
+    const asked = scene.mirrored
+      .requests('columns')
+      .map(({ query, cursor }) => `${query['limit']}${cursor ? ' on' : ''}`);
     // The scan, then both feeds of the round after it.
     expect(asked).toEqual(['60 on', '50', '50 on', '50 on', '50', '50 on', '50 on', '50']);
     expectTrue(scene);
@@ -144,13 +146,13 @@ test(
         cursors.push([mirrored.rows('select 1 from columns').length, commit.checkpoint.round?.read?.cursor ?? null]);
     };
     const summary = await mirrored.sync({ only: ['assets', 'columns'], pageSize: 4 });
-    const [next] = mirrored.asked('columns').flatMap(({ cursor }) => cursor ?? []);
+    const [next] = mirrored.requests('columns').flatMap(({ cursor }) => cursor ?? []);
     expect(cursors.slice(0, 3)).toEqual([
       [2, null],
       [4, next],
       [6, next],
     ]);
-    expect(streamOf(summary, 'columns').pages).toBe(mirrored.asked('columns').length);
+    expect(streamSummary(summary, 'columns').pages).toBe(mirrored.requests('columns').length);
     mirrored.afterCommit = () => {};
     await mirrored.sync();
     expectTrue(scene);
@@ -163,7 +165,7 @@ test(
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.mirrored.isHeavy = () => true;
     const order: string[] = [];
-    scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
+    scene.world.beforeRequest = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
       const { historyRead } = pageOf(commit);
       if (historyRead) order.push(`read ${historyRead.testId}`);

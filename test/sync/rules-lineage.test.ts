@@ -1,6 +1,14 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { type Place, put, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/place.ts';
+import {
+  type EnvironmentModel,
+  put,
+  putAsset,
+  putColumn,
+  putColumnEdges,
+  remove,
+  undelete,
+} from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
 import { alter, at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
@@ -10,7 +18,7 @@ const edgesInto = ({ mirrored }: Scene, id: string): unknown[] =>
     .rows('select upstream_column_id up from column_lineage where downstream_column_id = ? order by 1', id)
     .map(({ up }) => up);
 const queries = ({ mirrored }: Scene): string[][] =>
-  mirrored.asked('column-lineage').map(({ query }) => Object.keys(query).filter((name) => name !== 'limit'));
+  mirrored.requests('column-lineage').map(({ query }) => Object.keys(query).filter((name) => name !== 'limit'));
 const marks = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows("select id from marks where stream = 'column_lineage' order by id").map(({ id }) => id);
 
@@ -19,7 +27,7 @@ const owed = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows("select id from marks where stream = 'column_lineage' and left_by_run is null").map(({ id }) => id);
 
 /** A column that only a scan can find. */
-function putOld(place: Place, id: string, ups: readonly string[] = []): void {
+function putOld(place: EnvironmentModel, id: string, ups: readonly string[] = []): void {
   put(place, 'columns', id, { asset_id: 'a1', name: id });
   putColumnEdges(place, id, ups);
   Object.assign(place.columns.get(id)?.item ?? {}, { synced_at: '1970-01-01T00:00:00' });
@@ -30,7 +38,7 @@ test(
   inWorld(async (scene) => {
     failAt(scene, 'columns', 3);
     const summary = await scene.mirrored.sync({ pageSize: 2 });
-    expect(streamOf(summary, 'column_lineage')).toMatchObject({ status: 'waiting', requests: 0 });
+    expect(streamSummary(summary, 'column_lineage')).toMatchObject({ status: 'waiting', requests: 0 });
     calm(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
@@ -40,10 +48,10 @@ test(
 test(
   'one read of the upserts feed replaces the edges of a changed column, and another after the overlap (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c3', 'elsewhere']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c3', 'elsewhere']);
     const summary = await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['synced_since']]);
-    expect(streamOf(summary, 'column_lineage')).toMatchObject({ rows_written: 2, rows_deleted: 2 });
+    expect(streamSummary(summary, 'column_lineage')).toMatchObject({ rows_written: 2, rows_deleted: 2 });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c3', 'elsewhere']);
     expectTrue(scene);
     expect(marks(scene)).toEqual(['a2.c1']);
@@ -51,7 +59,7 @@ test(
     expect(queries(scene)).toEqual([]);
     scene.world.advance(2 * HOUR);
     // The service had committed only some of the edges.
-    scene.place.columnEdges.set('a1.c2>a2.c1', ['a1.c2', 'a2.c1']);
+    scene.env.columnEdges.set('a1.c2>a2.c1', ['a1.c2', 'a2.c1']);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['synced_since']]);
     expectTrue(scene);
@@ -64,13 +72,13 @@ test(
 test(
   'a column without edges in the feed loses its last edge, and is read once more after the overlap (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c2', []);
+    putColumnEdges(scene.env, 'a2.c2', []);
     await scene.mirrored.sync();
     expect(edgesInto(scene, 'a2.c2')).toEqual([]);
     expectTrue(scene);
     expect(marks(scene)).toEqual(['a2.c2']);
     // The service commits the column's new edge later than the column.
-    scene.place.columnEdges.set('a1.c3>a2.c2', ['a1.c3', 'a2.c2']);
+    scene.env.columnEdges.set('a1.c3>a2.c2', ['a1.c3', 'a2.c2']);
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
     expectTrue(scene);
@@ -81,7 +89,7 @@ test(
 test(
   'edges of one column that come on two pages are replaced together (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
     const seen = new Set<string>();
     scene.mirrored.afterCommit = () => void seen.add(JSON.stringify(edgesInto(scene, 'a2.c1')));
     await scene.mirrored.sync({ pageSize: 2 });
@@ -93,7 +101,7 @@ test(
 test(
   'marks survive a run in which lineage failed after columns were committed (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     failAt(scene, 'column-lineage');
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(marks(scene)).toEqual(['a2.c1']);
@@ -107,7 +115,7 @@ test(
 test(
   'marks survive runs that don’t read lineage (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     await scene.mirrored.sync({ only: ['assets', 'columns'] });
     scene.world.advance(DAY);
     await scene.mirrored.sync();
@@ -119,12 +127,12 @@ test(
 test(
   'marks made after a read began survive it (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3']);
     failAt(scene, 'column-lineage', 2, 'run');
     await scene.mirrored.sync({ pageSize: 1, concurrency: 1 });
     calm(scene);
     scene.world.advance(60);
-    putColumnEdges(scene.place, 'a2.c1', ['elsewhere']);
+    putColumnEdges(scene.env, 'a2.c1', ['elsewhere']);
     await scene.mirrored.sync({ only: ['columns'] });
     scene.mirrored.afterCommit = ({ stream, commit }) => {
       if (stream === 'column_lineage' && roundEndOf(commit)) owedThen.push(owed(scene));
@@ -139,8 +147,8 @@ test(
 test(
   'a column changed while its edges are read is read again in the next run (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c1', 'a1.c3']);
-    at(scene, 'column-lineage', 2, () => putColumnEdges(scene.place, 'a2.c1', ['elsewhere']));
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3']);
+    at(scene, 'column-lineage', 2, () => putColumnEdges(scene.env, 'a2.c1', ['elsewhere']));
     await scene.mirrored.sync({ pageSize: 1 });
     calm(scene);
     await scene.mirrored.sync();
@@ -151,10 +159,10 @@ test(
 test(
   'marked columns beyond the reach of the feed are looked up by column_ids (R18)',
   inSyncedWorld(async (scene) => {
-    putOld(scene.place, 'a1.old', ['a2.c3']);
-    scene.place.denied.add('columns');
+    putOld(scene.env, 'a1.old', ['a2.c3']);
+    scene.env.denied.add('columns');
     await scene.mirrored.sync();
-    scene.place.denied.clear();
+    scene.env.denied.clear();
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['column_ids']]);
     expect(edgesInto(scene, 'a1.old')).toEqual(['a2.c3']);
@@ -165,11 +173,11 @@ test(
 test(
   'a column outside the window of the feed and one inside are both brought up to date (R18)',
   inSyncedWorld(async (scene) => {
-    putOld(scene.place, 'a1.old', ['a2.c3']);
-    putColumnEdges(scene.place, 'a2.c1', ['a1.old']);
-    scene.place.denied.add('columns');
+    putOld(scene.env, 'a1.old', ['a2.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.old']);
+    scene.env.denied.add('columns');
     await scene.mirrored.sync();
-    scene.place.denied.clear();
+    scene.env.denied.clear();
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['column_ids'], ['synced_since']]);
     expectTrue(scene);
@@ -179,12 +187,16 @@ test(
 test(
   'column lineage is scanned if that takes fewer requests than looking up the marked columns (R18)',
   inSyncedWorld(async (scene) => {
-    for (let n = 0; n < 6; n++) putOld(scene.place, `${n}${'ö'.repeat(498)}`, ['a2.c3']);
-    scene.place.denied.add('columns');
+    for (let n = 0; n < 6; n++) putOld(scene.env, `${n}${'ö'.repeat(498)}`, ['a2.c3']);
+    scene.env.denied.add('columns');
     await scene.mirrored.sync();
-    scene.place.denied.clear();
+    scene.env.denied.clear();
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'column_lineage')).toMatchObject({ mode: 'scan', reason: 'fewer-requests', requests: 1 });
+    expect(streamSummary(summary, 'column_lineage')).toMatchObject({
+      mode: 'scan',
+      reason: 'fewer-requests',
+      requests: 1,
+    });
     expectTrue(scene);
   }),
 );
@@ -193,8 +205,8 @@ test(
   'edges are kept only for live columns, and arrive with their column (R18)',
   inSyncedWorld(async (scene) => {
     at(scene, 'column-lineage', 1, () => {
-      putColumn(scene.place, 'a1.new', 'a1');
-      putColumnEdges(scene.place, 'a1.new', ['a2.c1']);
+      putColumn(scene.env, 'a1.new', 'a1');
+      putColumnEdges(scene.env, 'a1.new', ['a2.c1']);
     });
     await scene.mirrored.sync({ full: true });
     expect(edgesInto(scene, 'a1.new')).toEqual([]);
@@ -206,7 +218,7 @@ test(
 
 test.each(['tombstone', 'lost'] as const)('a deleted column (%s) loses its edges at both ends (R18)', (how) =>
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a2.c1', how);
+    remove(scene.env, 'columns', 'a2.c1', how);
     let left: unknown[] = ['not looked'];
     scene.mirrored.beforeCommit = ({ stream }) => {
       if (stream === 'column_lineage') left = [edgesInto(scene, 'a2.c1'), edgesInto(scene, 'a3.c1')];
@@ -224,7 +236,7 @@ test(
     scene.mirrored.afterCommit = ({ stream, commit }) => {
       if (stream === 'columns' && roundEndOf(commit)) expect(edgesInto(scene, 'a3.c1')).not.toEqual(before);
     };
-    remove(scene.place, 'columns', 'a2.c1');
+    remove(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync();
     expect(edgesInto(scene, 'a3.c1')).toEqual(before);
     expectTrue(scene);
@@ -234,10 +246,10 @@ test(
 test(
   'a restored column gets its edges back (R18)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a2.c1');
+    remove(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
-    undelete(scene.place, 'columns', 'a2.c1');
+    undelete(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync({ full: true });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c1', 'a1.c2']);
     expectTrue(scene);
@@ -247,11 +259,11 @@ test(
 test(
   'a column tombstoned twice on one page loses its edges (R18)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a2.c1');
-    const { deletedAt } = scene.place.columns.get('a2.c1') ?? {};
+    remove(scene.env, 'columns', 'a2.c1');
+    const { deletedAt } = scene.env.columns.get('a2.c1') ?? {};
     const again = new Date(Date.parse(String(deletedAt)) + 1000).toISOString();
     alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a2.c1', deleted_at: again }]);
-    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_deleted: 1 });
+    expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_deleted: 1 });
     expect(rowOf(scene, 'columns', 'a2.c1')?.['deleted_at']).toBe(again.replace('Z', '000Z'));
     expect(edgesInto(scene, 'a2.c1')).toEqual([]);
     expectTrue(scene);
@@ -265,8 +277,8 @@ test(
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([]);
     scene.world.advance(100 * DAY);
-    putAsset(scene.place, 'a1', { description: 'no column of it' });
-    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 300 }), 'columns').reason).toBe('clamp');
+    putAsset(scene.env, 'a1', { description: 'no column of it' });
+    expect(streamSummary(await scene.mirrored.sync({ fullEveryDays: 300 }), 'columns').reason).toBe('clamp');
     expect(queries(scene)).toEqual([]);
   }),
 );
@@ -274,7 +286,9 @@ test(
 test(
   '--full scans column lineage (R18)',
   inSyncedWorld(async (scene) => {
-    expect(streamOf(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ reason: 'full' });
+    expect(streamSummary(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({
+      reason: 'full',
+    });
     expect(queries(scene)).toEqual([[]]);
   }),
 );
@@ -282,9 +296,12 @@ test(
 test(
   'a clamped bound causes a scan of column lineage if there is a mark (R18)',
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c1', ['a1.c3']);
+    putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     scene.world.advance(100 * DAY);
-    expect(streamOf(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ mode: 'scan', reason: 'clamp' });
+    expect(streamSummary(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({
+      mode: 'scan',
+      reason: 'clamp',
+    });
     expectTrue(scene);
   }),
 );
@@ -294,7 +311,7 @@ test(
   inSyncedWorld(async (scene) => {
     const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
     await scene.mirrored.sync();
-    scene.place.columnEdges.delete('a1.c1>a2.c1');
+    scene.env.columnEdges.delete('a1.c1>a2.c1');
     const before = ['a2.c1', 'a2.c2', 'a3.c1'].map(time);
     await scene.mirrored.sync({ full: true });
     const after = ['a2.c1', 'a2.c2', 'a3.c1'].map(time);
@@ -306,7 +323,7 @@ test(
   'a column that gets its first edge gets a new mirrored_at (R21)',
   inSyncedWorld(
     async (scene) => {
-      putColumnEdges(scene.place, 'c1', ['c2']);
+      putColumnEdges(scene.env, 'c1', ['c2']);
       let columnsAt = '';
       scene.mirrored.afterCommit = ({ stream }) => {
         if (stream === 'columns') columnsAt = String(rowOf(scene, 'columns', 'c1')?.['mirrored_at']);

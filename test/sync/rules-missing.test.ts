@@ -5,17 +5,17 @@ import type { Row } from '../../src/core/stream.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
+import { createEnvironment, type EnvironmentModel, remove } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { createPlace, type Place, remove } from '../model/place.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
 
 /** A second environment, as full as the first. */
-function createOther({ world, place }: Scene): Place {
-  const other = createPlace('e2', place.stamp);
-  world.places.set('e2', other);
+function createOther({ world, env }: Scene): EnvironmentModel {
+  const other = createEnvironment('e2', env.stamp);
+  world.environments.set('e2', other);
   furnish(other);
   return other;
 }
@@ -28,13 +28,13 @@ const scans = ({ streams }: RunSummary): string[] =>
 test(
   'a run that lists no environment marks all as missing and has problems; returned ones are scanned (R13)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
-    place.listed = false;
+    const { mirrored, env } = scene;
+    env.listed = false;
     const none = await mirrored.sync();
     expect(none).toMatchObject({ status: 'problems', recovery: 'run', missing: ['env e1'], requests: 1 });
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: none.server_time });
-    place.hidden.add('a2');
-    place.listed = true;
+    env.hidden.add('a2');
+    env.listed = true;
     const back = await mirrored.sync();
     expect(scans(back)).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
@@ -45,17 +45,17 @@ test(
 test(
   'a run of an unlisted environment is refused but marks it as missing; once listed again it is scanned (R13)',
   inWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     createOther(scene);
     await mirrored.sync();
     world.advance(2 * HOUR);
-    place.listed = false;
+    env.listed = false;
     const refused = await mirrored.sync({ environments: ['e1'] });
     expect(refused).toMatchObject({ status: 'problems', recovery: 'usage', missing: ['env e1'], requests: 1 });
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: refused.server_time });
     expect(rowOf(scene, 'environments', 'e2')).toMatchObject({ missing_since: null });
-    place.hidden.add('a2');
-    place.listed = true;
+    env.hidden.add('a2');
+    env.listed = true;
     expect(scans(await mirrored.sync())).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expectTrue(scene);
   }),
@@ -64,28 +64,31 @@ test(
 test(
   'an environment that returns again during the scan of its first return is scanned once more (R13)',
   inSyncedWorld(async (scene) => {
-    const { world, mirrored, place } = scene;
-    place.listed = false;
+    const { world, mirrored, env } = scene;
+    env.listed = false;
     await mirrored.sync();
-    place.listed = true;
-    world.before = ({ path, cursor }) => {
+    env.listed = true;
+    world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
     };
     // The scan is set aside, and the feeds go on (R9).
-    expect(streamOf(await mirrored.sync({ pageSize: 4 }), 'columns')).toMatchObject({ mode: 'feed', status: 'failed' });
-    expect(mirrored.asked('columns')[0]?.query).toEqual({ limit: 4 });
+    expect(streamSummary(await mirrored.sync({ pageSize: 4 }), 'columns')).toMatchObject({
+      mode: 'feed',
+      status: 'failed',
+    });
+    expect(mirrored.requests('columns')[0]?.query).toEqual({ limit: 4 });
     calm(scene);
-    place.listed = false;
+    env.listed = false;
     await mirrored.sync();
-    remove(place, 'columns', 'a1.c1', 'lost');
-    place.listed = true;
+    remove(env, 'columns', 'a1.c1', 'lost');
+    env.listed = true;
     world.advance(HOUR);
-    expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ reason: 'returned', status: 'done' });
-    const firsts = mirrored.asked('columns').filter(({ query, cursor }) => cursor === null && !('ids' in query));
+    expect(streamSummary(await mirrored.sync(), 'columns')).toMatchObject({ reason: 'returned', status: 'done' });
+    const firsts = mirrored.requests('columns').filter(({ query, cursor }) => cursor === null && !('ids' in query));
     expect(firsts.map(({ query }) => Object.keys(query))).toContainEqual(['limit']);
     expectTrue(scene);
     world.advance(HOUR);
-    expect(streamOf(await mirrored.sync(), 'columns').mode).toBe('feed');
+    expect(streamSummary(await mirrored.sync(), 'columns').mode).toBe('feed');
   }),
 );
 
@@ -95,10 +98,10 @@ const dueScans = ({ mirrored }: Scene): unknown[] =>
 test(
   'after a return every stream with scans is scanned once, and no other stream has a scan due (R13)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
-    place.listed = false;
+    const { mirrored, env } = scene;
+    env.listed = false;
     await mirrored.sync();
-    place.listed = true;
+    env.listed = true;
     expect(scans(await mirrored.sync())).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(dueScans(scene)).toEqual([]);
     expect(scans(await mirrored.sync())).toEqual([]);
@@ -108,11 +111,11 @@ test(
 test(
   'after a return no stream without scans has a scan due, not even one that was not read (R13)',
   inWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     await mirrored.sync({ history: true });
-    place.listed = false;
+    env.listed = false;
     await mirrored.sync();
-    place.listed = true;
+    env.listed = true;
     const { streams } = await mirrored.sync();
     expect(streams.find(({ stream }) => stream === 'asset_health_scores')).toMatchObject({ reason: 'hourly' });
     expect(streams.map(({ stream }) => stream)).not.toContain('test_executions');
@@ -121,10 +124,10 @@ test(
 );
 
 /** Another run of the same mirror finds that the environment is not listed, and then that it is back. */
-function comeAndGo({ mirrored, world, place }: Scene, held: readonly Row[]): void {
+function comeAndGo({ mirrored, world, env }: Scene, held: readonly Row[]): void {
   const now = instantOfMs(world.nowMs);
   const item = held.map(({ missing_since: _, extra: __, ...row }) => row);
-  place.hidden.add('a2');
+  env.hidden.add('a2');
   void mirrored.otherRun.saveEnvironments(reconcile([], held, now), 1);
   const missing = held.map((row) => ({ ...row, missing_since: now }));
   void mirrored.otherRun.saveEnvironments(reconcile(item, missing, now), 1);

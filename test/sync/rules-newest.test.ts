@@ -1,9 +1,17 @@
 import { expect, test } from 'vitest';
-import { type Item, putAsset, putColumn, recreateAtOnce, remove, sendAhead, undelete } from '../model/place.ts';
+import {
+  type Item,
+  putAsset,
+  putColumn,
+  recreateInSameSecond,
+  remove,
+  stampInFuture,
+  undelete,
+} from '../model/environment.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
-const column = (scene: Scene, id: string): Item => scene.place.columns.get(id)?.item as Item;
+const column = (scene: Scene, id: string): Item => scene.env.columns.get(id)?.item as Item;
 
 /** What the next feed of columns shows beyond what there is. */
 async function feedWith(scene: Scene, as: 'synced_since' | 'deleted_since', item: Item): Promise<void> {
@@ -50,13 +58,13 @@ test.each([
 
 /** The requests of the last run that asked for columns by id. */
 const lookedUp = ({ mirrored }: Scene): unknown[] =>
-  mirrored.asked('columns').flatMap(({ query }) => ('ids' in query ? [query['ids']] : []));
+  mirrored.requests('columns').flatMap(({ query }) => ('ids' in query ? [query['ids']] : []));
 
 test(
   'a row and its tombstone of the same instant are looked up by id, and absent if not returned (R10)',
   inSyncedWorld(async (scene) => {
     const { synced_at } = column(scene, 'a1.c1');
-    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    remove(scene.env, 'columns', 'a1.c1', 'lost');
     alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a1.c1', deleted_at: synced_at }]);
     const { server_time, status } = await scene.mirrored.sync();
     expect(status).toBe('done');
@@ -70,12 +78,12 @@ test.each([false, true])(
   'a row recreated at the instant of its deletion is live after a lookup; tombstone mirrored before: %s (R10)',
   (wasMirrored) =>
     inSyncedWorld(async (scene) => {
-      const { place, mirrored } = scene;
-      place.lingering = true;
-      remove(place, 'columns', 'a1.c1');
+      const { env, mirrored } = scene;
+      env.keepsTombstones = true;
+      remove(env, 'columns', 'a1.c1');
       if (wasMirrored) await mirrored.sync();
       expect(liveIds(scene, 'columns').includes('a1.c1')).toBe(!wasMirrored);
-      recreateAtOnce(place, 'columns', 'a1.c1');
+      recreateInSameSecond(env, 'columns', 'a1.c1');
       await mirrored.sync();
       expect(lookedUp(scene)).toEqual([['a1.c1']]);
       expectTrue(scene);
@@ -88,9 +96,9 @@ test.each([
 ])('an upsert %s a deleted row (R10)', (_, seconds, deletion) =>
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
-    const deletedAt = String(scene.place.columns.get('a1.c1')?.deletedAt);
+    const deletedAt = String(scene.env.columns.get('a1.c1')?.deletedAt);
     const synced_at = new Date(Date.parse(deletedAt) + seconds * 1000).toISOString();
     await feedWith(scene, 'synced_since', { ...held, data_type: 'again', synced_at });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion, data_type: 'again' });
@@ -100,7 +108,7 @@ test.each([
 test(
   'a scan replaces a row of a later time, as after a restore of the source (R10)',
   inSyncedWorld(async (scene) => {
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'to be undone' });
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'to be undone' });
     await scene.mirrored.sync();
     Object.assign(column(scene, 'a1.c1'), { data_type: 'restored', synced_at: '2026-11-01T00:00:00.000Z' });
     await scene.mirrored.sync({ full: true });
@@ -119,7 +127,7 @@ test(
     await scene.mirrored.sync({ full: true, pageSize: 4 });
     calm(scene);
     scene.world.advance(HOUR);
-    putColumn(scene.place, 'a3.c3', 'a3', { data_type: 'newer than the scan' });
+    putColumn(scene.env, 'a3.c3', 'a3', { data_type: 'newer than the scan' });
     scene.world.advance(DAY);
     alter(scene, 'columns', 'scan', (sent) => [...sent, { ...column(scene, 'a3.c3') }, stale]);
     const seen = new Set<unknown>();
@@ -135,9 +143,9 @@ test(
 test(
   'a scan revives a row whose deletion was undone once the tombstone is older than the overlap (R10)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
-    undelete(scene.place, 'columns', 'a1.c1');
+    undelete(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync({ full: true });
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
     scene.world.advance(2 * HOUR);
@@ -150,7 +158,7 @@ test(
   'an absent deletion yields to a returned row, even to an older version (R10)',
   inSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
-    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    remove(scene.env, 'columns', 'a1.c1', 'lost');
     await scene.mirrored.sync({ full: true });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent' });
     await feedWith(scene, 'synced_since', { ...held, synced_at: '2026-11-01T00:00:00Z', data_type: 'older' });
@@ -189,13 +197,13 @@ test(
 test(
   'the feed corrects or deletes a row whose time was a century ahead (R10)',
   inSyncedWorld(async (scene) => {
-    for (const id of ['a1', 'a2']) sendAhead(scene.place, 'assets', id);
+    for (const id of ['a1', 'a2']) stampInFuture(scene.env, 'assets', id);
     await scene.mirrored.sync({ full: true });
     expectTrue(scene);
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ description: 'from the future', synced_at: null });
     scene.world.advance(DAY);
-    putAsset(scene.place, 'a1', { description: 'corrected' });
-    remove(scene.place, 'assets', 'a2');
+    putAsset(scene.env, 'a1', { description: 'corrected' });
+    remove(scene.env, 'assets', 'a2');
     await scene.mirrored.sync();
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ description: 'corrected' });
     expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ deletion: 'tombstone' });
@@ -205,13 +213,13 @@ test(
 test(
   'deleted rows stay, with the time and kind of their deletion (R11)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'tests', 't1');
-    remove(scene.place, 'tests', 't2', 'lost');
-    const deletedAt = String(scene.place.tests.get('t1')?.deletedAt).replace('Z', '000Z');
+    remove(scene.env, 'tests', 't1');
+    remove(scene.env, 'tests', 't2', 'lost');
+    const deletedAt = String(scene.env.tests.get('t1')?.deletedAt).replace('Z', '000Z');
     const { server_time } = await scene.mirrored.sync({ full: true });
     expect(rowOf(scene, 'tests', 't1')).toMatchObject({ name: 't1', deletion: 'tombstone', deleted_at: deletedAt });
     expect(rowOf(scene, 'tests', 't2')).toMatchObject({ name: 't2', deletion: 'absent', deleted_at: server_time });
-    putAsset(scene.place, 'a1', { description: 'goes on' });
+    putAsset(scene.env, 'a1', { description: 'goes on' });
     expect((await scene.mirrored.sync()).status).toBe('done');
   }),
 );

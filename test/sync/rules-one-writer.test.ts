@@ -5,12 +5,12 @@ import { expectTrue, inSyncedWorld } from '../support/scene.ts';
 test(
   'a run locks its environments before it reads a page (R26)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     const steps: string[] = [];
     mirrored.onHold = (envIds) => void steps.push(`holds ${envIds.join()}`);
     mirrored.beforeFetch = () => void steps.push('reads');
     expect((await mirrored.sync()).status).toBe('done');
-    expect(steps.slice(0, 2)).toEqual([`holds ${place.id}`, 'reads']);
+    expect(steps.slice(0, 2)).toEqual([`holds ${env.id}`, 'reads']);
     expectTrue(scene);
   }),
 );
@@ -24,7 +24,7 @@ test(
     };
     const summary = await mirrored.sync();
     expect(summary).toMatchObject({ run: null, recovery: 'locked', error: 'another run writes it', streams: [] });
-    expect(mirrored.asked()).toEqual([]);
+    expect(mirrored.requests()).toEqual([]);
     expect(mirrored.rows('select * from sync_runs')).toEqual(runs);
   }),
 );

@@ -1,8 +1,17 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import {
+  createEnvironment,
+  type EnvironmentModel,
+  put,
+  putAsset,
+  putColumn,
+  remove,
+  removeAsset,
+  undelete,
+} from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { createPlace, type Place, put, putAsset, putColumn, remove, removeAsset, undelete } from '../model/place.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
@@ -20,16 +29,16 @@ import {
 test(
   'rows that silently became visible or hidden are found by the scan due after --full-every (R13)',
   inSyncedWorld(async (scene) => {
-    scene.place.hidden.add('a1');
+    scene.env.hidden.add('a1');
     scene.world.advance(6 * DAY);
     expect((await scene.mirrored.sync()).streams.filter(({ mode }) => mode === 'scan')).toEqual([]);
     expect(liveIds(scene, 'assets')).toContain('a1');
     scene.world.advance(DAY);
     const summary = await scene.mirrored.sync();
     for (const stream of SCANNED_STREAMS)
-      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
+      expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
     expectTrue(scene);
-    scene.place.hidden.delete('a1');
+    scene.env.hidden.delete('a1');
     scene.world.advance(8 * DAY);
     await scene.mirrored.sync();
     expectTrue(scene);
@@ -39,20 +48,20 @@ test(
 test(
   'edges and typed fields that silently changed are found without a mark by the scan due after --full-every (R13)',
   inSyncedWorld(async (scene) => {
-    const { place, mirrored, world } = scene;
-    place.columnEdges.delete('a1.c2>a2.c2');
-    place.columnEdges.set('a1.c3>a2.c3', ['a1.c3', 'a2.c3']);
-    Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
-    Object.assign(place.assets.get('b1')?.item ?? {}, { bi_type: 'moved' });
+    const { env, mirrored, world } = scene;
+    env.columnEdges.delete('a1.c2>a2.c2');
+    env.columnEdges.set('a1.c3>a2.c3', ['a1.c3', 'a2.c3']);
+    Object.assign(env.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+    Object.assign(env.assets.get('b1')?.item ?? {}, { bi_type: 'moved' });
     const wholes = ['column-lineage', 'assets/tables', 'assets/bi'];
-    const asked = (): unknown[] => wholes.map((path) => mirrored.asked(path).map(({ query }) => Object.keys(query)));
+    const asked = (): unknown[] => wholes.map((path) => mirrored.requests(path).map(({ query }) => Object.keys(query)));
     world.advance(6 * DAY);
     await mirrored.sync();
     expect(asked()).toEqual([[], [], []]);
     world.advance(DAY);
     const summary = await mirrored.sync();
     for (const stream of ['column_lineage', 'table_assets', 'bi_assets'] as const)
-      expect(streamOf(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
+      expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
     expectTrue(scene);
     await mirrored.sync();
     expect(asked()).toEqual([[], [], []]);
@@ -68,9 +77,9 @@ test(
     scene.world.advance(3 * DAY);
     await scene.mirrored.sync({ fullEveryDays: 5 });
     scene.world.advance(4.9 * DAY);
-    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').mode).toBe('feed');
+    expect(streamSummary(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').mode).toBe('feed');
     scene.world.advance(0.1 * DAY);
-    expect(streamOf(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').reason).toBe('full-every');
+    expect(streamSummary(await scene.mirrored.sync({ fullEveryDays: 5 }), 'columns').reason).toBe('full-every');
   }),
 );
 
@@ -88,17 +97,17 @@ test(
 test(
   'an unlisted environment keeps its rows and is scanned once it is listed again (R13)',
   inWorld(async (scene) => {
-    const { world, mirrored, place } = scene;
+    const { world, mirrored, env } = scene;
     const other = createOther(scene);
     await mirrored.sync();
     world.advance(2 * HOUR);
-    place.listed = false;
+    env.listed = false;
     const missing = await mirrored.sync();
     expect(missing).toMatchObject({ missing: ['env e1'], status: 'done' });
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: missing.server_time });
     expect(liveIds(scene, 'assets')).toContain('a1');
-    place.hidden.add('a2');
-    place.listed = true;
+    env.hidden.add('a2');
+    env.listed = true;
     const back = await mirrored.sync();
     const reasons = back.streams.filter(({ mode }) => mode === 'scan');
     expect(reasons.map(({ environment, stream, reason }) => `${environment} ${stream} ${reason}`)).toEqual(
@@ -106,14 +115,14 @@ test(
     );
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
     expectTrue(scene);
-    expectTrue({ ...scene, place: other });
+    expectTrue({ ...scene, env: other });
   }),
 );
 
 /** A second environment, as full as the first. */
-function createOther({ world, place }: Scene): Place {
-  const other = createPlace('e2', place.stamp);
-  world.places.set('e2', other);
+function createOther({ world, env }: Scene): EnvironmentModel {
+  const other = createEnvironment('e2', env.stamp);
+  world.environments.set('e2', other);
   furnish(other);
   return other;
 }
@@ -121,40 +130,40 @@ function createOther({ world, place }: Scene): Place {
 test(
   'a scan that began before its environment went missing doesn’t replace the due scan (R13)',
   inSyncedWorld(async (scene) => {
-    const { world, mirrored, place } = scene;
+    const { world, mirrored, env } = scene;
     createOther(scene);
-    world.before = ({ path, cursor }) => {
+    world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
     };
     await mirrored.sync({ full: true, pageSize: 4 });
     calm(scene);
-    place.listed = false;
+    env.listed = false;
     await mirrored.sync({ environments: ['e2'] });
-    remove(place, 'columns', 'a1.c1', 'lost');
-    place.listed = true;
+    remove(env, 'columns', 'a1.c1', 'lost');
+    env.listed = true;
     world.advance(HOUR);
     const summary = await mirrored.sync();
-    expect(streamOf(summary, 'columns').reason).toBe('returned');
+    expect(streamSummary(summary, 'columns').reason).toBe('returned');
     expectTrue(scene);
   }),
 );
 
 test.each(FEED_ENTRIES)('$name is scanned once its 403 is over (R13)', ({ name, path }) =>
   inSyncedWorld(async (scene) => {
-    scene.place.denied.add(path.join('/'));
+    scene.env.denied.add(path.join('/'));
     const denied = await scene.mirrored.sync();
     expect(denied.status).toBe('problems');
     expect(
       denied.streams.filter(({ status }) => status !== 'done').map(({ stream, status }) => [stream, status]),
     ).toEqual([[name, 'denied']]);
     expect(liveIds(scene, name)).not.toEqual([]);
-    scene.place.denied.clear();
-    scene.place.hidden.add('a1');
+    scene.env.denied.clear();
+    scene.env.hidden.add('a1');
     const back = await scene.mirrored.sync();
-    expect(streamOf(back, name)).toMatchObject({ mode: 'scan', reason: 'permission' });
+    expect(streamSummary(back, name)).toMatchObject({ mode: 'scan', reason: 'permission' });
     const [{ mirror, world }] = [{ mirror: liveIds(scene, name), world: ['a1', 'a1.c1', 't1'] }];
     for (const id of world) expect(mirror).not.toContain(id);
-    expect(streamOf(await scene.mirrored.sync(), name).mode).toBe('feed');
+    expect(streamSummary(await scene.mirrored.sync(), name).mode).toBe('feed');
   })(),
 );
 
@@ -163,29 +172,33 @@ test.each([
   ['table_assets', 'assets/tables'],
 ] as const)('%s is scanned once its 403 is over (R13)', (name, path) =>
   inSyncedWorld(async (scene) => {
-    const { place, mirrored } = scene;
-    putColumn(place, 'a2.c1', 'a2', { data_type: 'changed' });
-    putAsset(place, 'a2', { description: 'changed' });
-    place.denied.add(path);
-    expect(streamOf(await mirrored.sync(), name).status).toBe('denied');
-    place.denied.clear();
-    place.columnEdges.delete('a1.c2>a2.c2');
-    Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
-    expect(streamOf(await mirrored.sync(), name)).toMatchObject({ mode: 'scan', reason: 'permission', status: 'done' });
+    const { env, mirrored } = scene;
+    putColumn(env, 'a2.c1', 'a2', { data_type: 'changed' });
+    putAsset(env, 'a2', { description: 'changed' });
+    env.denied.add(path);
+    expect(streamSummary(await mirrored.sync(), name).status).toBe('denied');
+    env.denied.clear();
+    env.columnEdges.delete('a1.c2>a2.c2');
+    Object.assign(env.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+    expect(streamSummary(await mirrored.sync(), name)).toMatchObject({
+      mode: 'scan',
+      reason: 'permission',
+      status: 'done',
+    });
     const edges = mirrored.rows("select 1 from column_lineage where downstream_column_id = 'a2.c2'");
     const { schema_name } = rowOf(scene, 'assets', 'a1') ?? {};
     expect([edges.length, schema_name]).toEqual(name === 'column_lineage' ? [0, 's'] : [1, 'moved']);
-    expect(streamOf(await mirrored.sync(), name)).toMatchObject({ mode: 'marked', requests: 0 });
+    expect(streamSummary(await mirrored.sync(), name)).toMatchObject({ mode: 'marked', requests: 0 });
   })(),
 );
 
 test(
   'columns and tests of a deleted asset are looked up in the same run, and absent if not returned (R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'lost');
+    removeAsset(scene.env, 'a2', 'lost');
     const { server_time, status } = await scene.mirrored.sync();
     expect(status).toBe('done');
-    const asked = scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query);
+    const asked = scene.mirrored.requests().filter(({ query }) => 'asset_ids' in query);
     expect(asked.map(({ path, query }) => [path, query['asset_ids'], query['disabled']])).toEqual(
       expect.arrayContaining([
         ['e1/columns', ['a2'], undefined],
@@ -196,18 +209,18 @@ test(
     expect(rowOf(scene, 'columns', 'a2.c1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
     expectTrue(scene);
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
+    expect(scene.mirrored.requests().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
   }),
 );
 
 test(
   'an asset tombstoned twice on one page has its columns and tests looked up (R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'lost');
-    const again = new Date(Date.parse(String(scene.place.assets.get('a2')?.deletedAt)) + 1000).toISOString();
+    removeAsset(scene.env, 'a2', 'lost');
+    const again = new Date(Date.parse(String(scene.env.assets.get('a2')?.deletedAt)) + 1000).toISOString();
     alter(scene, 'assets', 'deleted_since', (sent) => [...sent, { id: 'a2', deleted_at: again }]);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    const asked = scene.mirrored.asked().filter(({ query }) => 'asset_ids' in query);
+    const asked = scene.mirrored.requests().filter(({ query }) => 'asset_ids' in query);
     expect(asked.map(({ path, query }) => [path, query['asset_ids']])).toEqual(
       expect.arrayContaining([
         ['e1/columns', ['a2']],
@@ -221,13 +234,13 @@ test(
 test(
   'an asset deleted before it was mirrored takes its mirrored columns and tests along (R13)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a9');
-    putColumn(scene.place, 'a9.c1', 'a9');
+    putAsset(scene.env, 'a9');
+    putColumn(scene.env, 'a9.c1', 'a9');
     failAt(scene, 'assets');
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns')).toContain('a9.c1');
     calm(scene);
-    removeAsset(scene.place, 'a9', 'lost');
+    removeAsset(scene.env, 'a9', 'lost');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
   }),
@@ -236,7 +249,7 @@ test(
 test(
   'rows of a deleted asset stay while the service returns them (R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'stay');
+    removeAsset(scene.env, 'a2', 'stay');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(liveIds(scene, 'columns')).toContain('a2.c1');
     expectTrue(scene);
@@ -246,12 +259,12 @@ test(
 test(
   'columns and tests of a restored asset are mirrored in the same run, although no feed has them (R13)',
   inSyncedWorld(async (scene) => {
-    removeAsset(scene.place, 'a2', 'lost');
+    removeAsset(scene.env, 'a2', 'lost');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
-    putAsset(scene.place, 'a2');
-    for (const id of ['a2.c1', 'a2.c2', 'a2.c3']) undelete(scene.place, 'columns', id);
-    undelete(scene.place, 'tests', 't3');
+    putAsset(scene.env, 'a2');
+    for (const id of ['a2.c1', 'a2.c2', 'a2.c3']) undelete(scene.env, 'columns', id);
+    undelete(scene.env, 'tests', 't3');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
   }),
@@ -260,17 +273,17 @@ test(
 test(
   'columns and tests of an asset that a scan finds newly visible or gone are looked up in the same run (R13)',
   inWorld(async (scene) => {
-    scene.place.hidden.add('a3');
+    scene.env.hidden.add('a3');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
-    scene.place.denied.add('assets');
+    scene.env.denied.add('assets');
     await scene.mirrored.sync();
-    scene.place.denied.clear();
-    scene.place.hidden.clear();
-    scene.place.hidden.add('a1');
+    scene.env.denied.clear();
+    scene.env.hidden.clear();
+    scene.env.hidden.add('a1');
     scene.world.advance(2 * HOUR);
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
     expectTrue(scene);
   }),
 );
@@ -280,13 +293,13 @@ test(
   inSyncedWorld(async (scene) => {
     const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
     for (const id of ids) {
-      putAsset(scene.place, id, { kind: 'etl' });
-      putColumn(scene.place, `${id}.c`, id);
+      putAsset(scene.env, id, { kind: 'etl' });
+      putColumn(scene.env, `${id}.c`, id);
     }
     await scene.mirrored.sync();
-    for (const id of ids) removeAsset(scene.place, id, 'lost');
+    for (const id of ids) removeAsset(scene.env, id, 'lost');
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
-    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'asset_ids' in query);
+    const asked = scene.mirrored.requests('columns').filter(({ query }) => 'asset_ids' in query);
     expect(asked.length).toBeGreaterThan(2);
     expect(asked.every(({ query }) => encodeURIComponent(String(query['asset_ids'])).length < 8000)).toBe(true);
     expectTrue(scene);
@@ -296,8 +309,8 @@ test(
 test(
   'a row dated before the first feed is found only by a scan (R13)',
   inSyncedWorld(async (scene) => {
-    put(scene.place, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
-    const held = scene.place.columns.get('a1.old');
+    put(scene.env, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
+    const held = scene.env.columns.get('a1.old');
     if (held) held.item['synced_at'] = '1970-01-01T00:00:00';
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns')).not.toContain('a1.old');

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Page } from '../../src/core/ports/source.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { putColumn, remove } from '../model/place.ts';
-import { type Asked, DAY } from '../model/world.ts';
+import { putColumn, remove } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
+import { DAY, type LoggedRequest } from '../model/world.ts';
 import { LIST_PATHS, USUAL_STREAMS } from '../support/catalogue.ts';
 import {
   at,
@@ -21,9 +21,9 @@ import {
 test(
   'a page, its marks and its checkpoint are committed together or not at all (R5)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     const before = mirrored.checkpoint('columns');
-    putColumn(place, 'a1.c9', 'a1');
+    putColumn(env, 'a1.c9', 'a1');
     mirrored.exec(`create trigger no_progress before update on sync_checkpoints when new.stream = 'columns'
       begin select raise(abort, 'no progress'); end`);
     await mirrored.sync();
@@ -62,12 +62,12 @@ test(
     calm(scene);
     scene.world.advance(80 * DAY);
     await scene.mirrored.sync({ pageSize: 5, concurrency: 1 });
-    const [first, second] = scene.mirrored.asked();
+    const [first, second] = scene.mirrored.requests();
     expect(first).toMatchObject({ path: 'e1/columns', query: { limit: 2 } });
     expect(first?.cursor).toContain('"a2.c1"');
     expect(second).toMatchObject({ path: 'e1/columns', query: { limit: 2 } });
     const pages = scene.mirrored
-      .asked('columns')
+      .requests('columns')
       .filter(({ query }) => !('synced_since' in query || 'deleted_since' in query));
     expect(pages.map(({ query }) => query['limit'])).toEqual([2, 2, 2]);
   }),
@@ -80,7 +80,7 @@ test(
     await scene.mirrored.sync({ pageSize: 2 });
     calm(scene);
     scene.world.advance(DAY);
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     const time = timeOfRun(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
@@ -95,7 +95,7 @@ test(
     failAt(scene, 'columns', 3, 'run');
     const { server_time } = await scene.mirrored.sync({ pageSize: 2 });
     calm(scene);
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed since' });
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     expect((await scene.mirrored.sync()).server_time).toBe(server_time);
     expectTrue(scene);
   }),
@@ -106,7 +106,7 @@ test(
   inWorld(async (scene) => {
     const firstPages = () =>
       scene.mirrored
-        .asked('columns')
+        .requests('columns')
         .filter(({ cursor, query }) => cursor === null && !('synced_since' in query) && !('deleted_since' in query));
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
@@ -124,7 +124,7 @@ test(
 
 function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
   let left = times;
-  world.before = (asked) => {
+  world.beforeRequest = (asked) => {
     if (asked.path.endsWith(`/${path}`) && asked.cursor !== null && left-- > 0)
       throw new SyncError('restart-read', 'invalid_cursor');
   };
@@ -135,7 +135,7 @@ test(
   inWorld(async (scene) => {
     expireCursorsOf(scene, 'columns', 3);
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
-    expect(scene.mirrored.asked('columns').filter(({ cursor }) => cursor === null)).toHaveLength(4);
+    expect(scene.mirrored.requests('columns').filter(({ cursor }) => cursor === null)).toHaveLength(4);
     expectTrue(scene);
   }),
 );
@@ -146,9 +146,9 @@ test(
     for (let run = 1; run <= 2; run++) {
       expireCursorsOf(scene, 'columns');
       const summary = await scene.mirrored.sync({ pageSize: 2 });
-      expect(streamOf(summary, 'columns').status).toBe('failed');
-      expect(streamOf(summary, 'tests').status).toBe('done');
-      const firsts = scene.mirrored.asked('columns').filter(({ cursor }) => cursor === null);
+      expect(streamSummary(summary, 'columns').status).toBe('failed');
+      expect(streamSummary(summary, 'tests').status).toBe('done');
+      const firsts = scene.mirrored.requests('columns').filter(({ cursor }) => cursor === null);
       expect(firsts).toHaveLength(4);
     }
     calm(scene);
@@ -162,8 +162,8 @@ test(
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     at(scene, 'columns', 2, () => {
-      remove(scene.place, 'columns', 'a1.c1', 'lost');
-      scene.world.epoch += 1;
+      remove(scene.env, 'columns', 'a1.c1', 'lost');
+      scene.world.cursorEpoch += 1;
     });
     expect((await scene.mirrored.sync({ full: true, pageSize: 2 })).status).toBe('done');
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
@@ -174,8 +174,8 @@ test(
   'a restarted read discards what it staged (R7)',
   inSyncedWorld(async (scene) => {
     at(scene, 'latest-test-executions', 2, () => {
-      remove(scene.place, 'tests', 't1');
-      scene.world.epoch += 1;
+      remove(scene.env, 'tests', 't1');
+      scene.world.cursorEpoch += 1;
     });
     await scene.mirrored.sync({ pageSize: 1 });
     const left = scene.mirrored.rows('select sub_test_unique_id from latest_test_executions order by 1');
@@ -186,14 +186,14 @@ test(
 test(
   'short and empty pages don’t end a read (R8)',
   inWorld(async (scene) => {
-    scene.place.hidden.add('a1').add('a2');
+    scene.env.hidden.add('a1').add('a2');
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expect(liveIds(scene, 'columns')).toEqual(['a3.c1', 'a3.c2', 'a3.c3']);
     expectTrue(scene);
   }),
 );
 
-const BAD_CURSORS: [string, (page: Page, asked: Asked) => Page][] = [
+const BAD_CURSORS: [string, (page: Page, asked: LoggedRequest) => Page][] = [
   ['no cursor although has_more is set', (page) => ({ ...page, nextCursor: null })],
   ['the cursor that was just sent', (page, { cursor }) => (cursor === null ? page : { ...page, nextCursor: cursor })],
   [
@@ -210,7 +210,7 @@ function remember(page: Page): Page {
 test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', (_, answer) =>
   inWorld(async (scene) => {
     CYCLE.first = null;
-    scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
+    scene.world.transformPage = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
     const summary = await scene.mirrored.sync({ pageSize: 1 });
     expect(summary.status).toBe('problems');
     expect(summary.streams.filter(({ status }) => status === 'failed').map(({ stream }) => stream)).toEqual([
@@ -218,7 +218,7 @@ test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', (_, an
     ]);
     calm(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expect(scene.mirrored.asked('columns')[0]?.cursor).toBeNull();
+    expect(scene.mirrored.requests('columns')[0]?.cursor).toBeNull();
     expectTrue(scene);
   })(),
 );
@@ -229,9 +229,10 @@ test(
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 1 });
     calm(scene);
-    scene.world.answer = (page, asked) => (asked.path === 'e1/columns' ? { ...page, nextCursor: asked.cursor } : page);
+    scene.world.transformPage = (page, asked) =>
+      asked.path === 'e1/columns' ? { ...page, nextCursor: asked.cursor } : page;
     const summary = await scene.mirrored.sync({ pageSize: 1 });
-    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'failed', requests: 1 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'failed', requests: 1 });
   }),
 );
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { execute, putColumn, remove } from '../model/place.ts';
+import { execute, putColumn, remove } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
 
 /** How the columns were read in the last run: cursor, kind of read, limit. */
 const reads = ({ mirrored }: Scene): unknown[] =>
   mirrored
-    .asked('columns')
+    .requests('columns')
     .map(({ query, cursor }) => [cursor === null ? 'first' : 'next', Object.keys(query)[0], query['limit']]);
 
 /** A read of columns refused for good at its second page, in a run with pages of 4. */
@@ -15,7 +15,7 @@ async function refuseColumns(scene: Scene, options = {}): Promise<void> {
   failAt(scene, 'columns', 2, 'restart-round');
   const summary = await scene.mirrored.sync({ pageSize: 4, ...options });
   expect(summary.status).toBe('problems');
-  expect(streamOf(summary, 'columns').status).toBe('failed');
+  expect(streamSummary(summary, 'columns').status).toBe('failed');
   calm(scene);
 }
 
@@ -25,7 +25,7 @@ test(
     scene.world.advance(DAY);
     await scene.mirrored.sync();
     scene.world.advance(DAY);
-    for (let n = 10; n < 20; n++) putColumn(scene.place, `a1.c${n}`, 'a1');
+    for (let n = 10; n < 20; n++) putColumn(scene.env, `a1.c${n}`, 'a1');
     await refuseColumns(scene);
     expect(scene.mirrored.checkpoint('columns').round).toBeNull();
     expect((await scene.mirrored.sync({ pageSize: 7 })).status).toBe('done');
@@ -55,36 +55,36 @@ test.each(['permission', 'returned'] as const)(
   'a scan that failed permanently stays due (%s), and what it saw no longer counts (R24)',
   (reason) =>
     inSyncedWorld(async (scene) => {
-      const { mirrored, place, world } = scene;
-      if (reason === 'permission') place.denied.add('columns');
-      else place.listed = false;
+      const { mirrored, env, world } = scene;
+      if (reason === 'permission') env.denied.add('columns');
+      else env.listed = false;
       await mirrored.sync();
-      place.denied.clear();
-      place.listed = true;
+      env.denied.clear();
+      env.listed = true;
       await refuseColumns(scene);
-      remove(place, 'columns', 'a1.c1', 'lost');
+      remove(env, 'columns', 'a1.c1', 'lost');
       world.advance(DAY);
-      expect(streamOf(await mirrored.sync({ pageSize: 5 }), 'columns')).toMatchObject({ reason, status: 'done' });
+      expect(streamSummary(await mirrored.sync({ pageSize: 5 }), 'columns')).toMatchObject({ reason, status: 'done' });
       expect(reads(scene).slice(0, 3)).toEqual([
         ['first', 'limit', 5],
         ['next', 'limit', 5],
         ['first', 'deleted_since', 5],
       ]);
       expectTrue(scene);
-      expect(streamOf(await mirrored.sync(), 'columns').mode).toBe('feed');
+      expect(streamSummary(await mirrored.sync(), 'columns').mode).toBe('feed');
     })(),
 );
 
 test(
   'a snapshot that failed permanently leaves no staged rows (R24)',
   inSyncedWorld(async (scene) => {
-    execute(scene.place, 't1', 't1-r2');
+    execute(scene.env, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3, 'restart-round');
     await scene.mirrored.sync({ pageSize: 1 });
-    remove(scene.place, 'tests', 't1');
+    remove(scene.env, 'tests', 't1');
     calm(scene);
     expect((await scene.mirrored.sync({ pageSize: 3 })).status).toBe('done');
-    const read = scene.mirrored.asked('latest-test-executions').filter(({ query }) => !('sub_test_ids' in query));
+    const read = scene.mirrored.requests('latest-test-executions').filter(({ query }) => !('sub_test_ids' in query));
     expect(read.map(({ query }) => query['limit'])).toEqual([3, 3]);
     expectTrue(scene);
   }),

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
 import {
   execute,
   type Item,
-  mendAll,
+  makeMalformed,
   putAsset,
   putColumn,
   putTest,
   remove,
   removeAsset,
-  spoil,
-} from '../model/place.ts';
+  repairAll,
+} from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, liveIds, type Scene } from '../support/scene.ts';
 
@@ -19,12 +19,12 @@ const rejected = ({ mirrored }: Scene): unknown[] =>
 
 /** What a collection was asked for by id in the last run. */
 const askedIds = ({ mirrored }: Scene, path: string): unknown[] =>
-  mirrored.asked(path).flatMap(({ query }) => query['ids'] ?? []);
+  mirrored.requests(path).flatMap(({ query }) => query['ids'] ?? []);
 
 /** A change of a column that nobody can take, which the feed has told of, and tells of no more. */
 async function rejectChange(scene: Scene): Promise<void> {
-  putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'changed' });
-  spoil(scene.place, 'columns', 'a1.c1');
+  putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed' });
+  makeMalformed(scene.env, 'columns', 'a1.c1');
   for (const _ of ['told', 'told again within the overlap']) {
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(askedIds(scene, 'columns')).toEqual([]);
@@ -39,12 +39,12 @@ test(
     for (const _ of [1, 2]) {
       const summary = await scene.mirrored.sync();
       expect(summary.status).toBe('problems');
-      expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rejected_standing: 1 });
+      expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rejected_standing: 1 });
       expect(askedIds(scene, 'columns')).toEqual(['a1.c1']);
       scene.world.advance(DAY);
     }
     // Right again without a word: no feed tells.
-    scene.place.spoiled.clear();
+    scene.env.malformed.clear();
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rejected(scene)).toEqual([]);
     expectTrue(scene);
@@ -60,16 +60,16 @@ test(
       ['x1', true],
       ['x2', false],
     ] as const) {
-      putTest(scene.place, id, 'a1', { disabled });
-      spoil(scene.place, 'tests', id);
+      putTest(scene.env, id, 'a1', { disabled });
+      makeMalformed(scene.env, 'tests', id);
     }
     await scene.mirrored.sync();
     scene.world.advance(DAY);
-    remove(scene.place, 'tests', 'x2', 'lost');
+    remove(scene.env, 'tests', 'x2', 'lost');
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked('tests').filter(({ query }) => 'ids' in query)).toHaveLength(2);
+    expect(scene.mirrored.requests('tests').filter(({ query }) => 'ids' in query)).toHaveLength(2);
     expect(rejected(scene)).toEqual(['tests x1']);
-    mendAll(scene.place);
+    repairAll(scene.env);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
   }),
@@ -79,7 +79,7 @@ test(
   'a rejected row with a live earlier version stays until a scan has ended, even if no response has it (R12, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
-    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    remove(scene.env, 'columns', 'a1.c1', 'lost');
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(rejected(scene)).toEqual(['columns a1.c1']);
     expect((await scene.mirrored.sync({ full: true })).status).toBe('done');
@@ -92,7 +92,7 @@ test(
   'a rejected row is removed with its asset (R13, R20)',
   inSyncedWorld(async (scene) => {
     await rejectChange(scene);
-    removeAsset(scene.place, 'a1', 'lost');
+    removeAsset(scene.env, 'a1', 'lost');
     await scene.mirrored.sync();
     scene.world.advance(DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -105,10 +105,10 @@ test(
   'a rejected typed asset is looked up in its own list (R20, R22)',
   inSyncedWorld(async (scene) => {
     const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
-    scene.world.answer = (page, { path }) =>
+    scene.world.transformPage = (page, { path }) =>
       path.endsWith('assets/tables') ? { ...page, items: [...page.items].map(broken) } : page;
-    putAsset(scene.place, 'a1', { description: 'changed' });
-    expect(streamOf(await scene.mirrored.sync(), 'table_assets')).toMatchObject({ rejected_standing: 1 });
+    putAsset(scene.env, 'a1', { description: 'changed' });
+    expect(streamSummary(await scene.mirrored.sync(), 'table_assets')).toMatchObject({ rejected_standing: 1 });
     scene.world.advance(DAY);
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(askedIds(scene, 'assets/tables')).toEqual(['a1']);
@@ -130,22 +130,22 @@ test(
 test(
   'the whole history of a rejected execution is read again until the execution is accepted (R20)',
   inSyncedWorld(async (scene) => {
-    const { world, place, mirrored } = scene;
-    execute(place, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
+    const { world, env, mirrored } = scene;
+    execute(env, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
     const broken = (item: unknown) => ((item as Item)['id'] === 'odd' ? { ...(item as Item), status: 7 } : item);
-    world.answer = (page, { path }) =>
+    world.transformPage = (page, { path }) =>
       path.endsWith('executions') ? { ...page, items: [...page.items].map(broken) } : page;
     for (const _ of [1, 2]) {
       expect((await mirrored.sync({ history: true })).status).toBe('problems');
       expect(rejected(scene)).toEqual(['test_executions ["t1.1","odd"]']);
       world.advance(10 * DAY);
     }
-    expect(mirrored.asked('executions').map(({ path }) => path)).toEqual(['e1/tests/t1/executions']);
+    expect(mirrored.requests('executions').map(({ path }) => path)).toEqual(['e1/tests/t1/executions']);
     calm(scene);
     expect((await mirrored.sync({ history: true })).status).toBe('done');
     expect(mirrored.rows("select id from test_executions where id = 'odd'")).toHaveLength(1);
     await mirrored.sync({ history: true });
-    expect(mirrored.asked('executions')).toEqual([]);
+    expect(mirrored.requests('executions')).toEqual([]);
   }),
 );
 
@@ -156,17 +156,17 @@ test.each([
   'a row of %s without a key stays rejected until a scan after --full-every no longer returns it (R13, R20)',
   (stream, path, keyless) =>
     inSyncedWorld(async (scene) => {
-      const { mirrored, place, world } = scene;
+      const { mirrored, env, world } = scene;
       const modes = async (days: number): Promise<unknown[]> => {
         world.advance(days * DAY);
         const summary = await mirrored.sync();
-        const { status, mode, reason } = streamOf(summary, stream);
-        return [summary.status, status, mode, reason, mirrored.asked(path).length];
+        const { status, mode, reason } = streamSummary(summary, stream);
+        return [summary.status, status, mode, reason, mirrored.requests(path).length];
       };
-      world.answer = (page, asked) =>
+      world.transformPage = (page, asked) =>
         asked.path.endsWith(`/${path}`) ? { ...page, items: [...page.items, keyless] } : page;
-      putColumn(place, 'a2.c1', 'a2', { data_type: 'changed' });
-      putAsset(place, 'a2', { description: 'changed' });
+      putColumn(env, 'a2.c1', 'a2', { data_type: 'changed' });
+      putAsset(env, 'a2', { description: 'changed' });
       expect((await mirrored.sync()).status).toBe('problems');
       // What was read within the overlap is read once more.
       expect(await modes(1)).toEqual(['problems', 'done', 'marked', 'increment', 1]);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { execute, type Item, put, putAsset, putTest, remove } from '../model/place.ts';
+import { execute, type Item, put, putAsset, putTest, remove } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { LEAST_REQUESTS } from '../support/catalogue.ts';
 import { pageOf } from '../support/commit-parts.ts';
@@ -9,16 +9,16 @@ import { alter, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Sc
 
 const paths = ({ mirrored }: Scene): string[] =>
   mirrored
-    .asked()
+    .requests()
     .map(({ path }) => path.slice(3))
     .sort();
 const typed = ({ mirrored }: Scene): unknown[] =>
   mirrored
-    .asked()
+    .requests()
     .filter(({ path }) => /tables|bi$/.test(path))
     .map(({ path, query }) => `${path.slice(3)} ${Object.keys(query)[0]}`);
 const histories = ({ mirrored }: Scene): string[] =>
-  mirrored.asked('executions').map(({ path, query }) => `${path.split('/')[2]} ${query['start_time_from']}`);
+  mirrored.requests('executions').map(({ path, query }) => `${path.split('/')[2]} ${query['start_time_from']}`);
 
 test(
   'an idle run sends one request for the environments, two per feed stream, and the snapshots (R22)',
@@ -42,7 +42,7 @@ test(
   'pages have 2000 rows by default (R22)',
   inSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked().every(({ query }) => query['limit'] === 2000)).toBe(true);
+    expect(scene.mirrored.requests().every(({ query }) => query['limit'] === 2000)).toBe(true);
   }),
 );
 
@@ -51,7 +51,7 @@ test(
   inWorld(async (scene) => {
     const read = async (options = {}): Promise<number> => {
       await scene.mirrored.sync(options);
-      return scene.mirrored.asked('asset-health-scores').length;
+      return scene.mirrored.requests('asset-health-scores').length;
     };
     expect(await read()).toBe(1);
     scene.world.advance(45 * 60);
@@ -67,11 +67,11 @@ test(
 test(
   'the typed feed of a kind is read only while an asset of it is marked (R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { db_name: 'other' });
+    putAsset(scene.env, 'a1', { db_name: 'other' });
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since']);
     expectTrue(scene);
-    putAsset(scene.place, 'o1', { name: 'of no kind' });
+    putAsset(scene.env, 'o1', { name: 'of no kind' });
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual([]);
     expectTrue(scene);
@@ -81,15 +81,15 @@ test(
 test(
   'an asset whose typed fields were read within the overlap is read once more after the overlap (R22)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    putAsset(place, 'a1', { db_name: 'other' });
+    const { env, world, mirrored } = scene;
+    putAsset(env, 'a1', { db_name: 'other' });
     await mirrored.sync();
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ db_name: 'other' });
     world.advance(50 * 60);
     await mirrored.sync();
     expect(typed(scene)).toEqual([]);
     // The typed list comes to the rest of the change later.
-    Object.assign(place.assets.get('a1')?.item as Item, { schema_name: 'moved' });
+    Object.assign(env.assets.get('a1')?.item as Item, { schema_name: 'moved' });
     world.advance(20 * 60);
     await mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since']);
@@ -103,8 +103,8 @@ test(
 test(
   'marks of assets survive a run in which the typed read failed (R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { db_name: 'other' });
-    putAsset(scene.place, 'b2', { kind: 'bi' });
+    putAsset(scene.env, 'a1', { db_name: 'other' });
+    putAsset(scene.env, 'b2', { kind: 'bi' });
     failAt(scene, 'assets/tables');
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ db_name: 'd' });
@@ -121,11 +121,11 @@ test(
 test(
   'rows still marked after the feed are looked up once by ids (R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { db_name: 'other' });
-    putAsset(scene.place, 'a2', { db_name: 'other' });
+    putAsset(scene.env, 'a1', { db_name: 'other' });
+    putAsset(scene.env, 'a2', { db_name: 'other' });
     alter(scene, 'assets/tables', 'synced_since', (sent) => sent.filter(({ id }) => id !== 'a2'));
     await scene.mirrored.sync();
-    const [, byIds] = scene.mirrored.asked('assets/tables');
+    const [, byIds] = scene.mirrored.requests('assets/tables');
     expect(byIds?.query['ids']).toEqual(['a2']);
     expectTrue(scene);
     await scene.mirrored.sync();
@@ -136,14 +136,14 @@ test(
 test(
   'a typed row that is never returned is looked up once, and once more after the overlap (R18, R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { db_name: 'other' });
+    putAsset(scene.env, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
-      const before = scene.world.answer;
+      const before = scene.world.transformPage;
       alter(scene, 'assets/tables', way as 'scan', () => []);
-      const mine = scene.world.answer;
-      scene.world.answer = (page, asked) => mine(before(page, asked), asked);
+      const mine = scene.world.transformPage;
+      scene.world.transformPage = (page, asked) => mine(before(page, asked), asked);
     }
-    const parents = (): unknown[] => scene.mirrored.asked('assets').flatMap(({ query }) => query['ids'] ?? []);
+    const parents = (): unknown[] => scene.mirrored.requests('assets').flatMap(({ query }) => query['ids'] ?? []);
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/tables ids']);
     expect(parents()).toEqual([]);
@@ -163,13 +163,13 @@ test(
   'marked assets beyond the reach of the feed are looked up by ids, or scanned if that takes fewer requests (R22)',
   inSyncedWorld(async (scene) => {
     const old = (id: string): void => {
-      putAsset(scene.place, id);
-      Object.assign(scene.place.assets.get(id)?.item as Item, { synced_at: '1970-01-01T00:00:00' });
+      putAsset(scene.env, id);
+      Object.assign(scene.env.assets.get(id)?.item as Item, { synced_at: '1970-01-01T00:00:00' });
     };
     const find = async (): Promise<void> => {
-      scene.place.denied.add('assets');
+      scene.env.denied.add('assets');
       await scene.mirrored.sync();
-      scene.place.denied.clear();
+      scene.env.denied.clear();
       expect((await scene.mirrored.sync()).status).toBe('done');
     };
     old('old');
@@ -191,16 +191,16 @@ test.each([
   ['bi', 'neuland'],
 ])('a change of kind from %s to %s blanks the fields of the other kind (R22)', (from, to) =>
   inWorld(async (scene) => {
-    putAsset(scene.place, 'k1', { kind: from });
+    putAsset(scene.env, 'k1', { kind: from });
     await scene.mirrored.sync();
     scene.world.advance(HOUR);
-    put(scene.place, 'assets', 'k1', { kind: to });
-    putAsset(scene.place, 'k1', { kind: to });
-    scene.place.denied.add('assets/tables').add('assets/bi');
+    put(scene.env, 'assets', 'k1', { kind: to });
+    putAsset(scene.env, 'k1', { kind: to });
+    scene.env.denied.add('assets/tables').add('assets/bi');
     await scene.mirrored.sync();
     const typedFields = ['db_name', 'table_name', 'bi_platform', 'bi_type'];
     expect(typedFields.map((name) => rowOf(scene, 'assets', 'k1')?.[name])).toEqual([null, null, null, null]);
-    scene.place.denied.clear();
+    scene.env.denied.clear();
     await scene.mirrored.sync();
     expectTrue(scene);
   })(),
@@ -219,9 +219,9 @@ test(
     scene.world.advance(DAY);
     expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
     expect(histories(scene)).toEqual([]);
-    execute(scene.place, 't2', 't2-r2');
+    execute(scene.env, 't2', 't2-r2');
     const late = new Date(scene.world.nowMs - 6 * DAY * 1000).toISOString();
-    scene.place.executions.push({ ...scene.place.executions[0], id: 'late', test_id: 't2', start_time: late });
+    scene.env.executions.push({ ...scene.env.executions[0], id: 'late', test_id: 't2', start_time: late });
     await scene.mirrored.sync({ history: true });
     expect(histories(scene)).toEqual([`t2 ${DAYS(first.server_time, 7)}`]);
     expect(rowOf(scene, 'test_executions', 'late')).toBeDefined();
@@ -233,9 +233,9 @@ test(
   inWorld(async (scene) => {
     failAt(scene, 'executions', 3);
     const broken = await scene.mirrored.sync({ history: true });
-    expect(streamOf(broken, 'test_executions').status).toBe('failed');
+    expect(streamSummary(broken, 'test_executions').status).toBe('failed');
     calm(scene);
-    putTest(scene.place, 't5', 'a1');
+    putTest(scene.env, 't5', 'a1');
     await scene.mirrored.sync({ history: true });
     // Those never read come first, what failed last.
     expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t5', 't3']);
@@ -250,12 +250,12 @@ test.each([
   'a history that cannot be read (%s) blocks no other, in this run or the next: %s (R22)',
   (recovery, status) =>
     inWorld(async (scene) => {
-      scene.world.before = ({ path }) => {
+      scene.world.beforeRequest = ({ path }) => {
         if (path.endsWith('t1/executions')) throw new SyncError(recovery, 'it cannot be read');
       };
       for (const asked of [['t1', 't2', 't3', 't4'], ['t1']]) {
         const summary = await scene.mirrored.sync({ history: true, pageSize: 1 });
-        expect(streamOf(summary, 'test_executions').status).toBe(status);
+        expect(streamSummary(summary, 'test_executions').status).toBe(status);
         expect(summary.status).toBe(status === 'done' ? 'done' : 'problems');
         expect([...new Set(histories(scene).map((line) => line.slice(0, 2)))]).toEqual(asked);
       }
@@ -270,7 +270,7 @@ test(
   'a run that continues a cycle retries the history that failed in it, and is not green without it (R9, R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
-    scene.world.before = ({ path }) => {
+    scene.world.beforeRequest = ({ path }) => {
       if (path.endsWith('t1/executions')) throw new SyncError('stream', 'it cannot be read');
     };
     const wish = { only: ['test_executions'] as const, history: true, concurrency: 1, maxRequests: 4 };
@@ -287,7 +287,7 @@ test(
   inWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     const order: string[] = [];
-    scene.world.before = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
+    scene.world.beforeRequest = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
     scene.mirrored.afterCommit = ({ commit }) => {
       const { historyRead } = pageOf(commit);
       if (historyRead) order.push(`read ${historyRead.testId}`);
@@ -311,8 +311,8 @@ test(
   'a test whose execution arrives while its history is read is read again in the next run (R22)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
-    scene.world.before = ({ path }) => {
-      if (path.endsWith('t1/executions')) execute(scene.place, 't1', 't1-during');
+    scene.world.beforeRequest = ({ path }) => {
+      if (path.endsWith('t1/executions')) execute(scene.env, 't1', 't1-during');
     };
     await scene.mirrored.sync({ history: true });
     calm(scene);
@@ -327,7 +327,7 @@ test(
     scene.world.latencyMs = 1;
     const { server_time } = await scene.mirrored.sync({ history: true });
     scene.world.advance(120 * DAY);
-    execute(scene.place, 't1', 't1-r2');
+    execute(scene.env, 't1', 't1-r2');
     const later = await scene.mirrored.sync({ history: true });
     expect(histories(scene)).toEqual([`t1 ${DAYS(later.server_time, 90)}`]);
     expect(scene.mirrored.rows('select test_id, gap_from, gap_to from test_execution_gaps')).toEqual([
@@ -339,11 +339,11 @@ test(
 test(
   'a test whose history is not found is skipped (R22)',
   inWorld(async (scene) => {
-    scene.world.before = ({ path }) => {
-      if (path.endsWith('t2/executions')) remove(scene.place, 'tests', 't2', 'lost');
+    scene.world.beforeRequest = ({ path }) => {
+      if (path.endsWith('t2/executions')) remove(scene.env, 'tests', 't2', 'lost');
     };
     const summary = await scene.mirrored.sync({ history: true });
-    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
+    expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
     expect(scene.mirrored.rows('select test_id from test_readings order by 1').map((row) => row['test_id'])).toEqual([
       't1',
       't3',

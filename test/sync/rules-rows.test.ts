@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { contents } from '../model/invariants.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { execute, type Item, putAsset, putColumn, putTest, remove } from '../model/place.ts';
+import { execute, type Item, putAsset, putColumn, putTest, remove } from '../model/environment.ts';
+import { dumpTables } from '../model/invariants.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import {
   alter,
@@ -23,14 +23,14 @@ const rejected = ({ mirrored }: Scene): unknown[][] =>
 test(
   'unknown fields are kept in extra, by the typed stream for its kinds (R19)',
   inWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { sla: { hours: 4 } });
-    putAsset(scene.place, 'o1', { flow: 7 });
-    putTest(scene.place, 't1', 'a1', { tier: 'gold' });
+    putAsset(scene.env, 'a1', { sla: { hours: 4 } });
+    putAsset(scene.env, 'o1', { flow: 7 });
+    putTest(scene.env, 't1', 'a1', { tier: 'gold' });
     await scene.mirrored.sync();
     expect(rowOf(scene, 'assets', 'a1')?.['extra']).toBe('{"sla":{"hours":4}}');
     expect(rowOf(scene, 'assets', 'o1')?.['extra']).toBe('{"flow":7}');
     expect(rowOf(scene, 'tests', 't1')?.['extra']).toBe('{"tier":"gold"}');
-    putAsset(scene.place, 'a1', { sla: { hours: 8 } });
+    putAsset(scene.env, 'a1', { sla: { hours: 8 } });
     await scene.mirrored.sync();
     expectTrue(scene);
   }),
@@ -39,8 +39,8 @@ test(
 test(
   'fields of the typed list survive a change of the common fields (R19)',
   inSyncedWorld(async (scene) => {
-    scene.place.denied.add('assets/tables');
-    putAsset(scene.place, 'a1', { name: 'renamed' });
+    scene.env.denied.add('assets/tables');
+    putAsset(scene.env, 'a1', { name: 'renamed' });
     await scene.mirrored.sync();
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ name: 'renamed', db_name: 'd', table_name: 'a1' });
   }),
@@ -49,10 +49,10 @@ test(
 test(
   'an unknown field of the typed list is not blanked by the common list (R19)',
   inWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { cluster_by: 'day' });
+    putAsset(scene.env, 'a1', { cluster_by: 'day' });
     await scene.mirrored.sync();
-    putAsset(scene.place, 'a1', { name: 'renamed' });
-    scene.place.denied.add('assets/tables');
+    putAsset(scene.env, 'a1', { name: 'renamed' });
+    scene.env.denied.add('assets/tables');
     await scene.mirrored.sync();
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ name: 'renamed', extra: '{"cluster_by":"day"}' });
   }),
@@ -61,8 +61,8 @@ test(
 test(
   'unknown enum values are stored as received, and views show an unknown kind as other (R19)',
   inWorld(async (scene) => {
-    putAsset(scene.place, 'n1', { kind: 'neuland', source_type: 'nowhere' });
-    execute(scene.place, 't1', 't1-r9', { status: 'MAYBE' });
+    putAsset(scene.env, 'n1', { kind: 'neuland', source_type: 'nowhere' });
+    execute(scene.env, 't1', 't1-r9', { status: 'MAYBE' });
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rowOf(scene, 'assets', 'n1')).toMatchObject({ kind: 'neuland', source_type: 'nowhere' });
     expect(rowOf(scene, 'live_assets', 'n1')).toMatchObject({ kind: 'other' });
@@ -98,9 +98,9 @@ test(
 test(
   'a row with a key of more than 1,000 bytes is rejected until the source deletes it; 1,000 are stored (R20)',
   inWorld(async (scene) => {
-    const { mirrored, place } = scene;
+    const { mirrored, env } = scene;
     const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
-    for (const id of [stored, tooLong]) putColumn(place, id, 'a1');
+    for (const id of [stored, tooLong]) putColumn(env, id, 'a1');
     for (const options of [{}, {}, { full: true }]) {
       expect((await mirrored.sync(options)).status).toBe('problems');
       expect(rejected(scene)).toEqual([
@@ -109,7 +109,7 @@ test(
       scene.world.advance(HOUR);
     }
     expect(liveIds(scene, 'columns')).toContain(stored);
-    for (const id of [stored, tooLong]) remove(place, 'columns', id);
+    for (const id of [stored, tooLong]) remove(env, 'columns', id);
     expect((await mirrored.sync({ full: true })).status).toBe('done');
     expect(liveIds(scene, 'columns')).not.toContain(stored);
     expectTrue(scene);
@@ -129,7 +129,7 @@ test(
     expect(rejected(scene)).toHaveLength(2);
     expect(String(seen()) > String(first)).toBe(true);
     calm(scene);
-    putColumn(scene.place, 'x1', 'a1');
+    putColumn(scene.env, 'x1', 'a1');
     await scene.mirrored.sync();
     expect(rejected(scene).map(([, key]) => key)).toEqual(['{"name":"keyless"}']);
   }),
@@ -142,7 +142,7 @@ test.each([
   inSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
-    putColumn(scene.place, 'a1.c1', 'a1', { name: 7 });
+    putColumn(scene.env, 'a1.c1', 'a1', { name: 7 });
     await scene.mirrored.sync();
     expect(rejected(scene)).toEqual([['columns', 'a1.c1', 'name is not a string']]);
     const synced = Date.parse(String(rowOf(scene, 'columns', 'a1.c1')?.['synced_at']));
@@ -183,7 +183,7 @@ test(
     scene.world.advance(DAY);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('problems');
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'feed', rows_rejected: 0, rejected_standing: 1 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', rows_rejected: 0, rejected_standing: 1 });
     expect(await scene.mirrored.sync({ full: true })).toMatchObject({ status: 'done' });
   }),
 );
@@ -191,16 +191,16 @@ test(
 test(
   'a row rejected by a scan that a later run finishes stays rejected (R20)',
   inSyncedWorld(async (scene) => {
-    scene.world.answer = (page, { path, query }) => {
+    scene.world.transformPage = (page, { path, query }) => {
       const shows = 'ids' in query || ([...page.items][0] as Item | undefined)?.['id'] === 'a1.c1';
       return path.endsWith('/columns') && shows ? { ...page, items: [...page.items, { id: 'x1' }] } : page;
     };
     failAt(scene, 'columns', 2, 'run');
     await scene.mirrored.sync({ full: true, pageSize: 4 });
-    scene.world.before = () => {};
+    scene.world.beforeRequest = () => {};
     scene.world.advance(DAY);
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked('columns')[0]?.cursor).not.toBeNull();
+    expect(scene.mirrored.requests('columns')[0]?.cursor).not.toBeNull();
     expect(rejected(scene).map(([, key]) => key)).toEqual(['x1']);
   }),
 );
@@ -209,7 +209,7 @@ test(
   'rejected rows without a key don’t accumulate from run to run (R20)',
   inSyncedWorld(async (scene) => {
     for (const run of [1, 2, 3]) {
-      scene.world.answer = (page, { path, query }) =>
+      scene.world.transformPage = (page, { path, query }) =>
         /columns|asset-lineage|latest/.test(path) && !('deleted_since' in query)
           ? { ...page, items: [...page.items, { id: '', run }] }
           : page;
@@ -224,8 +224,8 @@ test(
 test(
   'an optional field of the wrong type becomes NULL, and extra keeps its value (R20)',
   inWorld(async (scene) => {
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 7 });
-    putTest(scene.place, 't1', 'a1', { config: 'text', description: ['d'] });
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 7 });
+    putTest(scene.env, 't1', 'a1', { config: 'text', description: ['d'] });
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: null, extra: '{"data_type":7}' });
     expect(rowOf(scene, 'tests', 't1')).toMatchObject({ config: null, description: null });
@@ -237,7 +237,7 @@ test(
   'a tombstone needs only its key and deleted_at, and keeps the stored fields of its row (R20)',
   inSyncedWorld(async (scene) => {
     const deleted_at = new Date(scene.world.nowMs).toISOString();
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     alter(scene, 'columns', 'deleted_since', () => [
       { id: 'a1.c1', deleted_at },
       { id: 'never-seen', deleted_at },
@@ -251,9 +251,9 @@ test(
 test(
   'a row of the tombstones feed without a usable deleted_at is rejected and doesn’t revive its row (R20)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
-    const item = { ...scene.place.columns.get('a1.c1')?.item, synced_at: new Date(scene.world.nowMs).toISOString() };
+    const item = { ...scene.env.columns.get('a1.c1')?.item, synced_at: new Date(scene.world.nowMs).toISOString() };
     alter(scene, 'columns', 'deleted_since', () => [
       { ...item, deleted_at: 'once' },
       { ...item, id: 'x', deleted_at: null },
@@ -276,10 +276,10 @@ test(
 test(
   'an unchanged row is not written again, not even by a scan (R21)',
   inSyncedWorld(async (scene) => {
-    const before = contents(scene.mirrored);
+    const before = dumpTables(scene.mirrored);
     const summary = await scene.mirrored.sync({ full: true, history: false });
     expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
-    expect(contents(scene.mirrored)).toBe(before);
+    expect(dumpTables(scene.mirrored)).toBe(before);
   }),
 );
 
@@ -289,14 +289,14 @@ test(
     const time = (id: string): string => String(rowOf(scene, 'columns', id)?.['mirrored_at']);
     const before = [time('a1.c1'), time('a1.c2'), time('a1.c3')] as const;
     scene.mirrored.clockSkewMs = -10 * DAY * 1000;
-    putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'x' });
-    remove(scene.place, 'columns', 'a1.c2');
+    putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'x' });
+    remove(scene.env, 'columns', 'a1.c2');
     await scene.mirrored.sync();
     expect(time('a1.c1') > before[0]).toBe(true);
     expect(time('a1.c2') > before[1]).toBe(true);
     expect(time('a1.c3')).toBe(before[2]);
     const last = time('a1.c2');
-    putColumn(scene.place, 'a1.c3', 'a1', { data_type: 'x' });
+    putColumn(scene.env, 'a1.c3', 'a1', { data_type: 'x' });
     await scene.mirrored.sync();
     expect(time('a1.c3') > last).toBe(true);
   }),
@@ -306,11 +306,11 @@ test(
   'mirrored_at is the mirror’s own time, and a deletion moves it (R21)',
   inSyncedWorld(async (scene) => {
     scene.mirrored.clockSkewMs = HOUR * 1000;
-    remove(scene.place, 'tests', 't1', 'lost');
+    remove(scene.env, 'tests', 't1', 'lost');
     const { server_time } = await scene.mirrored.sync({ full: true });
     expect(rowOf(scene, 'tests', 't1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
     const after = Date.parse(String(rowOf(scene, 'tests', 't1')?.['mirrored_at'])) - Date.parse(String(server_time));
     expect(after).toBeGreaterThan(HOUR * 1000 - 1);
-    expect(streamOf(await scene.mirrored.sync(), 'tests').rows_deleted).toBe(0);
+    expect(streamSummary(await scene.mirrored.sync(), 'tests').rows_deleted).toBe(0);
   }),
 );

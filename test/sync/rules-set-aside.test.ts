@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/place.ts';
+import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
 
 /** The scan of a list fails at its second page, whatever its size; the feeds and the marked columns answer. */
 function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
-  world.before = ({ path, query, cursor }) => {
+  world.beforeRequest = ({ path, query, cursor }) => {
     const isScan = !['synced_since', 'deleted_since', 'column_ids'].some((name) => name in query);
     if (path.endsWith(`/${list}`) && cursor !== null && isScan) throw new SyncError(recovery, 'the page is broken.');
   };
 }
 
 const asked = ({ mirrored }: Scene): string[] =>
-  mirrored.asked('columns').map(({ query, cursor }) => {
+  mirrored.requests('columns').map(({ query, cursor }) => {
     const kind = ['synced_since', 'deleted_since', 'asset_ids', 'ids'].find((name) => name in query) ?? 'scan';
     return `${kind}${cursor === null ? '' : ' on'}`;
   });
@@ -28,17 +28,17 @@ test.each([
   'while a due scan (%s) cannot end, the feeds continue and runs have problems: after %i days, %s (R9)',
   (reason, days, recovery) =>
     inSyncedWorld(async (scene) => {
-      const { mirrored, place, world } = scene;
+      const { mirrored, env, world } = scene;
       world.advance(days * DAY);
       breakScan(scene, recovery);
       for (let day = 0; day < 3; day++) {
-        putColumn(place, 'a1.c1', 'a1', { data_type: `on day ${day}` });
-        putColumn(place, `a1.new${day}`, 'a1');
-        remove(place, 'columns', day === 0 ? 'a2.c1' : `a1.new${day - 1}`);
+        putColumn(env, 'a1.c1', 'a1', { data_type: `on day ${day}` });
+        putColumn(env, `a1.new${day}`, 'a1');
+        remove(env, 'columns', day === 0 ? 'a2.c1' : `a1.new${day - 1}`);
         const summary = await mirrored.sync({ pageSize: 2 });
         expect(summary.status).toBe('problems');
-        expect(streamOf(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
-        expect(streamOf(summary, 'columns').error).toMatch(
+        expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
+        expect(streamSummary(summary, 'columns').error).toMatch(
           /^the page is broken\. .*The feeds continue\. The next run tries the scan again/,
         );
         expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: `on day ${day}`, deleted_at: null });
@@ -50,11 +50,11 @@ test.each([
       }
       calm(scene);
       const last = await mirrored.sync({ pageSize: 2 });
-      expect([last.status, streamOf(last, 'columns').error]).toEqual(['done', null]);
+      expect([last.status, streamSummary(last, 'columns').error]).toEqual(['done', null]);
       expect(asked(scene)).toContain('scan on');
       expectTrue(scene);
       world.advance(3600);
-      expect(streamOf(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
+      expect(streamSummary(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
       expect(reason).toBeDefined();
     })(),
 );
@@ -66,21 +66,21 @@ test.each([
   'while a due scan of %s cannot end, marked rows are still read and runs have problems (R9, R13)',
   (name, path) =>
     inSyncedWorld(async (scene) => {
-      const { mirrored, place, world } = scene;
+      const { mirrored, env, world } = scene;
       const queries = (): unknown[] =>
-        mirrored.asked(path).map(({ query, cursor }) => [Object.keys(query)[0], cursor === null]);
+        mirrored.requests(path).map(({ query, cursor }) => [Object.keys(query)[0], cursor === null]);
       world.advance(8 * DAY);
       breakScan(scene, 'stream', path);
       // An edge and a field that only a scan finds.
-      place.columnEdges.delete('a1.c2>a2.c2');
-      Object.assign(place.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
+      env.columnEdges.delete('a1.c2>a2.c2');
+      Object.assign(env.assets.get('a1')?.item ?? {}, { schema_name: 'moved' });
       for (const n of [1, 2]) {
-        putColumnEdges(place, 'a3.c2', [`a1.c${n}`]);
-        putAsset(place, 'a3', { db_name: `db ${n}` });
+        putColumnEdges(env, 'a3.c2', [`a1.c${n}`]);
+        putAsset(env, 'a3', { db_name: `db ${n}` });
         const summary = await mirrored.sync({ pageSize: 1 });
         expect(summary.status).toBe('problems');
-        expect(streamOf(summary, name)).toMatchObject({ mode: 'marked', status: 'failed' });
-        expect(streamOf(summary, name).error).toMatch(/^the page is broken\. Marked rows are still read\./);
+        expect(streamSummary(summary, name)).toMatchObject({ mode: 'marked', status: 'failed' });
+        expect(streamSummary(summary, name).error).toMatch(/^the page is broken\. Marked rows are still read\./);
         expect(queries().slice(0, 3)).toEqual([
           ['limit', true],
           ['limit', false],
@@ -95,7 +95,7 @@ test.each([
       calm(scene);
       const last = await mirrored.sync({ pageSize: 1 });
       expect(last.status).toBe('done');
-      expect(streamOf(last, name)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
+      expect(streamSummary(last, name)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
       expectTrue(scene);
     })(),
 );
@@ -103,9 +103,9 @@ test.each([
 test(
   'a failed --full leaves a scan due for what the feeds no longer reach, even with a long --full-every (R3, R9)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     world.advance(HOUR);
-    putColumn(place, 'a1.c1', 'a1', { data_type: 'long ago' });
+    putColumn(env, 'a1.c1', 'a1', { data_type: 'long ago' });
     world.advance(100 * DAY);
     breakScan(scene, 'restart-round');
     await mirrored.sync({ pageSize: 2, full: true, fullEveryDays: 1000 });
@@ -118,12 +118,12 @@ test(
 test(
   'a waiting scan clears no mark that the feeds left to a later run (R9, R13)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
-    removeAsset(place, 'a1', 'tombstone');
+    const { mirrored, env, world } = scene;
+    removeAsset(env, 'a1', 'tombstone');
     world.advance(300);
     await mirrored.sync();
     world.advance(300);
-    restoreAsset(place, 'a1');
+    restoreAsset(env, 'a1');
     await mirrored.sync();
     breakScan(scene);
     // Within the overlap a tombstone stands against what is shown: by the scan, and by the feeds' asking for what the asset owns.
@@ -141,18 +141,18 @@ test(
 test(
   'rows that the feeds return while a scan waits count as seen by it, and others are deleted (R9, R12)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
+    const { mirrored, env, world } = scene;
     world.advance(DAY);
     await mirrored.sync();
     world.advance(7 * DAY);
     breakScan(scene);
     await mirrored.sync({ pageSize: 2 });
-    putColumn(place, 'a0.before', 'a1');
-    remove(place, 'columns', 'a3.c1', 'lost');
+    putColumn(env, 'a0.before', 'a1');
+    remove(env, 'columns', 'a3.c1', 'lost');
     await mirrored.sync({ pageSize: 2 });
     calm(scene);
     expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
-    expect(mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? [])).not.toContain('a0.before');
+    expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).not.toContain('a0.before');
     expect(rowOf(scene, 'columns', 'a3.c1')).toMatchObject({ deletion: 'absent' });
     expectTrue(scene);
   }),
@@ -180,7 +180,7 @@ test(
     const { mirrored, world } = scene;
     world.advance(100 * DAY);
     const { watermark } = mirrored.checkpoint('columns');
-    world.before = ({ path, query, cursor }) => {
+    world.beforeRequest = ({ path, query, cursor }) => {
       if (!path.endsWith('/columns') || 'deleted_since' in query) return;
       if ('synced_since' in query) world.advance(2 * DAY);
       else if (cursor !== null) throw new SyncError('stream', 'the page is broken.');

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
 import {
-  type Place,
+  type EnvironmentModel,
   putAsset,
   putAssetEdge,
   putColumn,
@@ -10,7 +9,8 @@ import {
   remove,
   removeAsset,
   undelete,
-} from '../model/place.ts';
+} from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { alter, calm, expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
@@ -19,7 +19,7 @@ const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
 const some = (count: number): string[] => all.slice(0, count);
 
 /** Columns of one asset, each with an edge; assets with an edge each. */
-function furnishMany(place: Place): void {
+function furnishMany(place: EnvironmentModel): void {
   putAsset(place, 'hub', { kind: 'etl' });
   for (const n of all) {
     putColumn(place, `c${n}`, 'hub');
@@ -30,26 +30,26 @@ function furnishMany(place: Place): void {
   }
 }
 
-const loseColumns = ({ place }: Scene, count: number): void => {
-  for (const n of some(count)) remove(place, 'columns', `c${n}`, 'lost');
+const loseColumns = ({ env }: Scene, count: number): void => {
+  for (const n of some(count)) remove(env, 'columns', `c${n}`, 'lost');
 };
 
 test(
   'a sweep of more than half of the rows is held back: changes are written, and every run reports it (R14)',
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
-    putColumn(scene.place, 'c109', 'hub', { data_type: 'changed' });
+    putColumn(scene.env, 'c109', 'hub', { data_type: 'changed' });
     const summary = await scene.mirrored.sync({ full: true });
     expect(summary.status).toBe('problems');
-    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'held', rows_held: 60, rows_deleted: 0 });
-    expect(streamOf(summary, 'columns').error).toContain('--allow-shrink');
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'held', rows_held: 60, rows_deleted: 0 });
+    expect(streamSummary(summary, 'columns').error).toContain('--allow-shrink');
     expect(liveIds(scene, 'columns')).toHaveLength(COUNT);
     expect(rowOf(scene, 'columns', 'c109')).toMatchObject({ data_type: 'changed' });
     for (let run = 0; run < 2; run++) {
       scene.world.advance(DAY);
       const later = await scene.mirrored.sync();
       expect(later.status).toBe('problems');
-      expect(streamOf(later, 'columns')).toMatchObject({ mode: 'feed', status: 'held', rows_held: 60 });
+      expect(streamSummary(later, 'columns')).toMatchObject({ mode: 'feed', status: 'held', rows_held: 60 });
     }
   }, furnishMany),
 );
@@ -59,11 +59,11 @@ test(
   inSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
-    putColumn(scene.place, 'c000', 'hub', { data_type: 'back by the feed' });
-    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_held: 59 });
-    for (const n of some(60)) undelete(scene.place, 'columns', `c${n}`);
+    putColumn(scene.env, 'c000', 'hub', { data_type: 'back by the feed' });
+    expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_held: 59 });
+    for (const n of some(60)) undelete(scene.env, 'columns', `c${n}`);
     const summary = await scene.mirrored.sync({ full: true });
-    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rows_held: 0 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_held: 0 });
     expect(summary.status).toBe('done');
     expectTrue(scene);
   }, furnishMany),
@@ -75,7 +75,7 @@ test.each([
 ])('a sweep of %i of 110 columns is %s, because the limit is half (R14)', (count, status) =>
   inSyncedWorld(async (scene) => {
     loseColumns(scene, count);
-    expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
+    expect(streamSummary(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
   }, furnishMany)(),
 );
 
@@ -86,7 +86,7 @@ test.each([
   inSyncedWorld(
     async (scene) => {
       loseColumns(scene, count);
-      expect(streamOf(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
+      expect(streamSummary(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
     },
     (place) => {
       putAsset(place, 'hub');
@@ -98,14 +98,14 @@ test.each([
 test(
   'the removals of a snapshot that would lose more than half are held back, and the rest is applied (R14)',
   inSyncedWorld(async (scene) => {
-    for (const n of some(60)) scene.place.assetEdges.delete(`hub>a${n}`);
-    putAssetEdge(scene.place, 'a000', 'hub');
+    for (const n of some(60)) scene.env.assetEdges.delete(`hub>a${n}`);
+    putAssetEdge(scene.env, 'a000', 'hub');
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'asset_lineage')).toMatchObject({ status: 'held', rows_held: 60, rows_written: 1 });
+    expect(streamSummary(summary, 'asset_lineage')).toMatchObject({ status: 'held', rows_held: 60, rows_written: 1 });
     expect(scene.mirrored.rows('select * from asset_lineage')).toHaveLength(COUNT + 1);
-    expect(streamOf(await scene.mirrored.sync(), 'asset_lineage').rows_held).toBe(60);
+    expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').rows_held).toBe(60);
     const after = await scene.mirrored.sync({ allowShrink: true });
-    expect(streamOf(after, 'asset_lineage')).toMatchObject({ status: 'done', rows_deleted: 60 });
+    expect(streamSummary(after, 'asset_lineage')).toMatchObject({ status: 'done', rows_deleted: 60 });
     expectTrue(scene);
   }, furnishMany),
 );
@@ -115,8 +115,8 @@ test.each([
   [56, 'held'],
 ])('a snapshot without %i of 110 edges, none explained, is %s (R14)', (count, status) =>
   inSyncedWorld(async (scene) => {
-    for (const n of some(count)) scene.place.assetEdges.delete(`hub>a${n}`);
-    expect(streamOf(await scene.mirrored.sync(), 'asset_lineage').status).toBe(status);
+    for (const n of some(count)) scene.env.assetEdges.delete(`hub>a${n}`);
+    expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').status).toBe(status);
   }, furnishMany)(),
 );
 
@@ -124,15 +124,15 @@ test(
   'edges that stay count as live, even if their downstream end is returned with other edges (R14)',
   inSyncedWorld(
     async (scene) => {
-      const { place, mirrored, world } = scene;
+      const { env, mirrored, world } = scene;
       // Sixty go without a reason. Those from `kept` stay, and are more.
-      for (const n of some(60)) place.assetEdges.delete(`hub>a${n}`);
+      for (const n of some(60)) env.assetEdges.delete(`hub>a${n}`);
       for (const n of some(COUNT)) {
-        place.assetEdges.delete(`old>b${n}`);
-        putAssetEdge(place, 'new', `b${n}`);
+        env.assetEdges.delete(`old>b${n}`);
+        putAssetEdge(env, 'new', `b${n}`);
       }
       world.advance(HOUR);
-      expect(streamOf(await mirrored.sync(), 'asset_lineage')).toMatchObject({ status: 'done', rows_held: 0 });
+      expect(streamSummary(await mirrored.sync(), 'asset_lineage')).toMatchObject({ status: 'done', rows_held: 0 });
       expectTrue(scene);
     },
     (place) => {
@@ -150,10 +150,10 @@ test(
 test(
   'held-back removals of a snapshot end when it returns the rows again (R14)',
   inSyncedWorld(async (scene) => {
-    const edges = [...scene.place.assetEdges];
-    scene.place.assetEdges.clear();
+    const edges = [...scene.env.assetEdges];
+    scene.env.assetEdges.clear();
     expect((await scene.mirrored.sync()).status).toBe('problems');
-    for (const [key, edge] of edges) scene.place.assetEdges.set(key, edge);
+    for (const [key, edge] of edges) scene.env.assetEdges.set(key, edge);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expectTrue(scene);
   }, furnishMany),
@@ -162,12 +162,12 @@ test(
 test(
   'neither scores nor edges of assets deleted by tombstone are held back (R14)',
   inSyncedWorld(async (scene) => {
-    for (const n of some(100)) remove(scene.place, 'assets', `a${n}`);
+    for (const n of some(100)) remove(scene.env, 'assets', `a${n}`);
     scene.world.advance(HOUR);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('done');
-    expect(streamOf(summary, 'asset_lineage').rows_deleted).toBe(100);
-    expect(streamOf(summary, 'asset_health_scores').rows_deleted).toBe(100);
+    expect(streamSummary(summary, 'asset_lineage').rows_deleted).toBe(100);
+    expect(streamSummary(summary, 'asset_health_scores').rows_deleted).toBe(100);
     expectTrue(scene);
   }, furnishMany),
 );
@@ -175,13 +175,13 @@ test(
 test(
   'columns of an asset deleted by tombstone don’t count, and only the others are compared (R14)',
   inSyncedWorld(async (scene) => {
-    for (const n of some(100)) putColumn(scene.place, `own${n}`, 'own');
-    putAsset(scene.place, 'own');
+    for (const n of some(100)) putColumn(scene.env, `own${n}`, 'own');
+    putAsset(scene.env, 'own');
     await scene.mirrored.sync();
-    removeAsset(scene.place, 'own', 'lost');
-    for (const n of some(40)) remove(scene.place, 'columns', `c${n}`, 'lost');
+    removeAsset(scene.env, 'own', 'lost');
+    for (const n of some(40)) remove(scene.env, 'columns', `c${n}`, 'lost');
     const summary = await scene.mirrored.sync({ full: true });
-    expect(streamOf(summary, 'columns')).toMatchObject({ status: 'done', rows_deleted: 140 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_deleted: 140 });
     expectTrue(scene);
   }, furnishMany),
 );
@@ -189,25 +189,25 @@ test(
 test(
   'scores are never held back, even if all are removed (R14)',
   inSyncedWorld(async (scene) => {
-    scene.place.scores.clear();
+    scene.env.scores.clear();
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COUNT });
+    expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COUNT });
   }, furnishMany),
 );
 
 test.each([true, false])('a large replacement of column lineage is held back (scanned: %s) (R14)', (full) =>
   inSyncedWorld(async (scene) => {
     for (const n of some(60))
-      if (full) scene.place.columnEdges.delete(`far>c${n}`);
-      else putColumnEdges(scene.place, `c${n}`, []);
+      if (full) scene.env.columnEdges.delete(`far>c${n}`);
+      else putColumnEdges(scene.env, `c${n}`, []);
     scene.world.advance(2 * HOUR);
     const summary = await scene.mirrored.sync({ full });
-    expect(streamOf(summary, 'column_lineage')).toMatchObject({ status: 'held', rows_held: 60 });
+    expect(streamSummary(summary, 'column_lineage')).toMatchObject({ status: 'held', rows_held: 60 });
     expect(scene.mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
-    expect(streamOf(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ status: 'held', requests: 0 });
+    expect(streamSummary(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({ status: 'held', requests: 0 });
     const after = await scene.mirrored.sync({ allowShrink: true });
-    expect(streamOf(after, 'column_lineage')).toMatchObject({ mode: 'marked', status: 'done', rows_deleted: 60 });
-    expect(scene.mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
+    expect(streamSummary(after, 'column_lineage')).toMatchObject({ mode: 'marked', status: 'done', rows_deleted: 60 });
+    expect(scene.mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
     expectTrue(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
   }, furnishMany)(),
@@ -224,7 +224,7 @@ test(
       { id: 'c000', deleted_at: new Date(synced - 1000).toISOString() },
       { id: 'c001', deleted_at: new Date(synced + 1000).toISOString() },
     ]);
-    expect(streamOf(await scene.mirrored.sync(), 'columns')).toMatchObject({ status: 'held', rows_held: 59 });
+    expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ status: 'held', rows_held: 59 });
     expect(liveIds(scene, 'columns')).toContain('c000');
     expect(rowOf(scene, 'columns', 'c001')).toMatchObject({ deletion: 'tombstone' });
     calm(scene);

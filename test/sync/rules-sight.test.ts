@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
 import {
+  type EnvironmentModel,
   execute,
-  type Place,
   putAsset,
   putColumn,
   putColumnEdges,
@@ -10,25 +9,26 @@ import {
   remove,
   removeAsset,
   restoreAsset,
-} from '../model/place.ts';
+} from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { alter, at, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
 /** The token does not see an asset from the first request of a collection on, for the rest of the run. */
 function hideFrom(scene: Scene, path: string, assetId: string): void {
-  at(scene, path, 1, () => scene.place.hidden.add(assetId));
+  at(scene, path, 1, () => scene.env.hidden.add(assetId));
 }
 
 async function syncUnseen(scene: Scene, path: string, assetId: string): Promise<void> {
   hideFrom(scene, path, assetId);
   expect((await scene.mirrored.sync({ concurrency: 1 })).status).toBe('done');
   calm(scene);
-  scene.place.hidden.clear();
+  scene.env.hidden.clear();
 }
 
 /** The list of tables does not show an asset yet. */
 function lagBehind({ world }: Scene, assetId: string): void {
-  world.answer = (page, { path }) =>
+  world.transformPage = (page, { path }) =>
     path.endsWith('/tables') ? { ...page, items: [...page.items].filter((item) => idOf(item) !== assetId) } : page;
 }
 
@@ -44,12 +44,12 @@ test.each([
   ['long after', 2 * HOUR],
 ])('a column hidden when its edges were read, %s its change, keeps its edges and its mark (R18)', (_, age) =>
   inSyncedWorld(async (scene) => {
-    putColumn(scene.place, 'a2.c1', 'a2', { data_type: 'new' });
+    putColumn(scene.env, 'a2.c1', 'a2', { data_type: 'new' });
     scene.world.advance(age);
     await syncUnseen(scene, 'column-lineage', 'a2');
     expect(marksLeft(scene)).toEqual(['column_lineage a2.c1']);
     expect(edgesOf(scene)).toBe(5);
-    putColumnEdges(scene.place, 'a2.c1', []);
+    putColumnEdges(scene.env, 'a2.c1', []);
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
     expect(marksLeft(scene)).toEqual([]);
@@ -62,10 +62,10 @@ test.each([
   ['long after', 2 * HOUR],
 ])('a column’s last edge is removed, %s its change, once the list of columns then returns the column (R18)', (_, age) =>
   inSyncedWorld(async (scene) => {
-    putColumnEdges(scene.place, 'a2.c2', []);
+    putColumnEdges(scene.env, 'a2.c2', []);
     scene.world.advance(age);
     await scene.mirrored.sync();
-    const asked = scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query);
+    const asked = scene.mirrored.requests('columns').filter(({ query }) => 'ids' in query);
     expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
     expectTrue(scene);
     expect(marksLeft(scene)).toEqual(age === 0 ? ['column_lineage a2.c2'] : []);
@@ -78,7 +78,7 @@ test(
     hideFrom(scene, 'column-lineage', 'a2');
     await scene.mirrored.sync({ concurrency: 1, full: true });
     calm(scene);
-    scene.place.hidden.clear();
+    scene.env.hidden.clear();
     expect(edgesOf(scene)).toBe(5);
     expect(marksLeft(scene)).toEqual(['column_lineage a2.c1', 'column_lineage a2.c2']);
     await scene.mirrored.sync();
@@ -92,11 +92,11 @@ test.each([
   [true, 'keeps the edges of the others if one is missing'],
 ])('a scan without edges looks many columns up in twenty requests (one is hidden: %s) and %s (R18)', (isHidden) =>
   inSyncedWorld(async (scene) => {
-    const { world, mirrored, place } = scene;
+    const { world, mirrored, env } = scene;
     alter(scene, 'column-lineage', 'scan', () => []);
-    if (isHidden) at(scene, 'column-lineage', 1, () => place.hidden.add('a2'));
+    if (isHidden) at(scene, 'column-lineage', 1, () => env.hidden.add('a2'));
     await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
-    expect(mirrored.asked('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
+    expect(mirrored.requests('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
     // Two to a request: forty were asked for, and one of them was not shown.
     expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
     calm(scene);
@@ -108,12 +108,12 @@ test.each([
 test(
   'marked columns without edges are looked up in twenty requests, and the other marks wait for the next run (R18)',
   inSyncedWorld(async (scene) => {
-    const { world, mirrored, place } = scene;
-    for (const id of manyIds()) putColumnEdges(place, id, []);
+    const { world, mirrored, env } = scene;
+    for (const id of manyIds()) putColumnEdges(env, id, []);
     world.advance(2 * HOUR);
     for (const left of [20, 0]) {
       expect((await mirrored.sync({ allowShrink: true })).status).toBe('done');
-      const asked = mirrored.asked('columns').flatMap(({ query }) => query['ids'] ?? []);
+      const asked = mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? []);
       expect(asked).toHaveLength(left === 20 ? 40 : 20);
       expect(edgesOf(scene)).toBe(left);
       expect(marksLeft(scene)).toHaveLength(left);
@@ -122,7 +122,7 @@ test(
   }, furnishLongColumns),
 );
 
-function furnishLongColumns(place: Place): void {
+function furnishLongColumns(place: EnvironmentModel): void {
   for (const id of ['a1', 'a2']) putAsset(place, id);
   putColumn(place, 'up', 'a1');
   for (const id of manyIds()) {
@@ -134,12 +134,12 @@ function furnishLongColumns(place: Place): void {
 test(
   'after a column was deleted, the edges of its downstream columns are read again (R18)',
   inSyncedWorld(async (scene) => {
-    scene.place.cutsEdges = true;
-    remove(scene.place, 'columns', 'a1.c2');
+    scene.env.dropsEdges = true;
+    remove(scene.env, 'columns', 'a1.c2');
     await scene.mirrored.sync();
     expectTrue(scene);
-    scene.place.cutsEdges = false;
-    remove(scene.place, 'columns', 'a1.c1');
+    scene.env.dropsEdges = false;
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
     expectTrue(scene);
   }),
@@ -148,7 +148,7 @@ test(
 test(
   'an asset that its typed list did not return keeps its mark, and so does one whose list lags behind (R22)',
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a9');
+    putAsset(scene.env, 'a9');
     scene.world.advance(2 * HOUR);
     await syncUnseen(scene, 'assets/tables', 'a9');
     expect(marksLeft(scene)).toEqual(['table_assets a9']);
@@ -180,10 +180,10 @@ test(
 test(
   'without a server time an older version clears no mark, because the age of the list is unknown (R1, R22)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    const old = { ...place.assets.get('a2')?.item };
+    const { env, world, mirrored } = scene;
+    const old = { ...env.assets.get('a2')?.item };
     world.advance(DAY);
-    putAsset(place, 'a2', { schema_name: 'moved' });
+    putAsset(env, 'a2', { schema_name: 'moved' });
     alter(scene, 'assets/tables', 'scan', (sent) => sent.map((item) => (idOf(item) === 'a2' ? old : item)));
     world.dates = 'never';
     await mirrored.sync();
@@ -201,11 +201,11 @@ test.each(['returns the previous version', 'omits it'])(
   'a changed asset keeps its mark while its typed list %s, even if its fields are filled (R22)',
   (way) =>
     inSyncedWorld(async (scene) => {
-      const { place, world, mirrored } = scene;
-      const old = { ...place.assets.get('a2')?.item };
+      const { env, world, mirrored } = scene;
+      const old = { ...env.assets.get('a2')?.item };
       world.advance(DAY);
-      putAsset(place, 'a2', { schema_name: 'moved' });
-      world.answer = (page, { path }) => {
+      putAsset(env, 'a2', { schema_name: 'moved' });
+      world.transformPage = (page, { path }) => {
         if (!path.endsWith('/tables')) return page;
         const items = [...page.items].flatMap((item) =>
           idOf(item) !== 'a2' ? [item] : way === 'omits it' ? [] : [old],
@@ -226,15 +226,15 @@ test.each(['returns the previous version', 'omits it'])(
 test(
   'columns and tests of a live but hidden asset stay, and its marks wait until the list of assets returns it (R13)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    removeAsset(place, 'a2', 'stay');
+    const { env, world, mirrored } = scene;
+    removeAsset(env, 'a2', 'stay');
     await mirrored.sync();
     world.advance(DAY);
-    putAsset(place, 'a2');
-    remove(place, 'columns', 'a2.c3', 'lost');
+    putAsset(env, 'a2');
+    remove(env, 'columns', 'a2.c3', 'lost');
     const before = { columns: liveIds(scene, 'columns'), tests: liveIds(scene, 'tests') };
     await syncUnseen(scene, 'columns', 'a2');
-    expect(mirrored.asked('assets').filter(({ query }) => 'ids' in query).length).toBeGreaterThan(0);
+    expect(mirrored.requests('assets').filter(({ query }) => 'ids' in query).length).toBeGreaterThan(0);
     expect({ columns: liveIds(scene, 'columns'), tests: liveIds(scene, 'tests') }).toEqual(before);
     expect(marksLeft(scene)).toEqual(expect.arrayContaining(['columns a2', 'tests a2']));
     world.advance(2 * HOUR);
@@ -248,14 +248,14 @@ test(
 test(
   'a missing column of a live asset is absent only after the list of assets then returned the asset (R13)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    removeAsset(place, 'a2', 'stay');
+    const { env, world, mirrored } = scene;
+    removeAsset(env, 'a2', 'stay');
     await mirrored.sync();
     world.advance(DAY);
-    putAsset(place, 'a2');
-    remove(place, 'columns', 'a2.c3', 'lost');
+    putAsset(env, 'a2');
+    remove(env, 'columns', 'a2.c3', 'lost');
     const asked: string[] = [];
-    world.before = ({ path, query }) => {
+    world.beforeRequest = ({ path, query }) => {
       if ('asset_ids' in query || ('ids' in query && path === 'e1/assets'))
         asked.push(`${path} ${liveIds(scene, 'columns').includes('a2.c3')}`);
     };
@@ -269,12 +269,12 @@ test(
 test(
   'rows deleted and restored within the overlap are looked up until they are live (R13)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    removeAsset(place, 'a1', 'tombstone');
+    const { env, world, mirrored } = scene;
+    removeAsset(env, 'a1', 'tombstone');
     world.advance(300);
     await mirrored.sync();
     world.advance(300);
-    restoreAsset(place, 'a1');
+    restoreAsset(env, 'a1');
     world.advance(300);
     expect((await mirrored.sync()).status).toBe('done');
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
@@ -289,21 +289,21 @@ test(
 test(
   'the children of very many assets are scanned and swept if that takes fewer requests (R13)',
   inSyncedWorld(async (scene) => {
-    const { place, mirrored } = scene;
-    for (const id of manyIds()) removeAsset(place, id, 'tombstone');
+    const { env, mirrored } = scene;
+    for (const id of manyIds()) removeAsset(env, id, 'tombstone');
     await mirrored.sync({ allowShrink: true });
-    for (const id of manyIds()) restoreAsset(place, id);
-    remove(place, 'columns', 'a1.c1', 'lost');
+    for (const id of manyIds()) restoreAsset(env, id);
+    remove(env, 'columns', 'a1.c1', 'lost');
     const summary = await mirrored.sync();
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'fewer-requests', status: 'done' });
-    expect(mirrored.asked().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'fewer-requests', status: 'done' });
+    expect(mirrored.requests().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
   }, furnishMany),
 );
 
 const manyIds = (): string[] => Array.from({ length: 60 }, (_, n) => `${String(n).padStart(2, '0')}${'ö'.repeat(498)}`);
 
-function furnishMany(place: Place): void {
+function furnishMany(place: EnvironmentModel): void {
   putAsset(place, 'a1');
   for (const n of [1, 2]) putColumn(place, `a1.c${n}`, 'a1');
   for (const id of manyIds()) {
@@ -315,8 +315,8 @@ function furnishMany(place: Place): void {
 test(
   'a test that moves between the two lists of latest executions keeps its rows (R12)',
   inSyncedWorld(async (scene) => {
-    at(scene, 'latest-test-executions', 2, () => putTest(scene.place, 't3', 'a2', { disabled: false }));
-    execute(scene.place, 't1', 't1-news');
+    at(scene, 'latest-test-executions', 2, () => putTest(scene.env, 't3', 'a2', { disabled: false }));
+    execute(scene.env, 't1', 't1-news');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(scene.mirrored.rows('select sub_test_unique_id id from latest_test_executions order by 1')).toHaveLength(4);
   }),
@@ -325,9 +325,9 @@ test(
 test(
   'after a merge of projects nothing is held back, because tombstones and replaced edges explain the removals (R14)',
   inSyncedWorld(async (scene) => {
-    const { place, mirrored, world } = scene;
-    for (const id of oldIds()) removeAsset(place, id, 'lost');
-    for (let n = 0; n < 60; n++) putColumnEdges(place, `new.c${n}`, [`new.c${(n + 1) % 60}`]);
+    const { env, mirrored, world } = scene;
+    for (const id of oldIds()) removeAsset(env, id, 'lost');
+    for (let n = 0; n < 60; n++) putColumnEdges(env, `new.c${n}`, [`new.c${(n + 1) % 60}`]);
     world.advance(DAY);
     const summary = await mirrored.sync();
     expect(
@@ -340,7 +340,7 @@ test(
 
 const oldIds = (): string[] => Array.from({ length: 60 }, (_, n) => `old${n}`);
 
-function furnishProjects(place: Place): void {
+function furnishProjects(place: EnvironmentModel): void {
   putAsset(place, 'new');
   for (let n = 0; n < 60; n++) putColumn(place, `new.c${n}`, 'new');
   for (const id of oldIds()) {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { type EnvironmentModel, execute, putAssetEdge, putScore, putTest, remove } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { streamOf } from '../model/mirrored.ts';
-import { execute, type Place, putAssetEdge, putScore, putTest, remove } from '../model/place.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
 import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
 
@@ -18,16 +18,16 @@ test.each([
 ] as const)('a 404 of %s makes it unavailable: its rows stay, and the run does not fail (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.rows(`select * from ${stream}`);
-    scene.place.notLive.add(path);
-    remove(scene.place, 'tests', 't1', 'lost');
+    scene.env.notLive.add(path);
+    remove(scene.env, 'tests', 't1', 'lost');
     const summary = await scene.mirrored.sync({ full: true });
     expect(summary.status).toBe('done');
-    expect(streamOf(summary, stream).status).toBe('unavailable');
+    expect(streamSummary(summary, stream).status).toBe('unavailable');
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(true);
     expect(scene.mirrored.rows(`select * from ${stream}`)).toEqual(before);
-    scene.place.notLive.clear();
+    scene.env.notLive.clear();
     const back = await scene.mirrored.sync({ full: true });
-    expect(streamOf(back, stream).status).toBe('done');
+    expect(streamSummary(back, stream).status).toBe('done');
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(false);
     expectTrue(scene);
   })(),
@@ -39,10 +39,10 @@ test.each([
   ['asset-lineage', 'asset_lineage'],
 ] as const)('a 404 of %s is a failure (R15)', (path, stream) =>
   inSyncedWorld(async (scene) => {
-    scene.place.notLive.add(path);
+    scene.env.notLive.add(path);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('problems');
-    expect(streamOf(summary, stream).status).toBe('failed');
+    expect(streamSummary(summary, stream).status).toBe('failed');
     expect(liveIds(scene, 'assets')).toHaveLength(5);
   })(),
 );
@@ -53,9 +53,9 @@ test(
     failAt(scene, 'latest-test-executions', 2, 'run');
     await scene.mirrored.sync();
     calm(scene);
-    scene.place.notLive.add('latest-test-executions');
+    scene.env.notLive.add('latest-test-executions');
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'latest_test_executions')).toMatchObject({ status: 'unavailable', requests: 1 });
+    expect(streamSummary(summary, 'latest_test_executions')).toMatchObject({ status: 'unavailable', requests: 1 });
     expect(summary.status).toBe('done');
   }),
 );
@@ -63,10 +63,10 @@ test(
 test(
   'histories that answer 404 are given up after twenty tests (R15)',
   inWorld(async (scene) => {
-    for (let n = 10; n < 40; n++) putTest(scene.place, `t${n}`, 'a1');
-    scene.place.notLive.add('executions');
+    for (let n = 10; n < 40; n++) putTest(scene.env, `t${n}`, 'a1');
+    scene.env.notLive.add('executions');
     const summary = await scene.mirrored.sync({ history: true });
-    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
+    expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
     expect(summary.status).toBe('done');
   }),
 );
@@ -74,7 +74,7 @@ test(
 /** Tests that come before all others, each with an execution. */
 const TWENTY = Array.from({ length: 20 }, (_, n) => `m${n}`);
 
-function furnishTwenty(place: Place): void {
+function furnishTwenty(place: EnvironmentModel): void {
   furnish(place);
   for (const id of TWENTY) putTest(place, id, 'a1');
   for (const id of TWENTY) execute(place, id, `${id}-r1`);
@@ -82,7 +82,7 @@ function furnishTwenty(place: Place): void {
 
 /** The histories of the twenty answer 404. */
 function loseHistories({ world }: Scene): void {
-  world.answer = (page, { path }) => {
+  world.transformPage = (page, { path }) => {
     if (/^e1\/tests\/m\d+\/executions$/.test(path)) throw new SyncError('not-live', '404');
     return page;
   };
@@ -93,26 +93,26 @@ test(
   inWorld(async (scene) => {
     loseHistories(scene);
     const summary = await scene.mirrored.sync({ history: true });
-    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
+    expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
     expect(scene.mirrored.rows('select * from test_readings')).toEqual([]);
     calm(scene);
     const next = await scene.mirrored.sync({ history: true });
-    expect(streamOf(next, 'test_executions')).toMatchObject({ status: 'done', requests: 24 });
+    expect(streamSummary(next, 'test_executions')).toMatchObject({ status: 'done', requests: 24 });
   }, furnishTwenty),
 );
 
 test(
   'fewer than twenty histories that all answer 404 also mean unavailable, until one is live (R15)',
   inWorld(async (scene) => {
-    scene.place.notLive.add('executions');
+    scene.env.notLive.add('executions');
     for (let run = 0; run < 2; run++) {
       const summary = await scene.mirrored.sync({ history: true });
-      expect([summary.status, streamOf(summary, 'test_executions').status]).toEqual(['done', 'unavailable']);
+      expect([summary.status, streamSummary(summary, 'test_executions').status]).toEqual(['done', 'unavailable']);
       expect(scene.mirrored.checkpoint('test_executions').watermark).toBeNull();
     }
-    scene.place.notLive.clear();
+    scene.env.notLive.clear();
     const next = await scene.mirrored.sync({ history: true });
-    expect(streamOf(next, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
+    expect(streamSummary(next, 'test_executions')).toMatchObject({ status: 'done', requests: 4 });
   }),
 );
 
@@ -121,14 +121,14 @@ test(
   inWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
     scene.world.advance(HOUR);
-    for (const id of [...TWENTY, 't1', 't2']) execute(scene.place, id, `${id}-r2`);
-    scene.place.executions.push({ ...scene.place.executions[0], id: 'only-in-history', test_id: 't2' });
+    for (const id of [...TWENTY, 't1', 't2']) execute(scene.env, id, `${id}-r2`);
+    scene.env.executions.push({ ...scene.env.executions[0], id: 'only-in-history', test_id: 't2' });
     loseHistories(scene);
     for (let run = 0; run < 2; run++) {
       const summary = await scene.mirrored.sync({ history: true });
-      expect(streamOf(summary, 'test_executions').status).toBe('done');
+      expect(streamSummary(summary, 'test_executions').status).toBe('done');
       expect(rowOf(scene, 'test_executions', 'only-in-history')).toBeDefined();
-      expect(scene.mirrored.asked('executions').map(({ path }) => path.split('/')[2])).toEqual([
+      expect(scene.mirrored.requests('executions').map(({ path }) => path.split('/')[2])).toEqual([
         ...[...TWENTY].sort(),
         ...(run === 0 ? ['t1', 't2'] : []),
       ]);
@@ -140,10 +140,10 @@ test(
   'an interrupted read leaves the old snapshot intact, and the next run resumes after the staged rows (R16)',
   inSyncedWorld(async (scene) => {
     const before = latest(scene);
-    for (const id of ['t1', 't2']) execute(scene.place, id, `${id}-r2`);
+    for (const id of ['t1', 't2']) execute(scene.env, id, `${id}-r2`);
     failAt(scene, 'latest-test-executions', 3);
     const summary = await scene.mirrored.sync({ pageSize: 1 });
-    expect(streamOf(summary, 'latest_test_executions').status).toBe('failed');
+    expect(streamSummary(summary, 'latest_test_executions').status).toBe('failed');
     expect(latest(scene)).toEqual(before);
     calm(scene);
     await scene.mirrored.sync({ pageSize: 1 });
@@ -155,8 +155,8 @@ test(
   'a snapshot is applied in one commit, so readers never see a mix (R16)',
   inSyncedWorld(async (scene) => {
     const seen = new Set<string>();
-    for (const id of ['t1', 't2', 't3']) execute(scene.place, id, `${id}-r2`);
-    remove(scene.place, 'tests', 't2');
+    for (const id of ['t1', 't2', 't3']) execute(scene.env, id, `${id}-r2`);
+    remove(scene.env, 'tests', 't2');
     scene.mirrored.afterCommit = () => void seen.add(JSON.stringify(latest(scene)));
     await scene.mirrored.sync({ pageSize: 1 });
     expect([...seen].map((ids) => JSON.parse(ids))).toEqual([
@@ -171,13 +171,13 @@ test(
   inSyncedWorld(async (scene) => {
     const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
     const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
-    execute(scene.place, 't2', 't2-r2');
-    putAssetEdge(scene.place, 'a1', 'a3');
+    execute(scene.env, 't2', 't2-r2');
+    putAssetEdge(scene.env, 'a1', 'a3');
     scene.world.advance(HOUR);
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'latest_test_executions').rows_written).toBe(1);
-    expect(streamOf(summary, 'asset_lineage').rows_written).toBe(1);
-    expect(streamOf(summary, 'asset_health_scores')).toMatchObject({ rows_written: 0, mode: 'snapshot' });
+    expect(streamSummary(summary, 'latest_test_executions').rows_written).toBe(1);
+    expect(streamSummary(summary, 'asset_lineage').rows_written).toBe(1);
+    expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ rows_written: 0, mode: 'snapshot' });
     expect(time('asset_lineage')).toEqual(expect.arrayContaining(edges));
     expect(time('asset_health_score_dimensions')).toEqual(scores);
   }),
@@ -186,8 +186,8 @@ test(
 test(
   'the dimensions of a score are deleted and written with it (R16)',
   inSyncedWorld(async (scene) => {
-    putScore(scene.place, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
-    scene.place.scores.delete('a1');
+    putScore(scene.env, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
+    scene.env.scores.delete('a1');
     await scene.mirrored.sync({ full: true });
     expectTrue(scene);
   }),
@@ -196,12 +196,12 @@ test(
 test(
   'executions of an interrupted snapshot are kept (R17)',
   inSyncedWorld(async (scene) => {
-    execute(scene.place, 't1', 't1-r2');
+    execute(scene.env, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3);
     await scene.mirrored.sync({ pageSize: 1 });
     expect(executions(scene)).toContain('t1-r2');
-    execute(scene.place, 't1', 't1-r3');
-    scene.world.epoch += 1;
+    execute(scene.env, 't1', 't1-r3');
+    scene.world.cursorEpoch += 1;
     calm(scene);
     await scene.mirrored.sync();
     expect(executions(scene)).toEqual(['t1-r1', 't1-r1b', 't1-r2', 't1-r3', 't2-r1', 't3-r1']);
@@ -211,8 +211,8 @@ test(
 test(
   'executions stay when their row is replaced or their test deleted (R17)',
   inSyncedWorld(async (scene) => {
-    execute(scene.place, 't1', 't1-r2');
-    remove(scene.place, 'tests', 't2');
+    execute(scene.env, 't1', 't1-r2');
+    remove(scene.env, 'tests', 't2');
     await scene.mirrored.sync();
     expect(latest(scene)).toEqual(['t1-r1b', 't1-r2', 't3-r1']);
     expect(executions(scene)).toEqual(['t1-r1', 't1-r1b', 't1-r2', 't2-r1', 't3-r1']);
@@ -222,14 +222,14 @@ test(
 test(
   'every score is kept, by asset, dimension and hour (R17)',
   inSyncedWorld(async (scene) => {
-    putScore(scene.place, 'a1', 0.6);
+    putScore(scene.env, 'a1', 0.6);
     at(scene, 'asset-health-scores', 2, () => {
       throw new Error('crash');
     });
     await expect(scene.mirrored.sync({ pageSize: 1 })).rejects.toThrow('crash');
     calm(scene);
     scene.world.advance(HOUR);
-    putScore(scene.place, 'a1', 0.7);
+    putScore(scene.env, 'a1', 0.7);
     await scene.mirrored.sync();
     const kept = scene.mirrored.rows(
       "select dimension, bucket_at, score from asset_health_score_history where asset_id = 'a1' order by 1, 2",
@@ -248,27 +248,27 @@ test(
 test(
   'a rejected row of a snapshot counts as seen, so the mirror keeps its stored version (R16)',
   inSyncedWorld(async (scene) => {
-    const held = scene.place.latest.get('t1.1');
-    scene.place.latest.set('t1.1', { ...held, start_time: 'whenever' });
+    const held = scene.env.latest.get('t1.1');
+    scene.env.latest.set('t1.1', { ...held, start_time: 'whenever' });
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'latest_test_executions')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
+    expect(streamSummary(summary, 'latest_test_executions')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
     expect(rowOf(scene, 'latest_test_executions', 't1-r1')).toBeDefined();
   }),
 );
 
 test(
   'latest executions of a test deleted by tombstone are removed without a lookup, others after one (R12, R22)',
-  inSyncedWorld(async ({ mirrored, place }) => {
+  inSyncedWorld(async ({ mirrored, env }) => {
     const asked = (): unknown[] =>
-      mirrored.asked('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);
+      mirrored.requests('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);
     const latest = (): unknown[] =>
       mirrored.rows('select sub_test_unique_id id from latest_test_executions order by 1').map(({ id }) => id);
     const before = latest();
-    remove(place, 'tests', 't1');
+    remove(env, 'tests', 't1');
     await mirrored.sync();
     expect(asked()).toEqual([]);
     expect(latest()).toEqual(before.filter((id) => !String(id).startsWith('t1')));
-    remove(place, 'tests', 't2', 'lost');
+    remove(env, 'tests', 't2', 'lost');
     await mirrored.sync();
     expect(asked().length).toBeGreaterThan(0);
   }),

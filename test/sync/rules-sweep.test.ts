@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { type Item, type Place, putColumn, putTest, remove, undelete } from '../model/place.ts';
+import { type EnvironmentModel, type Item, putColumn, putTest, remove, undelete } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import {
   alter,
@@ -17,7 +17,7 @@ import {
 test(
   'an interrupted scan sweeps nothing, and the finished one does (R12)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a1.c1', 'lost');
+    remove(scene.env, 'columns', 'a1.c1', 'lost');
     failAt(scene, 'columns', 4);
     await scene.mirrored.sync({ full: true, pageSize: 2 });
     expect(liveIds(scene, 'columns')).toContain('a1.c1');
@@ -30,10 +30,10 @@ test(
 test(
   'tests are swept only once the enabled and the disabled ones have been read (R12)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'tests', 't1', 'lost');
+    remove(scene.env, 'tests', 't1', 'lost');
     failAt(scene, 'tests', 2);
     await scene.mirrored.sync({ full: true });
-    expect(scene.mirrored.asked('tests')[1]?.query).toMatchObject({ disabled: 'true' });
+    expect(scene.mirrored.requests('tests')[1]?.query).toMatchObject({ disabled: 'true' });
     expect(liveIds(scene, 'tests')).toEqual(['t1', 't2', 't3', 't4']);
     calm(scene);
     await scene.mirrored.sync();
@@ -44,9 +44,9 @@ test(
 test(
   'after a scan the tombstones feed is read from the old watermark, so a tombstone wins over absence (R12)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync({ full: true });
-    expect(scene.mirrored.asked('columns').map(({ query }) => Object.keys(query)[0])).toEqual([
+    expect(scene.mirrored.requests('columns').map(({ query }) => Object.keys(query)[0])).toEqual([
       'limit',
       'deleted_since',
     ]);
@@ -57,35 +57,36 @@ test(
 test(
   'candidates are looked up by id, tests in both lists, and returned ones stay without another scan (R12)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'tests', 't2', 'lost');
+    remove(scene.env, 'tests', 't2', 'lost');
     alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
     const summary = await scene.mirrored.sync({ full: true });
-    expect(streamOf(summary, 'tests')).toMatchObject({ rows_deleted: 1, status: 'done' });
-    const asked = scene.mirrored.asked('tests').flatMap(({ query }) => ('ids' in query ? [query] : []));
+    expect(streamSummary(summary, 'tests')).toMatchObject({ rows_deleted: 1, status: 'done' });
+    const asked = scene.mirrored.requests('tests').flatMap(({ query }) => ('ids' in query ? [query] : []));
     expect(asked).toEqual([
       { ids: ['t1', 't2', 't3'], limit: 2000 },
       { disabled: 'true', ids: ['t1', 't2', 't3'], limit: 2000 },
     ]);
     expectTrue(scene);
     calm(scene);
-    expect(streamOf(await scene.mirrored.sync(), 'tests')).toMatchObject({ mode: 'feed' });
+    expect(streamSummary(await scene.mirrored.sync(), 'tests')).toMatchObject({ mode: 'feed' });
   }),
 );
 
 /** Ids so long that a request holds two. */
 const longId = (n: number): string => `${String(n).padStart(2, '0')}${'ö'.repeat(499)}`;
 
-function furnishLong(place: Place): void {
+function furnishLong(place: EnvironmentModel): void {
   for (let n = 0; n < 45; n++) putColumn(place, longId(n), 'a1');
   for (let n = 0; n < 60; n++) putColumn(place, `z${n}`, 'a1');
 }
 
-const askedIds = (scene: Scene): number => scene.mirrored.asked('columns').filter(({ query }) => 'ids' in query).length;
+const askedIds = (scene: Scene): number =>
+  scene.mirrored.requests('columns').filter(({ query }) => 'ids' in query).length;
 
 test(
   'if twenty requests return no candidate, those not looked up are deleted too (R12)',
   inSyncedWorld(async (scene) => {
-    for (let n = 0; n < 45; n++) remove(scene.place, 'columns', longId(n), 'lost');
+    for (let n = 0; n < 45; n++) remove(scene.env, 'columns', longId(n), 'lost');
     await scene.mirrored.sync({ full: true });
     expect(askedIds(scene)).toBe(20);
     expectTrue(scene);
@@ -95,7 +96,7 @@ test(
 test(
   'if a candidate is returned, those not looked up stay, and the next run scans again (R12)',
   inSyncedWorld(async (scene) => {
-    for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
+    for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.env, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
     await scene.mirrored.sync({ full: true });
     expect(askedIds(scene)).toBe(20);
@@ -104,7 +105,7 @@ test(
     );
     expect(left).toEqual([3, 40, 41, 42, 43, 44]);
     calm(scene);
-    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
+    expect(streamSummary(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
     expectTrue(scene);
   }, furnishLong),
 );
@@ -112,14 +113,16 @@ test(
 test(
   'rows returned by id count as seen by that second scan, and no third one follows (R12)',
   inSyncedWorld(async (scene) => {
-    for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.place, 'columns', longId(n), 'lost');
+    for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.env, 'columns', longId(n), 'lost');
     alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
     await scene.mirrored.sync({ full: true });
-    expect(streamOf(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
-    const asked = scene.mirrored.asked('columns').flatMap(({ query }) => (query['ids'] as string[] | undefined) ?? []);
+    expect(streamSummary(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
+    const asked = scene.mirrored
+      .requests('columns')
+      .flatMap(({ query }) => (query['ids'] as string[] | undefined) ?? []);
     expect(asked).toEqual([40, 41, 42, 43, 44].map(longId));
     expectTrue(scene);
-    expect(streamOf(await scene.mirrored.sync(), 'columns').mode).toBe('feed');
+    expect(streamSummary(await scene.mirrored.sync(), 'columns').mode).toBe('feed');
   }, furnishLong),
 );
 
@@ -130,7 +133,7 @@ test(
       sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
     );
     const summary = await scene.mirrored.sync({ full: true });
-    expect(streamOf(summary, 'columns')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ rows_rejected: 1, rows_deleted: 0 });
     expect(askedIds(scene)).toBe(0);
     expect(liveIds(scene, 'columns')).toContain('a1.c1');
   }),
@@ -139,12 +142,12 @@ test(
 test(
   'the assets stream sweeps all kinds, and the typed streams read no tombstones and never sweep (R12)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'assets', 'a3', 'lost');
-    remove(scene.place, 'assets', 'b1', 'lost');
+    remove(scene.env, 'assets', 'a3', 'lost');
+    remove(scene.env, 'assets', 'b1', 'lost');
     alter(scene, 'assets/tables', 'scan', () => []);
     await scene.mirrored.sync({ full: true });
     expect(liveIds(scene, 'assets')).toEqual(['a1', 'a2', 'o1']);
-    const typed = scene.mirrored.asked().filter(({ path }) => /tables|bi/.test(path));
+    const typed = scene.mirrored.requests().filter(({ path }) => /tables|bi/.test(path));
     expect(typed.map(({ path, query }) => [path, query])).toEqual([
       ['e1/assets/tables', { limit: 2000 }],
       ['e1/assets/bi', { limit: 2000 }],
@@ -156,8 +159,8 @@ test(
   'a test that moves between the two lists during a scan is not swept (R12)',
   inSyncedWorld(async (scene) => {
     let lists = 0;
-    scene.world.before = ({ path }) => {
-      if (path === 'e1/tests' && ++lists === 2) putTest(scene.place, 't3', 'a2', { disabled: false });
+    scene.world.beforeRequest = ({ path }) => {
+      if (path === 'e1/tests' && ++lists === 2) putTest(scene.env, 't3', 'a2', { disabled: false });
     };
     expect((await scene.mirrored.sync({ full: true })).status).toBe('done');
     expect(liveIds(scene, 'tests')).toEqual(['t1', 't2', 't3', 't4']);
@@ -169,17 +172,17 @@ test(
   'an empty mirror is not swept and costs no extra requests (R12)',
   inWorld(async (scene) => {
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
+    expect(scene.mirrored.requests('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
   }),
 );
 
 test(
   'a returned candidate wins over its own tombstone once that is older than the overlap (R10)',
   inSyncedWorld(async (scene) => {
-    remove(scene.place, 'columns', 'a1.c1');
+    remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
     scene.world.advance(DAY);
-    undelete(scene.place, 'columns', 'a1.c1');
+    undelete(scene.env, 'columns', 'a1.c1');
     alter(scene, 'columns', 'scan', (sent: readonly Item[]) => [...sent]);
     await scene.mirrored.sync({ full: true });
     expectTrue(scene);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { streamOf } from '../model/mirrored.ts';
-import { putAsset, putColumn, remove } from '../model/place.ts';
+import { putAsset, putColumn, remove } from '../model/environment.ts';
+import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
@@ -53,7 +53,7 @@ test(
     world.advance(7 * DAY);
     world.dateErrorMs = ({ path }) => (path === 'environments' ? -DAY * 1000 : 0);
     const summary = await mirrored.sync({ concurrency: 1 });
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'full-every' });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'full-every' });
   }),
 );
 
@@ -75,15 +75,15 @@ test(
     world.dates = 'never';
     const summary = await mirrored.sync({ history: true });
     expect(summary.status).toBe('problems');
-    expect(streamOf(summary, 'test_executions')).toMatchObject({ status: 'failed' });
-    expect(streamOf(summary, 'test_executions').error).toMatch(/^No response had a Date header/);
-    const asked = mirrored.asked('executions').map(({ query }) => query);
+    expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'failed' });
+    expect(streamSummary(summary, 'test_executions').error).toMatch(/^No response had a Date header/);
+    const asked = mirrored.requests('executions').map(({ query }) => query);
     expect(asked.length).toBeGreaterThan(0);
     for (const query of asked) expect(query).not.toHaveProperty('start_time_from');
     world.dates = 'always';
     expect((await mirrored.sync({ history: true })).status).toBe('done');
-    expect(mirrored.asked('executions').every(({ query }) => 'start_time_from' in query)).toBe(true);
-    expect(mirrored.asked('executions').length).toBeGreaterThan(0);
+    expect(mirrored.requests('executions').every(({ query }) => 'start_time_from' in query)).toBe(true);
+    expect(mirrored.requests('executions').length).toBeGreaterThan(0);
   }),
 );
 
@@ -92,9 +92,9 @@ test(
   inSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');
     scene.world.dates = 'never';
-    putColumn(scene.place, 'a1.c9', 'a1');
+    putColumn(scene.env, 'a1.c9', 'a1');
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
     expectTrue(scene);
     const { watermark, scannedAt, scanEndedAt } = scene.mirrored.checkpoint('columns');
     expect({ watermark, scannedAt, scanEndedAt }).toEqual({
@@ -114,7 +114,7 @@ test.each([
     scene.world.nowMs -= minutes * 60_000;
     const time = timeOfRun(scene);
     const summary = await scene.mirrored.sync();
-    expect(streamOf(summary, 'assets').reason).toBe(reason);
+    expect(streamSummary(summary, 'assets').reason).toBe(reason);
     expect(scene.mirrored.checkpoint('assets').watermark).toBe(time);
   })(),
 );
@@ -124,7 +124,7 @@ test.each([undefined, 60])('a feed is read from the watermark minus an overlap o
     const { watermark } = scene.mirrored.checkpoint('assets');
     await scene.mirrored.sync(overlapSeconds === undefined ? {} : { overlapSeconds });
     const since = Date.parse(String(watermark)) - (overlapSeconds ?? HOUR) * 1000;
-    const [upserts, tombstones] = scene.mirrored.asked('assets').map(({ query }) => query);
+    const [upserts, tombstones] = scene.mirrored.requests('assets').map(({ query }) => query);
     expect(Date.parse(String(upserts?.['synced_since']))).toBe(since);
     expect(Date.parse(String(tombstones?.['deleted_since']))).toBe(since);
   })(),
@@ -133,7 +133,7 @@ test.each([undefined, 60])('a feed is read from the watermark minus an overlap o
 test(
   'a row that the source commits late, but within the overlap, is not lost (R2)',
   inSyncedWorld(async (scene) => {
-    scene.world.later(HOUR / 2, () => putColumn(scene.place, 'a1.c9', 'a1'));
+    scene.world.commitLate(HOUR / 2, () => putColumn(scene.env, 'a1.c9', 'a1'));
     scene.world.advance(60);
     await scene.mirrored.sync();
     scene.world.advance(HOUR / 2);
@@ -146,7 +146,7 @@ test(
   'the watermark of a round that spans runs is the T of the run of its first page (R2)',
   inSyncedWorld(async (scene) => {
     const claimed: unknown[] = [];
-    for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
+    for (const n of [7, 8, 9]) putColumn(scene.env, `a1.c${n}`, 'a1');
     failAt(scene, 'columns', 2, 'run');
     const first = timeOfRun(scene);
     await scene.mirrored.sync({ pageSize: 1 });
@@ -167,7 +167,7 @@ test(
     const { watermark } = scene.mirrored.checkpoint('columns');
     failAt(scene, 'columns', 2);
     await scene.mirrored.sync();
-    expect(scene.mirrored.asked('columns').at(-1)?.query).toHaveProperty('deleted_since');
+    expect(scene.mirrored.requests('columns').at(-1)?.query).toHaveProperty('deleted_since');
     expect(scene.mirrored.checkpoint('columns').watermark).toBe(watermark);
   }),
 );
@@ -175,17 +175,17 @@ test(
 test(
   'a scan reports rows that arrived later than the overlap allows (R2)',
   inSyncedWorld(async (scene) => {
-    scene.world.later(2 * HOUR, () => putColumn(scene.place, 'a1.c1', 'a1', { data_type: 'late' }));
+    scene.world.commitLate(2 * HOUR, () => putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'late' }));
     scene.world.advance(1.5 * HOUR);
     await scene.mirrored.sync();
     scene.world.advance(HOUR);
-    putColumn(scene.place, 'a1.c2', 'a1', { data_type: 'in time' });
+    putColumn(scene.env, 'a1.c2', 'a1', { data_type: 'in time' });
     await scene.mirrored.sync();
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'int' });
-    putColumn(scene.place, 'a1.c3', 'a1', { data_type: 'since the last run' });
+    putColumn(scene.env, 'a1.c3', 'a1', { data_type: 'since the last run' });
     const summary = await scene.mirrored.sync({ full: true });
-    expect(streamOf(summary, 'columns').rows_late).toBe(1);
-    expect(streamOf(summary, 'assets').rows_late).toBe(0);
+    expect(streamSummary(summary, 'columns').rows_late).toBe(1);
+    expect(streamSummary(summary, 'assets').rows_late).toBe(0);
     expectTrue(scene);
   }),
 );
@@ -195,17 +195,17 @@ test(
   inSyncedWorld(
     async (scene) => {
       for (const id of LONG)
-        scene.world.later(2 * HOUR, () => putAsset(scene.place, id, { name: 'late', db_name: 'late' }));
+        scene.world.commitLate(2 * HOUR, () => putAsset(scene.env, id, { name: 'late', db_name: 'late' }));
       scene.world.advance(1.5 * HOUR);
       await scene.mirrored.sync();
       scene.world.advance(HOUR);
       await scene.mirrored.sync();
-      scene.place.denied.add('assets');
+      scene.env.denied.add('assets');
       await scene.mirrored.sync();
-      scene.place.denied.clear();
+      scene.env.denied.clear();
       const summary = await scene.mirrored.sync();
-      expect(streamOf(summary, 'assets')).toMatchObject({ mode: 'scan', rows_late: LONG.length });
-      expect(streamOf(summary, 'table_assets')).toMatchObject({
+      expect(streamSummary(summary, 'assets')).toMatchObject({ mode: 'scan', rows_late: LONG.length });
+      expect(streamSummary(summary, 'table_assets')).toMatchObject({
         mode: 'scan',
         reason: 'fewer-requests',
         rows_written: LONG.length,
@@ -225,11 +225,11 @@ test.each([
   [120, 'clamp'],
 ])('after %i days the reason of a read is %s, and no bound is clamped silently (R3)', (days, reason) =>
   inSyncedWorld(async (scene) => {
-    putAsset(scene.place, 'a1', { description: 'new' });
-    remove(scene.place, 'columns', 'a1.c1');
+    putAsset(scene.env, 'a1', { description: 'new' });
+    remove(scene.env, 'columns', 'a1.c1');
     scene.world.advance(days * DAY);
     const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
-    for (const stream of FEED_STREAMS) expect(streamOf(summary, stream).reason).toBe(reason);
+    for (const stream of FEED_STREAMS) expect(streamSummary(summary, stream).reason).toBe(reason);
     expectTrue(scene);
   })(),
 );
@@ -237,14 +237,14 @@ test.each([
 test(
   'in a run that lasts for days, the 89 days count from the newest server time, not from the start (R3)',
   inSyncedWorld(async (scene) => {
-    const { mirrored, place, world } = scene;
-    putColumn(place, 'a1.c1', 'a1', { data_type: 'changed soon after' });
+    const { mirrored, env, world } = scene;
+    putColumn(env, 'a1.c1', 'a1', { data_type: 'changed soon after' });
     world.advance(88.5 * DAY);
-    world.before = ({ path }) => {
+    world.beforeRequest = ({ path }) => {
       if (path.endsWith('/assets/bi') || path.endsWith('/assets')) world.advance(2 * DAY);
     };
     const summary = await mirrored.sync({ only: ['assets', 'columns'], concurrency: 1, fullEveryDays: 1000 });
-    expect(streamOf(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clamp', status: 'done' });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clamp', status: 'done' });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'changed soon after' });
   }),
 );
@@ -252,14 +252,14 @@ test(
 test(
   'the stored bound of an interrupted feed is not sent once it is too old (R3)',
   inSyncedWorld(async (scene) => {
-    for (const n of [7, 8, 9]) putColumn(scene.place, `a1.c${n}`, 'a1');
+    for (const n of [7, 8, 9]) putColumn(scene.env, `a1.c${n}`, 'a1');
     scene.world.advance(88 * DAY);
     failAt(scene, 'columns', 2, 'run');
     await scene.mirrored.sync({ pageSize: 1, fullEveryDays: 1000 });
     calm(scene);
     scene.world.advance(2 * DAY);
     const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
-    expect(streamOf(summary, 'columns').reason).toBe('clamp');
+    expect(streamSummary(summary, 'columns').reason).toBe('clamp');
     expectTrue(scene);
   }),
 );
@@ -270,10 +270,10 @@ test(
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, full: true });
     calm(scene);
-    remove(scene.place, 'columns', 'a3.c3');
+    remove(scene.env, 'columns', 'a3.c3');
     scene.world.advance(100 * DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expect(scene.mirrored.asked('columns')[0]?.cursor).not.toBeNull();
+    expect(scene.mirrored.requests('columns')[0]?.cursor).not.toBeNull();
     expectTrue(scene);
   }),
 );
@@ -287,7 +287,7 @@ test(
       'a1.c3': '1970-01-01T00:00:00',
     };
     for (const [id, time] of Object.entries(sent)) {
-      const held = scene.place.columns.get(id);
+      const held = scene.env.columns.get(id);
       if (held) held.item['synced_at'] = time;
     }
     await scene.mirrored.sync();

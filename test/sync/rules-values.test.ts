@@ -1,7 +1,16 @@
 import { expect, test } from 'vitest';
 import { parseExactly } from '../../src/core/json.ts';
-import { contents } from '../model/invariants.ts';
-import { execute, type Item, putAsset, putAssetEdge, putColumn, putScore, putTest, remove } from '../model/place.ts';
+import {
+  execute,
+  type Item,
+  putAsset,
+  putAssetEdge,
+  putColumn,
+  putScore,
+  putTest,
+  remove,
+} from '../model/environment.ts';
+import { dumpTables } from '../model/invariants.ts';
 import { DAY } from '../model/world.ts';
 import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf } from '../support/scene.ts';
 import { inShort, verified } from '../verify/setup.ts';
@@ -9,19 +18,19 @@ import { inShort, verified } from '../verify/setup.ts';
 test(
   'JSON with members in another order counts as equal, so no stream writes the row again (R21)',
   inWorld(async (scene) => {
-    const { place, mirrored } = scene;
+    const { env, mirrored } = scene;
     const config = { where: { from: 1, to: 2 }, of: ['x'] };
-    putAsset(place, 'a1', { owners: [{ name: 'n', id: 'i' }], more: 1, other: [{ a: 1, b: 2 }] });
-    putTest(place, 't1', 'a1', { config, more: 1, other: { a: 1, b: 2 } });
-    execute(place, 't1', 't1-r1', { more: 1, other: 2 });
+    putAsset(env, 'a1', { owners: [{ name: 'n', id: 'i' }], more: 1, other: [{ a: 1, b: 2 }] });
+    putTest(env, 't1', 'a1', { config, more: 1, other: { a: 1, b: 2 } });
+    execute(env, 't1', 't1-r1', { more: 1, other: 2 });
     await mirrored.sync({ history: true });
-    const before = contents(mirrored);
-    place.turned = true;
+    const before = dumpTables(mirrored);
+    env.reversesMembers = true;
     scene.world.advance(DAY);
     expect(await mirrored.sync({ full: true, history: true })).toMatchObject({ status: 'done', rows_written: 0 });
-    expect(contents(mirrored)).toBe(before);
+    expect(dumpTables(mirrored)).toBe(before);
     expect(inShort(await verified(scene.world, mirrored))).toEqual([]);
-    (place.tests.get('t1')?.item as Item)['config'] = { ...config, of: ['y'] };
+    (env.tests.get('t1')?.item as Item)['config'] = { ...config, of: ['y'] };
     expect(await mirrored.sync({ full: true, history: true })).toMatchObject({ status: 'done', rows_written: 1 });
   }),
 );
@@ -29,15 +38,15 @@ test(
 test(
   'numbers beyond 2^53 are kept as sent, and a change of one is a change of its row (R19)',
   inWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
+    const { env, world, mirrored } = scene;
     const huge = (last: number): unknown => parseExactly(`1234567890123456789${last}`);
     const send = (last: number): void => {
-      for (const things of [place.assets.get('a1'), place.columns.get('a1.c1')])
+      for (const things of [env.assets.get('a1'), env.columns.get('a1.c1')])
         (things?.item as Item)['row_count'] = huge(last);
-      (place.tests.get('t1')?.item as Item)['config'] = { limit: huge(last) };
-      execute(place, 't1', 't1-r9', { failure_count: huge(last) });
+      (env.tests.get('t1')?.item as Item)['config'] = { limit: huge(last) };
+      execute(env, 't1', 't1-r9', { failure_count: huge(last) });
     };
-    putTest(place, 't1', 'a1');
+    putTest(env, 't1', 'a1');
     send(0);
     expect((await mirrored.sync()).status).toBe('done');
     world.advance(DAY);
@@ -64,10 +73,10 @@ test(
 test(
   'a required count beyond 2^53 is rounded, and extra has the exact number (R19, R20)',
   inWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
-    putScore(place, 'a1', 0.5);
-    const score = place.scores.get('a1') as Item;
-    place.scores.set('a1', {
+    const { env, world, mirrored } = scene;
+    putScore(env, 'a1', 0.5);
+    const score = env.scores.get('a1') as Item;
+    env.scores.set('a1', {
       ...score,
       total: { ...(score['total'] as Item), test_count: parseExactly('9007199254740993') },
     });
@@ -82,24 +91,24 @@ test(
 test(
   'keys that differ only after U+0000 are different keys, even when deleted and restored (R13, R18)',
   inSyncedWorld(async (scene) => {
-    const { place, world, mirrored } = scene;
+    const { env, world, mirrored } = scene;
     const odd = 'a1\u0000b';
-    putAsset(place, odd);
-    putColumn(place, `${odd}.c`, odd);
-    putColumn(place, 'a1.c1\u0000', 'a1');
-    putAssetEdge(place, odd, 'a1');
+    putAsset(env, odd);
+    putColumn(env, `${odd}.c`, odd);
+    putColumn(env, 'a1.c1\u0000', 'a1');
+    putAssetEdge(env, odd, 'a1');
     await mirrored.sync();
     expectTrue(scene);
     world.advance(DAY);
-    remove(place, 'assets', odd);
-    remove(place, 'columns', `${odd}.c`, 'lost');
-    remove(place, 'columns', 'a1.c1\u0000');
+    remove(env, 'assets', odd);
+    remove(env, 'columns', `${odd}.c`, 'lost');
+    remove(env, 'columns', 'a1.c1\u0000');
     await mirrored.sync();
     expect(liveIds(scene, 'columns')).toContain('a1.c1');
     expect(liveIds(scene, 'columns')).not.toContain(`${odd}.c`);
     expectTrue(scene);
     world.advance(DAY);
-    putAsset(place, odd);
+    putAsset(env, odd);
     await mirrored.sync();
     expectTrue(scene);
     expect(inShort(await verified(world, mirrored))).toEqual([]);

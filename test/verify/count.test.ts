@@ -1,15 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import type { Mirrored } from '../model/mirrored.ts';
-import { putAsset } from '../model/place.ts';
+import { putAsset } from '../model/environment.ts';
+import type { TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
 describe('verify --depth count', () => {
   /** Eight databases of eight schemas with two tables each. */
-  async function wide(): Promise<{ world: World; mirrored: Mirrored }> {
+  async function wide(): Promise<{ world: World; mirrored: TestMirror }> {
     const { world, mirrored } = await syncedWorld();
     for (let n = 0; n < 128; n++)
-      putAsset(world.place(), `t${n}`, { db_name: `db${n % 8}`, schema_name: `s${Math.floor(n / 8) % 8}` });
+      putAsset(world.environment(), `t${n}`, { db_name: `db${n % 8}`, schema_name: `s${Math.floor(n / 8) % 8}` });
     world.advance(7200);
     await mirrored.sync();
     world.advance(60);
@@ -65,7 +65,7 @@ describe('verify --depth count', () => {
 
   test('the ids of the tables are read if the source doesn’t count (R15)', async () => {
     const { world, mirrored } = await wide();
-    world.place().notLive.add('asset-health-scores');
+    world.environment().notLive.add('asset-health-scores');
     mirrored.exec("delete from assets where id = 't21'");
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(inShort(report)).toEqual(['missing assets t21']);
@@ -76,8 +76,8 @@ describe('verify --depth count', () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't21'");
     let counts = 0;
-    world.before = ({ path }) => {
-      if (path.endsWith('/aggregate') && ++counts === 2) world.place().notLive.add('asset-health-scores');
+    world.beforeRequest = ({ path }) => {
+      if (path.endsWith('/aggregate') && ++counts === 2) world.environment().notLive.add('asset-health-scores');
     };
     const report = await verified(world, mirrored, { depth: 'count', pageSize: 10 });
     expect(counts).toBe(2);
@@ -89,7 +89,7 @@ describe('verify --depth count', () => {
   test('the assets stream is reported once, and a table moved at the source since is pending once', async () => {
     const { world, mirrored } = await wide();
     mirrored.exec("delete from assets where id = 't24'");
-    putAsset(world.place(), 't16', { db_name: 'db0', schema_name: 's0' });
+    putAsset(world.environment(), 't16', { db_name: 'db0', schema_name: 's0' });
     const report = await verified(world, mirrored, { depth: 'count' });
     expect(inShort(report)).toEqual(['missing assets t24']);
     expect(inShort({ findings: report.pending })).toEqual(['unequal table_assets t16 (schema_name)']);

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Query, Source } from '../../src/core/ports/source.ts';
-import type { Mirrored } from '../model/mirrored.ts';
-import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/place.ts';
+import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from '../model/environment.ts';
+import type { TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 import { USUAL_STREAMS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
@@ -43,7 +43,7 @@ describe('what verify cannot compare', () => {
 
   test('a collection that is not live keeps its rows and makes no difference (R15)', async () => {
     const { world, mirrored } = await syncedWorld();
-    world.place().notLive.add('latest-test-executions').add('asset-health-scores').add('tests');
+    world.environment().notLive.add('latest-test-executions').add('asset-health-scores').add('tests');
     const report = await verified(world, mirrored);
     expect(report).toMatchObject({ equal: true, findings: [] });
     expect(report.streams.filter(({ status }) => status === 'unavailable').map(({ stream }) => stream)).toEqual([
@@ -55,7 +55,7 @@ describe('what verify cannot compare', () => {
 
   test('a forbidden collection leaves the answer open, and the others are compared (R9)', async () => {
     const { world, mirrored } = await syncedWorld();
-    world.place().denied.add('tests');
+    world.environment().denied.add('tests');
     const report = await verified(world, mirrored);
     expect(report).toMatchObject({ equal: null, findings: [] });
     expect(
@@ -66,7 +66,7 @@ describe('what verify cannot compare', () => {
   test('a row that the next sync fetches is pending even if its stream cannot be read to the end (R9)', async () => {
     const { world, mirrored } = await syncedWorld();
     const put = (prefix: string, count: number): void => {
-      for (let n = 0; n < count; n++) putColumn(world.place(), `${prefix}${n}`, 'a1');
+      for (let n = 0; n < count; n++) putColumn(world.environment(), `${prefix}${n}`, 'a1');
     };
     put('x', 20_100);
     put('z', 2000);
@@ -74,9 +74,9 @@ describe('what verify cannot compare', () => {
     await mirrored.sync();
     mirrored.exec("update columns set data_type = 'wrong' where id like 'x%'");
     world.advance(60);
-    putColumn(world.place(), 'y', 'a1');
+    putColumn(world.environment(), 'y', 'a1');
     let pages = 0;
-    world.answer = (page, { path, query }) => {
+    world.transformPage = (page, { path, query }) => {
       if (path.endsWith('/columns') && Object.keys(query).join() === 'limit' && ++pages === 12)
         throw new SyncError('stream', 'the answer is cut off');
       return page;
@@ -88,7 +88,7 @@ describe('what verify cannot compare', () => {
 
   test('a rejected row is a difference, with the reason (R20)', async () => {
     const { world, mirrored } = await syncedWorld();
-    putColumn(world.place(), 'bad', 'a1', { name: 7 });
+    putColumn(world.environment(), 'bad', 'a1', { name: 7 });
     await mirrored.sync();
     const report = await verified(world, mirrored);
     expect(report.findings).toMatchObject([
@@ -98,7 +98,7 @@ describe('what verify cannot compare', () => {
 
   test('a change of permission, which no feed reports, is a difference (R13)', async () => {
     const { world, mirrored } = await syncedWorld();
-    world.place().hidden.add('a3');
+    world.environment().hidden.add('a3');
     const report = await verified(world, mirrored, { only: ['assets', 'columns'] });
     expect(inShort(report)).toEqual([
       'extra assets a3',
@@ -121,7 +121,7 @@ describe('an edge between assets that differs', () => {
       ...source(...given),
       environments: async () => [{ id: 'e1', name: 'env e1', last_synced_at }],
     });
-    putAssetEdge(world.place(), 'a1', 'a3');
+    putAssetEdge(world.environment(), 'a1', 'a3');
     const report = await verified(world, mirrored, { only: ['asset_lineage'], depth: 'ids' });
     const found = ['missing asset_lineage a1 a3'];
     expect([inShort(report), inShort({ findings: report.pending })]).toEqual(isPending ? [[], found] : [found, []]);
@@ -130,8 +130,8 @@ describe('an edge between assets that differs', () => {
 
 test('the score of a table that appeared after scores were last read is pending (R22)', async () => {
   const { world, mirrored } = await syncedWorld();
-  putAsset(world.place(), 'a4');
-  putScore(world.place(), 'a4', 0.25);
+  putAsset(world.environment(), 'a4');
+  putScore(world.environment(), 'a4', 0.25);
   world.advance(60);
   await mirrored.sync();
   const report = await verified(world, mirrored);
@@ -141,7 +141,7 @@ test('the score of a table that appeared after scores were last read is pending 
 test('a changed asset doesn’t explain a missing column (R13)', async () => {
   const { world, mirrored } = await syncedWorld();
   mirrored.exec("delete from columns where id = 'a1.c1'");
-  putAsset(world.place(), 'a1', { name: 'new' });
+  putAsset(world.environment(), 'a1', { name: 'new' });
   const report = await verified(world, mirrored);
   expect([inShort(report), report.pending.map(({ stream }) => stream)]).toEqual([
     ['missing columns a1.c1'],
@@ -152,8 +152,8 @@ test('a changed asset doesn’t explain a missing column (R13)', async () => {
 describe('the confirmation of differences', () => {
   test('pages that shift while they are read make no false difference', async () => {
     const { world, mirrored } = await syncedWorld();
-    const place = world.place();
-    world.answer = (page, { path, query, cursor }) => {
+    const place = world.environment();
+    world.transformPage = (page, { path, query, cursor }) => {
       // The first page of columns lacks a row, and shows another as it never was.
       const reads = path.endsWith('/columns') && query['ids'] === undefined && cursor === null;
       if (!reads) return page;
@@ -166,12 +166,12 @@ describe('the confirmation of differences', () => {
 
   test('a sync that overtakes a response makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
-    world.answer = (page, { path }) => {
+    world.transformPage = (page, { path }) => {
       // The answer is on its way when the source changes and a sync brings that.
       if (path.endsWith('/columns')) {
         world.advance(1);
-        putColumn(world.place(), 'a1.c1', 'a1', { data_type: String(world.nowMs) });
-        const { data_type, synced_at } = world.place().columns.get('a1.c1')?.item ?? {};
+        putColumn(world.environment(), 'a1.c1', 'a1', { data_type: String(world.nowMs) });
+        const { data_type, synced_at } = world.environment().columns.get('a1.c1')?.item ?? {};
         const at = String(synced_at).replace('Z', '000Z');
         mirrored.exec(`update columns set data_type = '${data_type}', synced_at = '${at}' where id = 'a1.c1'`);
       }
@@ -183,7 +183,7 @@ describe('the confirmation of differences', () => {
   });
 
   /** Runs a sync before the first request of a verification that is asked about. */
-  function syncBefore(world: World, mirrored: Mirrored, isIt: (query: Query, path: string) => boolean): void {
+  function syncBefore(world: World, mirrored: TestMirror, isIt: (query: Query, path: string) => boolean): void {
     const { source } = world;
     let isDone = false;
     world.source = (...given) => {
@@ -205,7 +205,7 @@ describe('the confirmation of differences', () => {
     ['between two pages', (_query: Query, path: string) => path.endsWith('column-lineage')],
   ])('a concurrent sync makes no difference: %s', async (_when, isIt) => {
     const { world, mirrored } = await syncedWorld();
-    const place = world.place();
+    const place = world.environment();
     remove(place, 'columns', 'a1.c1');
     removeAsset(place, 'a3', 'lost');
     putColumn(place, 'new', 'a1');
@@ -222,7 +222,7 @@ describe('the confirmation of differences', () => {
   test('a row written during the verification makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
     // Its tombstone comes late: nothing tells but the overlap of the next sync.
-    world.later(100, () => remove(world.place(), 'columns', 'a1.c1'));
+    world.commitLate(100, () => remove(world.environment(), 'columns', 'a1.c1'));
     world.advance(5);
     await mirrored.sync({ only: ['columns'] });
     world.advance(200);
@@ -241,12 +241,12 @@ describe('the confirmation of differences', () => {
   test('a read that restarts after an invalid cursor counts nothing twice (R7)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
-    putColumn(world.place(), 'a1.c2', 'a1', { name: 'new' });
+    putColumn(world.environment(), 'a1.c2', 'a1', { name: 'new' });
     let died = false;
-    world.before = ({ path, cursor }) => {
+    world.beforeRequest = ({ path, cursor }) => {
       if (path.endsWith('/columns') && cursor !== null && !died) {
         died = true;
-        world.epoch += 1;
+        world.cursorEpoch += 1;
       }
     };
     const report = await verified(world, mirrored, { pageSize: 4, only: ['columns'] });
@@ -257,7 +257,7 @@ describe('the confirmation of differences', () => {
     const { world, mirrored } = await syncedWorld();
     const limits: number[] = [];
     let most = 1000;
-    world.before = ({ query }) => {
+    world.beforeRequest = ({ query }) => {
       limits.push(Number(query['limit']));
       if (Number(query['limit']) > most) throw new SyncError('halve-page', 'too heavy.');
     };
@@ -289,7 +289,7 @@ describe('the confirmation of differences', () => {
   test('the number of requests is bounded, however small the pages', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong'");
-    for (let n = 0; n < 291; n++) putColumn(world.place(), `x${n}`, 'a1');
+    for (let n = 0; n < 291; n++) putColumn(world.environment(), `x${n}`, 'a1');
     await mirrored.sync();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'], pageSize: 5 });
@@ -300,7 +300,7 @@ describe('the confirmation of differences', () => {
 
   test('beyond that number, differences are counted as possible', async () => {
     const { world, mirrored } = await syncedWorld();
-    for (let n = 0; n < 3000; n++) putColumn(world.place(), `${'long'.repeat(60)}${n}`, 'a1');
+    for (let n = 0; n < 3000; n++) putColumn(world.environment(), `${'long'.repeat(60)}${n}`, 'a1');
     world.advance(3600);
     await mirrored.sync();
     mirrored.exec("update columns set name = 'wrong'");

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { bothSides } from '../model/compare.ts';
-import { histories, type Life, live, openUp, PLAIN } from '../model/history.ts';
+import { comparableRows } from '../model/expected-rows.ts';
+import { heal, histories, PLAIN_SYNC, type Simulation, simulate } from '../model/simulation.ts';
 import { inShort, verified } from './setup.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 4);
 
-function isTrue({ world, mirrored }: Life): boolean {
-  return [...world.places.values()].every((place) => {
-    const { mirror, world: wanted } = bothSides(mirrored, place);
+function isTrue({ world, mirrored }: Simulation): boolean {
+  return [...world.environments.values()].every((place) => {
+    const { mirror, world: wanted } = comparableRows(mirrored, place);
     return isDeepStrictEqual(mirror, wanted);
   });
 }
@@ -19,23 +19,25 @@ test('after any history verify tells whether the next sync makes the mirror accu
   timeout: 1_000_000,
 }, async () => {
   await fc.assert(
-    fc.asyncProperty(histories('any', 14), async (steps) => {
-      const life = live(['e1']);
+    fc.asyncProperty(histories('all', 14), async (steps) => {
+      const life = simulate(['e1']);
       try {
-        await life.take(PLAIN);
-        for (const step of steps) await life.take(step);
-        openUp(life);
+        await life.perform(PLAIN_SYNC);
+        for (const step of steps) await life.perform(step);
+        heal(life);
         const { equal, findings, pending, streams } = await verified(life.world, life.mirrored, { pageSize: 3 });
         const differs = [...findings, ...pending].some(({ stream }) => stream !== 'environments');
         const shown = JSON.stringify({ findings, pending, streams: streams.filter((s) => s.status !== 'equal') });
-        expect(differs, `${shown} ${JSON.stringify(bothSides(life.mirrored, life.world.place()))}`).toBe(!isTrue(life));
+        expect(differs, `${shown} ${JSON.stringify(comparableRows(life.mirrored, life.world.environment()))}`).toBe(
+          !isTrue(life),
+        );
         expect(equal).toBe(findings.length === 0);
         life.world.advance(3600);
-        const { summary } = await life.take({ ...PLAIN, full: false, allowShrink: true });
+        const { summary } = await life.perform({ ...PLAIN_SYNC, full: false, allowShrink: true });
         // The cycle of a run that was stopped reads no stream twice.
-        if (summary?.run !== summary?.cycle) await life.take({ ...PLAIN, full: false, allowShrink: true });
+        if (summary?.run !== summary?.cycle) await life.perform({ ...PLAIN_SYNC, full: false, allowShrink: true });
         if (equal) expect(isTrue(life), shown).toBe(true);
-        await life.take({ ...PLAIN, allowShrink: true });
+        await life.perform({ ...PLAIN_SYNC, allowShrink: true });
         const repaired = await verified(life.world, life.mirrored, { pageSize: 3, repairs: true });
         // What is more than half of a stream is not for a repair to remove (R14).
         if ((repaired.repair?.not_repaired ?? []).length > 0) return;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { StreamName } from '../../src/core/stream.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
-import { putAsset, putAssetEdge, putColumn, putColumnEdges, removeAsset } from '../model/place.ts';
+import { putAsset, putAssetEdge, putColumn, putColumnEdges, removeAsset } from '../model/environment.ts';
 import { HOUR, type World } from '../model/world.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
 
@@ -73,7 +73,7 @@ describe('verify and removals that would be held back (R14)', () => {
   test('held-back removals are differences, however recently the service refreshed', async () => {
     const subject = await syncedWorld();
     const { world, mirrored } = subject;
-    const place = world.place();
+    const place = world.environment();
     refreshing(world);
     for (let n = 0; n < EDGES; n++) putAssetEdge(place, 'a1', `x${n}`);
     for (let n = 0; n < EDGES; n++) putAsset(place, `x${n}`);
@@ -102,8 +102,8 @@ describe('verify and removals that would be held back (R14)', () => {
 describe('a row that the next sync doesn’t fetch', () => {
   test('a silently deleted column is a difference, even if the feed still shows a tombstone of its asset', async () => {
     const subject = await syncedWorld();
-    const place = subject.world.place();
-    place.lingering = true;
+    const place = subject.world.environment();
+    place.keepsTombstones = true;
     removeAsset(place, 'a3', 'lost');
     subject.world.advance(5);
     putAsset(place, 'a3');
@@ -117,7 +117,7 @@ describe('a row that the next sync doesn’t fetch', () => {
   test('a lost edge is a difference if its column outlives its asset', async () => {
     const subject = await syncedWorld();
     subject.mirrored.exec("delete from column_lineage where downstream_column_id = 'a3.c1'");
-    removeAsset(subject.world.place(), 'a3', 'stay');
+    removeAsset(subject.world.environment(), 'a3', 'stay');
     subject.world.advance(60);
     expect(await look(subject, 'column_lineage')).toMatchObject({ equal: false, pending: [] });
   });
@@ -126,7 +126,7 @@ describe('a row that the next sync doesn’t fetch', () => {
 test('edges of a column that was never visible are pending once its asset is visible', async () => {
   const subject = await syncedWorld();
   const { world, mirrored } = subject;
-  const place = world.place();
+  const place = world.environment();
   place.hidden.add('a3');
   world.advance(HOUR);
   await mirrored.sync({ full: true });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { putColumn, remove } from '../model/place.ts';
+import { putColumn, remove } from '../model/environment.ts';
 import type { World } from '../model/world.ts';
 import { syncedWorld, verified } from './setup.ts';
 
 function putColumns(world: World, count: number, prefix = 'x'): void {
-  for (let n = 0; n < count; n++) putColumn(world.place(), `${prefix}${n}`, 'a1');
+  for (let n = 0; n < count; n++) putColumn(world.environment(), `${prefix}${n}`, 'a1');
 }
 
 const LIVE = 'select count(*) n from columns where deleted_at is null';
@@ -41,8 +41,8 @@ describe('verify --repair', () => {
     const { round } = mirrored.checkpoint('columns');
     const seen = mirrored.seen('columns', 'e1');
     // No feed reports that they are gone. The scan has seen the first one.
-    for (const id of ['a1.c1', 'x9']) remove(world.place(), 'columns', id, 'lost');
-    world.before = ({ query }) => {
+    for (const id of ['a1.c1', 'x9']) remove(world.environment(), 'columns', id, 'lost');
+    world.beforeRequest = ({ query }) => {
       const hasBegun = mirrored.rows("select 1 from sync_runs where command = 'verify'").length > 0;
       if (how === 'is forbidden' && hasBegun && Array.isArray(query['ids'])) throw new SyncError('forbidden', '403');
     };
@@ -51,15 +51,15 @@ describe('verify --repair', () => {
     expect(mirrored.seen('columns', 'e1')).toEqual(seen);
     const rows = mirrored.rows("select id, deletion from columns where id in ('a1.c1', 'x9') order by id");
     expect(rows.map(({ deletion }) => deletion)).toEqual(deletions);
-    world.before = () => {};
+    world.beforeRequest = () => {};
     await mirrored.sync(wish);
-    expect(mirrored.asked('columns')[0]).toMatchObject({ cursor: round?.read?.cursor });
+    expect(mirrored.requests('columns')[0]).toMatchObject({ cursor: round?.read?.cursor });
   });
 
   test('a list that answers only small pages is asked for small pages from then on (R24)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where asset_id = 'a1'");
-    world.before = ({ path, query }) => {
+    world.beforeRequest = ({ path, query }) => {
       const isLookup = path.endsWith('/columns') && Array.isArray(query['ids']);
       if (isLookup && Number(query['limit']) > 500) throw new SyncError('halve-page', 'the page is too large');
     };
@@ -126,7 +126,7 @@ describe('verify --repair', () => {
   test('the answer stays open for a stream not read to the end, even if parts of it were repaired', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
-    world.answer = (page, { path, query, cursor }) => {
+    world.transformPage = (page, { path, query, cursor }) => {
       const isSecondPage = path.endsWith('/columns') && query['ids'] === undefined && cursor !== null;
       if (isSecondPage) throw new SyncError('stream', 'the answer is cut off');
       return page;
@@ -170,7 +170,7 @@ describe('verify --repair', () => {
       with recursive n(i) as (select 1 union all select i + 1 from n where i < 200)
       insert into columns (env_id, id, asset_id, name, mirrored_at) select 'e1', 'y' || i, 'a1', 'y', '' from n`);
     const failOnce = { isOver: false };
-    world.before = ({ query, cursor }) => {
+    world.beforeRequest = ({ query, cursor }) => {
       if (failOnce.isOver || cursor === null || !Array.isArray(query['ids'])) return;
       failOnce.isOver = true;
       throw new SyncError('stream', 'the answer is cut off');
@@ -190,7 +190,7 @@ describe('verify --repair', () => {
     putColumns(world, 120);
     world.advance(10);
     await mirrored.sync();
-    for (let n = 0; n < 120; n++) remove(world.place(), 'columns', `x${n}`, 'lost');
+    for (let n = 0; n < 120; n++) remove(world.environment(), 'columns', `x${n}`, 'lost');
     await mirrored.sync({ full: true });
     // Less than half of what is there by now.
     putColumns(world, 240, 'more');
@@ -210,9 +210,10 @@ describe('verify --repair', () => {
     await mirrored.sync();
     mirrored.exec("update columns set data_type = 'wrong' where asset_id = 'a1'");
     let asked = 0;
-    world.before = ({ path, query }) => {
+    world.beforeRequest = ({ path, query }) => {
       // After the second look, before the repair: the permission goes.
-      if (path.endsWith('/columns') && query['ids'] !== undefined && ++asked === 2) world.place().hidden.add('a1');
+      if (path.endsWith('/columns') && query['ids'] !== undefined && ++asked === 2)
+        world.environment().hidden.add('a1');
     };
     await verified(world, mirrored, { only: ['columns'], repairs: true });
     expect(mirrored.rows(LIVE)).toEqual([{ n: 109 }]);
@@ -220,10 +221,10 @@ describe('verify --repair', () => {
 
   test('an asset is restored with all its children, so a second verification finds nothing (R13)', async () => {
     const { world, mirrored } = await syncedWorld();
-    world.place().hidden.add('a2');
+    world.environment().hidden.add('a2');
     world.advance(3600);
     await mirrored.sync({ full: true });
-    world.place().hidden.delete('a2');
+    world.environment().hidden.delete('a2');
     world.advance(60);
     const repaired = await verified(world, mirrored, { repairs: true });
     expect(repaired).toMatchObject({ equal: true, pending: [] });

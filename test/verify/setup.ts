@@ -12,7 +12,7 @@ import { reportOf } from '../../src/verify/report.ts';
 import { type VerifyResult, type VerifyRunOptions, verifyMirror } from '../../src/verify/verify.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { furnish } from '../model/furnish.ts';
-import { type Mirrored, mirrorOf } from '../model/mirrored.ts';
+import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, type World } from '../model/world.ts';
 
 export interface VerifyWish extends Partial<VerifyRunOptions> {
@@ -35,22 +35,22 @@ const OPTIONS: VerifyRunOptions = {
 };
 
 /** A furnished world, and a mirror that was synced some time after its last change. The end of the test closes it. */
-export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: Mirrored }> {
+export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: TestMirror }> {
   const world = createWorld(ids);
-  for (const place of world.places.values()) furnish(place);
+  for (const place of world.environments.values()) furnish(place);
   world.advance(2 * 3600);
-  const mirrored = mirrorOf(world);
+  const mirrored = createTestMirror(world);
   onTestFinished(() => mirrored.close());
   await mirrored.sync();
   world.advance(60);
   return { world, mirrored };
 }
 
-function pathOf(mirrored: Mirrored): string {
+function pathOf(mirrored: TestMirror): string {
   return String(mirrored.rows("select file from pragma_database_list where name = 'main'")[0]?.['file']);
 }
 
-export async function verified(world: World, mirrored: Mirrored, wish: VerifyWish = {}): Promise<VerifyReport> {
+export async function verified(world: World, mirrored: TestMirror, wish: VerifyWish = {}): Promise<VerifyReport> {
   const { maxRequests, only, repairs, ...options } = wish;
   const source = world.source(maxRequests);
   const file = openForReading(pathOf(mirrored));

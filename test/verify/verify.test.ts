@@ -10,7 +10,7 @@ import {
   remove,
   removeAsset,
   undelete,
-} from '../model/place.ts';
+} from '../model/environment.ts';
 import type { World } from '../model/world.ts';
 import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { inShort, syncedWorld, verified } from './setup.ts';
@@ -173,27 +173,27 @@ describe('verify of a corrupted mirror', () => {
 
 describe('verify after a change at the source', () => {
   test.each([
-    ['a new column', (w: World) => putColumn(w.place(), 'a1.c4', 'a1'), 1],
-    ['a changed asset', (w: World) => putAsset(w.place(), 'a1', { name: 'new', materialization: 'view' }), 2],
-    ['a tombstone', (w: World) => remove(w.place(), 'columns', 'a3.c2'), 1],
-    ['an asset deleted with all its children', (w: World) => removeAsset(w.place(), 'a2', 'tombstone'), 12],
-    ['a silent deletion of children', (w: World) => removeAsset(w.place(), 'a2', 'lost'), 12],
-    ['a new edge into a column', (w: World) => putColumnEdges(w.place(), 'a3.c2', ['a1.c1']), 2],
-    ['the last edge of a column', (w: World) => putColumnEdges(w.place(), 'a2.c2', []), 2],
+    ['a new column', (w: World) => putColumn(w.environment(), 'a1.c4', 'a1'), 1],
+    ['a changed asset', (w: World) => putAsset(w.environment(), 'a1', { name: 'new', materialization: 'view' }), 2],
+    ['a tombstone', (w: World) => remove(w.environment(), 'columns', 'a3.c2'), 1],
+    ['an asset deleted with all its children', (w: World) => removeAsset(w.environment(), 'a2', 'tombstone'), 12],
+    ['a silent deletion of children', (w: World) => removeAsset(w.environment(), 'a2', 'lost'), 12],
+    ['a new edge into a column', (w: World) => putColumnEdges(w.environment(), 'a3.c2', ['a1.c1']), 2],
+    ['the last edge of a column', (w: World) => putColumnEdges(w.environment(), 'a2.c2', []), 2],
     [
       'an edge to a new asset',
       (w: World) => {
-        putAsset(w.place(), 'a4');
-        putAssetEdge(w.place(), 'a3', 'a4');
+        putAsset(w.environment(), 'a4');
+        putAssetEdge(w.environment(), 'a3', 'a4');
       },
       2,
     ],
-    ['a new execution', (w: World) => execute(w.place(), 't1', 'new'), 1],
+    ['a new execution', (w: World) => execute(w.environment(), 't1', 'new'), 1],
     [
       'the first execution of a new test',
       (w: World) => {
-        putTest(w.place(), 't5', 'a1');
-        execute(w.place(), 't5', 'new');
+        putTest(w.environment(), 't5', 'a1');
+        execute(w.environment(), 't5', 'new');
       },
       2,
     ],
@@ -201,15 +201,15 @@ describe('verify after a change at the source', () => {
       'a score of a later hour',
       (w: World) => {
         w.advance(3600);
-        putScore(w.place(), 'a1', 0.25);
+        putScore(w.environment(), 'a1', 0.25);
       },
       1,
     ],
     [
       'the score of a new table',
       (w: World) => {
-        putAsset(w.place(), 'a4');
-        putScore(w.place(), 'a4', 0.25);
+        putAsset(w.environment(), 'a4');
+        putScore(w.environment(), 'a4', 0.25);
       },
       2,
     ],
@@ -231,8 +231,8 @@ describe('verify after a change at the source', () => {
 
 test('a marked row is pending, because the next sync reads it (R18, R22)', async () => {
   const { world, mirrored } = await syncedWorld();
-  putAsset(world.place(), 'a1', { materialization: 'view' });
-  putColumnEdges(world.place(), 'a3.c2', ['a1.c1']);
+  putAsset(world.environment(), 'a1', { materialization: 'view' });
+  putColumnEdges(world.environment(), 'a3.c2', ['a1.c1']);
   world.advance(60);
   await mirrored.sync({ only: ['assets', 'columns'] });
   const report = await verified(world, mirrored);
@@ -244,7 +244,7 @@ test('a marked row is pending, because the next sync reads it (R18, R22)', async
 
 test('a row is pending if a sync of other streams has changed its parent since', async () => {
   const { world, mirrored } = await syncedWorld();
-  removeAsset(world.place(), 'a3', 'tombstone');
+  removeAsset(world.environment(), 'a3', 'tombstone');
   world.advance(60);
   await mirrored.sync({ only: ['assets', 'columns', 'tests', 'column_lineage'] });
   const report = await verified(world, mirrored);
@@ -254,10 +254,10 @@ test('a row is pending if a sync of other streams has changed its parent since',
 
 test('a column returned despite its deleted asset is a difference, because no sync looks it up (R13)', async () => {
   const { world, mirrored } = await syncedWorld();
-  remove(world.place(), 'columns', 'a2.c1', 'lost');
+  remove(world.environment(), 'columns', 'a2.c1', 'lost');
   await mirrored.sync({ full: true });
-  removeAsset(world.place(), 'a2', 'tombstone');
-  undelete(world.place(), 'columns', 'a2.c1');
+  removeAsset(world.environment(), 'a2', 'tombstone');
+  undelete(world.environment(), 'columns', 'a2.c1');
   world.advance(60);
   expect(inShort(await verified(world, mirrored, { only: ['columns'] }))).toEqual(['missing columns a2.c1']);
 });
@@ -265,14 +265,14 @@ test('a column returned despite its deleted asset is a difference, because no sy
 describe('verify after many changes at the source', () => {
   test('deletions and their children are pending, however many requests it takes to tell', async () => {
     const { world, mirrored } = await syncedWorld();
-    for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
-    for (let n = 0; n < 60; n++) putColumnEdges(world.place(), `x${n}`, ['a1.c1']);
+    for (let n = 0; n < 60; n++) putColumn(world.environment(), `x${n}`, 'a1');
+    for (let n = 0; n < 60; n++) putColumnEdges(world.environment(), `x${n}`, ['a1.c1']);
     world.advance(7200);
     await mirrored.sync();
     world.advance(7200);
     for (let n = 0; n < 60; n++) {
-      if (n % 2 === 0) remove(world.place(), 'columns', `x${n}`);
-      else putColumnEdges(world.place(), `x${n}`, ['a1.c1', 'a1.c2', 'a2.c1']);
+      if (n % 2 === 0) remove(world.environment(), 'columns', `x${n}`);
+      else putColumnEdges(world.environment(), `x${n}`, ['a1.c1', 'a1.c2', 'a2.c1']);
     }
     const report = await verified(world, mirrored, { only: ['columns', 'column_lineage'], pageSize: 1 });
     expect(report).toMatchObject({ equal: true, findings: [], possible: [] });
@@ -282,9 +282,9 @@ describe('verify after many changes at the source', () => {
 
 test('the answer stays open if differences remain unconfirmed and none was confirmed', async () => {
   const { world, mirrored } = await syncedWorld();
-  for (let n = 0; n < 60; n++) putColumn(world.place(), `x${n}`, 'a1');
+  for (let n = 0; n < 60; n++) putColumn(world.environment(), `x${n}`, 'a1');
   await mirrored.sync();
-  world.answer = (page, { path, query }) => {
+  world.transformPage = (page, { path, query }) => {
     const isList = path.endsWith('/columns') && query['limit'] === 1 && query['ids'] === undefined;
     if (!isList || query['synced_since'] !== undefined || query['deleted_since'] !== undefined) return page;
     return { ...page, items: [...page.items].map((item) => ({ ...(item as object), data_type: 'torn' })) };

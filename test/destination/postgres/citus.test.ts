@@ -82,11 +82,11 @@ describe('a mirror with partitioned tables', () => {
   test('runs that hold leases sync two environments while one is delisted and listed again', async () => {
     const envIds = ['e1', 'e2'];
     const world = createWorld(envIds);
-    for (const place of world.places.values()) furnish(place);
+    for (const place of world.environments.values()) furnish(place);
     const clock = (): string => instantOfMs(world.nowMs);
     const owner = { owner: 'this', backend: null };
     for (const isListed of [true, false, true]) {
-      world.place('e2').listed = isListed;
+      world.environment('e2').listed = isListed;
       const leases = await database.transaction(async (connection) => {
         await introduce(connection, null);
         await renewLease(connection, owner);

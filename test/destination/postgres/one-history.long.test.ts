@@ -15,7 +15,7 @@ import { fileState } from '../../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
-import { happen, happenings, populate } from '../../model/happenings.ts';
+import { actions, applyAction, populate } from '../../model/actions.ts';
 import { createWorld, HOUR, type World } from '../../model/world.ts';
 import { type AskMirror, expectSameRows, TABLES, VIEWS } from '../../support/compare-mirrors.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
@@ -82,7 +82,7 @@ function withoutNul(source: Source): Source {
 /** The life of a service, and syncs of it: the same for the same seed. */
 async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirror | Promise<HistoryMirror>) {
   const world: World = createWorld(ENVIRONMENTS);
-  populate(world.place());
+  populate(world.environment());
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = await mirrorOf(clock);
   // A file moves all its clocks by one time, PostgreSQL each by its own: they are the same while the machine's clock is ahead of both.
@@ -102,8 +102,8 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
   };
   const open = { ...ports, hold: async () => {}, flush: async () => {}, close: async () => {} };
   const statuses: string[] = [];
-  for (const [number, happening] of fc.sample(happenings('any'), { seed, numRuns: 60 }).entries()) {
-    happen(world, happening);
+  for (const [number, action] of fc.sample(actions('all'), { seed, numRuns: 60 }).entries()) {
+    applyAction(world, action);
     if (number % 5 !== 4) continue;
     world.advance(number % 3 === 0 ? 90 : 7 * HOUR);
     const summary = await runSync(

@@ -1,12 +1,12 @@
 import type { CollectionName } from '../../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../../src/sync/summary.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
-import type { Mirrored } from '../mirrored.ts';
+import type { TestMirror } from '../test-mirror.ts';
 
 const DAY_MS = 86_400_000;
 
 /** A cycle is carried on for a day at most, by the server's time (R6). */
-export function cyclesAreYoung(mirrored: Mirrored): string[] {
+export function cyclesAreShort(mirrored: TestMirror): string[] {
   const carried = mirrored.rows(`select r.id, r.server_time as at, c.server_time as began
     from sync_runs r join sync_runs c on c.id = r.cycle_id where r.cycle_id <> r.id and r.server_time is not null`);
   return carried
@@ -15,7 +15,7 @@ export function cyclesAreYoung(mirrored: Mirrored): string[] {
 }
 
 /** A green run with --full, or one of its cycle with --full before it, has scanned what it calls done (R6). */
-export function fullIsFull(mirrored: Mirrored, { cycle, status, streams }: RunSummary): string[] {
+export function fullScansEverything(mirrored: TestMirror, { cycle, status, streams }: RunSummary): string[] {
   if (status !== 'done') return [];
   const done = streams.filter((each) => each.status === 'done' && FEED_STREAMS.some((name) => name === each.stream));
   return done

@@ -1,8 +1,8 @@
 import type { PageRequest } from '../../../src/core/ports/source.ts';
 import { addDays, addSeconds, type Instant } from '../../../src/core/time/instant.ts';
 
-const REACH_DAYS = 89;
-const MOST_URL_BYTES = 8000;
+const LOOKBACK_DAYS = 89;
+const MAX_URL_BYTES = 8000;
 
 /**
  * No request beyond what the service allows: no bound older than 89 days before the newest time seen, none at all without one (R3), pages of
@@ -15,17 +15,17 @@ export function requestBounds(request: PageRequest, now: Instant | null, latest:
   if (!(limit >= 1 && limit <= 2000)) found.push(`limit ${query['limit']}`);
   for (const name of ['synced_since', 'deleted_since']) {
     const bound = query[name];
-    if (bound !== undefined && (latest === null || String(bound) < addDays(latest, -REACH_DAYS)))
+    if (bound !== undefined && (latest === null || String(bound) < addDays(latest, -LOOKBACK_DAYS)))
       found.push(`${name}=${bound}, at ${latest}`);
   }
   const opens = query['start_time_from'];
-  if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -REACH_DAYS - 1), -3600)))
+  if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -LOOKBACK_DAYS - 1), -3600)))
     found.push(`start_time_from=${opens}, at ${now}`);
   if (path.length === 4 && opens === undefined && now !== null)
     found.push('a history without start_time_from: 30 days of it');
   for (const [name, value] of Object.entries(query))
     if (Array.isArray(value) && (value.length === 0 || value.length > 1000)) found.push(`${value.length} of ${name}`);
-  if (bytesOf(request) >= MOST_URL_BYTES) found.push(`a URL of ${bytesOf(request)} bytes`);
+  if (bytesOf(request) >= MAX_URL_BYTES) found.push(`a URL of ${bytesOf(request)} bytes`);
   return found.map((what) => `${path.join('/')}: ${what}`);
 }
 

@@ -1,9 +1,16 @@
 import { isExactNumber, parseExactly } from '../../src/core/json.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed, FEED_TABLES, PLAIN_FEEDS } from '../support/catalogue.ts';
+import {
+  createEnvironment,
+  currentScore,
+  type Entity,
+  type EnvironmentModel,
+  FAR_FUTURE,
+  type Item,
+} from './environment.ts';
 import { generic, isLiveTable, isShown, ofKind } from './lists.ts';
-import type { Mirrored, Row } from './mirrored.ts';
-import { createPlace, currentScore, FAR_AHEAD, type Item, type Place, type Thing } from './place.ts';
+import type { Row, TestMirror } from './test-mirror.ts';
 
 const COMMON = 'id name kind source_type description owners tags parent_id path created_at updated_at synced_at'.split(
   ' ',
@@ -21,33 +28,33 @@ const EXECUTION = (
 ).split(' ');
 
 /** What the mirror has to hold live of a place, row by row, as the token sees it. */
-export function rowsOfWorld(place: Place): Record<string, Row[]> {
-  const shown = (things: ReadonlyMap<string, Thing>): Item[] =>
-    [...things.values()].filter(({ state, item }) => state === 'live' && isShown(place, item)).map(({ item }) => item);
-  const assets = [...place.assets.values()]
-    .filter(({ state, item }) => state === 'live' && !place.hidden.has(String(item['id'])))
+export function expectedRows(env: EnvironmentModel): Record<string, Row[]> {
+  const shown = (things: ReadonlyMap<string, Entity>): Item[] =>
+    [...things.values()].filter(({ state, item }) => state === 'live' && isShown(env, item)).map(({ item }) => item);
+  const assets = [...env.assets.values()]
+    .filter(({ state, item }) => state === 'live' && !env.hidden.has(String(item['id'])))
     .map(({ item }) => item);
   const ids = (items: readonly Item[]): Set<unknown> => new Set(items.map((item) => item['id']));
-  const [assetIds, columns, tests] = [ids(assets), shown(place.columns), shown(place.tests)];
+  const [assetIds, columns, tests] = [ids(assets), shown(env.columns), shown(env.tests)];
   const [columnIds, testIds] = [ids(columns), ids(tests)];
-  const scores = [...place.scores.values()]
-    .filter(({ asset_id: id }) => assetIds.has(id) && isLiveTable(place, String(id)))
-    .map((score) => currentScore(place, score))
+  const scores = [...env.scores.values()]
+    .filter(({ asset_id: id }) => assetIds.has(id) && isLiveTable(env, String(id)))
+    .map((score) => currentScore(env, score))
     .filter((score) => score !== null);
   return {
     ...Object.fromEntries(
-      PLAIN_FEEDS.map((kind) => [entryNamed(kind).table, shown(place[kind]).map((item) => shownAs(kind, item))]),
+      PLAIN_FEEDS.map((kind) => [entryNamed(kind).table, shown(env[kind]).map((item) => expectedRow(kind, item))]),
     ),
     assets: assets.map(assetRow),
     columns: columns.map((item) => stored(item, COLUMN)),
     tests: tests.map((item) => stored(item, TEST)),
-    asset_lineage: [...place.assetEdges.values()]
+    asset_lineage: [...env.assetEdges.values()]
       .filter(([up, down]) => assetIds.has(up) && assetIds.has(down))
       .map(([up, down]) => ({ upstream_asset_id: up, downstream_asset_id: down, extra: null })),
-    column_lineage: [...place.columnEdges.values()]
+    column_lineage: [...env.columnEdges.values()]
       .filter(([, down]) => columnIds.has(down))
       .map(([up, down]) => ({ upstream_column_id: up, downstream_column_id: down, extra: null })),
-    latest_test_executions: [...place.latest.values()]
+    latest_test_executions: [...env.latest.values()]
       .filter((item) => testIds.has(item['test_id']))
       .map((item) => stored(item, EXECUTION)),
     asset_health_scores: scores.map((item) => ({
@@ -74,34 +81,34 @@ const LATE_DAYS = 7;
  * were known when its latest last changed, but those reported later than is waited for (R17, R22); none while histories are not
  * live (R15).
  */
-export function missingExecutions(mirrored: Mirrored, place: Place): Item[] {
-  if (place.notLive.has('executions')) return [];
-  const opens = new Date(Date.parse(place.now()) - 89 * DAY_MS).toISOString();
+export function missingExecutions(mirrored: TestMirror, env: EnvironmentModel): Item[] {
+  if (env.notLive.has('executions')) return [];
+  const opens = new Date(Date.parse(env.now()) - 89 * DAY_MS).toISOString();
   const held = new Set(
-    mirrored.rows('select sub_test_unique_id, id from test_executions where env_id = ?', place.id).map(executionKey),
+    mirrored.rows('select sub_test_unique_id, id from test_executions where env_id = ?', env.id).map(executionKey),
   );
   const newsAt = new Map<unknown, string>();
-  for (const [item, { at, isNews }] of place.reports) if (isNews) newsAt.set(item['test_id'], at);
-  return [...place.reports].flatMap(([item, { at }]) => {
+  for (const [item, { at, isLatest }] of env.reports) if (isLatest) newsAt.set(item['test_id'], at);
+  return [...env.reports].flatMap(([item, { at }]) => {
     const testId = String(item['test_id']);
-    const test = place.tests.get(testId);
+    const test = env.tests.get(testId);
     const start = String(item['start_time']);
     const isWaitedFor = Date.parse(at) - Date.parse(start) < LATE_DAYS * DAY_MS && start > opens;
-    const isReadable = test !== undefined && isShown(place, test.item) && !place.brokenHistories.has(testId);
+    const isReadable = test !== undefined && isShown(env, test.item) && !env.brokenHistories.has(testId);
     const isDue = test?.state === 'live' && isReadable && at <= (newsAt.get(item['test_id']) ?? '');
     return isDue && isWaitedFor && !held.has(executionKey(item)) ? [item] : [];
   });
 }
 
 /** Tests whose history was never read, though the service shows it. */
-export function unreadHistories(mirrored: Mirrored, place: Place): unknown[] {
-  if (['executions', 'tests scope', 'environment'].some((name) => place.denied.has(name))) return [];
+export function unreadHistories(mirrored: TestMirror, env: EnvironmentModel): unknown[] {
+  if (['executions', 'tests scope', 'environment'].some((name) => env.denied.has(name))) return [];
   const sql = `select id from tests where env_id = ? and deleted_at is null
     and id not in (select test_id from test_readings where env_id = tests.env_id)`;
-  const unread = mirrored.rows(sql, place.id).map(({ id }) => String(id));
+  const unread = mirrored.rows(sql, env.id).map(({ id }) => String(id));
   return unread.filter((id) => {
-    const test = place.tests.get(id);
-    return test?.state === 'live' && isShown(place, test.item) && !place.brokenHistories.has(id);
+    const test = env.tests.get(id);
+    return test?.state === 'live' && isShown(env, test.item) && !env.brokenHistories.has(id);
   });
 }
 
@@ -110,8 +117,8 @@ function executionKey(item: Item): string {
 }
 
 /** The same tables as the mirror holds them, without what is its own. */
-function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> {
-  const tables = Object.keys(rowsOfWorld(emptyPlace));
+function mirroredRows(mirrored: TestMirror, envId: string): Record<string, Row[]> {
+  const tables = Object.keys(expectedRows(emptyEnvironment));
   return Object.fromEntries(
     tables.map((table) => {
       const live = FEED_TABLES.includes(table) ? 'and deleted_at is null' : '';
@@ -122,11 +129,11 @@ function rowsOfMirror(mirrored: Mirrored, envId: string): Record<string, Row[]> 
 }
 
 /** Both sides of one place in an order of their own, to be compared with one assertion. */
-export function bothSides(mirrored: Mirrored, place: Place): { mirror: unknown; world: unknown } {
-  return { mirror: sorted(rowsOfMirror(mirrored, place.id)), world: sorted(rowsOfWorld(place)) };
+export function comparableRows(mirrored: TestMirror, env: EnvironmentModel): { mirror: unknown; world: unknown } {
+  return { mirror: sorted(mirroredRows(mirrored, env.id)), world: sorted(expectedRows(env)) };
 }
 
-const emptyPlace = createPlace('', () => '');
+const emptyEnvironment = createEnvironment('', () => '');
 
 function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   return Object.fromEntries(
@@ -135,7 +142,7 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
       rows
         .map((row) =>
           JSON.stringify(
-            inOrder(Object.fromEntries(Object.entries(row).map(([name, value]) => [name, byValue(value)]))),
+            sortMembers(Object.fromEntries(Object.entries(row).map(([name, value]) => [name, canonicalJson(value)]))),
           ),
         )
         .sort(),
@@ -144,20 +151,20 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
 }
 
 /** JSON by its value: its members in one order (R21). */
-export function byValue(value: unknown): unknown {
+export function canonicalJson(value: unknown): unknown {
   const isJson = typeof value === 'string' && /^[[{]/.test(value);
-  return isJson ? JSON.stringify(inOrder(parseExactly(value))) : value;
+  return isJson ? JSON.stringify(sortMembers(parseExactly(value))) : value;
 }
 
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
+function sortMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortMembers);
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
-  const members = Object.entries(value).map(([name, member]): [string, unknown] => [name, inOrder(member)]);
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [name, sortMembers(member)]);
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 /** The columns that a stream writes, where they are not simply its fields. */
-const WRITTEN_AS: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>> = {
+const STORED_ROW: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>> = {
   assets: (item) => {
     const { extra, ...common } = stored(item, COMMON);
     return ['table', 'bi'].includes(String(item['kind'])) ? common : { ...common, extra: extra as string | null };
@@ -174,8 +181,8 @@ const WRITTEN_AS: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>>
 };
 
 /** What the mirror makes of an item as sent. */
-export function shownAs(stream: CollectionName, item: Item): Row {
-  return WRITTEN_AS[stream]?.(item) ?? stored(item, Object.keys(entryNamed(stream).fields));
+export function expectedRow(stream: CollectionName, item: Item): Row {
+  return STORED_ROW[stream]?.(item) ?? stored(item, Object.keys(entryNamed(stream).fields));
 }
 
 function only(names: readonly string[], row: Row): Row {
@@ -194,19 +201,19 @@ function assetRow(item: Item): Row {
 function stored(item: Item, fields: readonly string[]): Row {
   const row: Row = Object.fromEntries(fields.map((name) => [name, storedValue(name, item[name])]));
   const rest = Object.entries(item).filter(([name]) => !fields.includes(name));
-  const misfits = fields.filter((name) => isMisfit(name, item[name])).map((name) => [name, item[name]]);
+  const misfits = fields.filter((name) => isKeptAsSent(name, item[name])).map((name) => [name, item[name]]);
   const extra = [...rest, ...misfits];
   return { ...row, extra: extra.length === 0 ? null : JSON.stringify(Object.fromEntries(extra)) };
 }
 
 /** What is kept as sent beside the columns: numbers that no column holds, and times that are not believed (R10, R19). */
-function isMisfit(name: string, value: unknown): boolean {
-  return isExactNumber(value) || (name === 'synced_at' && value === FAR_AHEAD);
+function isKeptAsSent(name: string, value: unknown): boolean {
+  return isExactNumber(value) || (name === 'synced_at' && value === FAR_FUTURE);
 }
 
 function storedValue(name: string, value: unknown): string | number | null {
   if (value === undefined || value === null) return ['owners', 'tags'].includes(name) ? '[]' : null;
-  if (isMisfit(name, value)) return null;
+  if (isKeptAsSent(name, value)) return null;
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'object') return JSON.stringify(value);
   return /_at$|^start_time$/.test(name) ? instantText(String(value)) : (value as string | number);

@@ -4,20 +4,20 @@ import { LIST_PATHS } from '../support/catalogue.ts';
 /** What the outside does to an answer on its way, or puts in its place; `gatewayMinutes` is how fast the clock of a gateway runs. */
 export type Disturbance =
   | {
-      readonly do: 'refuse';
+      readonly type: 'refuse';
       readonly retryAfterSeconds: number;
-      readonly told: boolean;
+      readonly sendsQuota: boolean;
       readonly gatewayMinutes: number;
     }
   | {
-      readonly do: 'fail';
+      readonly type: 'fail';
       readonly status: number;
       readonly page: 'envelope' | 'html';
       readonly retryAfter: boolean;
       readonly gatewayMinutes: number;
     }
-  | { readonly do: 'garble'; readonly body: string; readonly gatewayMinutes: number }
-  | { readonly do: 'reset' | 'truncate' | 'ambiguous' };
+  | { readonly type: 'garble'; readonly body: string; readonly gatewayMinutes: number }
+  | { readonly type: 'reset' | 'truncate' | 'drop-headers' };
 
 /** A disturbance of so many requests of a run in a row, from the one numbered `at` on. */
 export interface WireFault {
@@ -29,13 +29,13 @@ export interface WireFault {
 }
 
 /** More than any run sends: it lasts to the run's end. */
-export const LASTING = 1_000_000;
+export const UNTIL_RUN_ENDS = 1_000_000;
 
 /** What a gateway puts in place of an answer. */
 export const GATEWAY_PAGE = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
 
 /** With status 200, and yet no page: no JSON, half of it, or JSON that is no envelope. */
-const NO_PAGES = [
+const INVALID_BODIES = [
   GATEWAY_PAGE,
   '',
   '{"items":[',
@@ -48,23 +48,27 @@ const NO_PAGES = [
 
 const gatewayMinutes = fc.constantFrom(0, 110, -600, 50_000);
 const refusals = fc.record({
-  do: fc.constant('refuse' as const),
+  type: fc.constant('refuse' as const),
   retryAfterSeconds: fc.constantFrom(0, 1, 7, 60, 60, 1200),
-  told: fc.boolean(),
+  sendsQuota: fc.boolean(),
   gatewayMinutes,
 });
 const failures = fc.record({
-  do: fc.constant('fail' as const),
+  type: fc.constant('fail' as const),
   status: fc.constantFrom(500, 502, 503, 504),
   page: fc.constantFrom('envelope' as const, 'html' as const),
   retryAfter: fc.boolean(),
   gatewayMinutes,
 });
-const garbled = fc.record({ do: fc.constant('garble' as const), body: fc.constantFrom(...NO_PAGES), gatewayMinutes });
-const others = fc.record({ do: fc.constantFrom('reset' as const, 'truncate' as const, 'ambiguous' as const) });
+const garbled = fc.record({
+  type: fc.constant('garble' as const),
+  body: fc.constantFrom(...INVALID_BODIES),
+  gatewayMinutes,
+});
+const others = fc.record({ type: fc.constantFrom('reset' as const, 'truncate' as const, 'drop-headers' as const) });
 
 /** Mostly one that a further try gets over; sometimes one that outlasts all tries. */
-const passing: fc.Arbitrary<WireFault> = fc.record({
+const transientFaults: fc.Arbitrary<WireFault> = fc.record({
   at: fc.oneof({ weight: 1, arbitrary: fc.constant(1) }, { weight: 4, arbitrary: fc.integer({ min: 2, max: 25 }) }),
   times: fc.constantFrom(1, 1, 1, 2, 3, 9),
   disturbance: fc.oneof(refusals, failures, garbled, others),
@@ -73,20 +77,20 @@ const passing: fc.Arbitrary<WireFault> = fc.record({
 /** The service goes away, for the rest of the run or a while of it. */
 const outages: fc.Arbitrary<WireFault> = fc.record({
   at: fc.integer({ min: 2, max: 12 }),
-  times: fc.constantFrom(LASTING, LASTING, 12),
-  disturbance: fc.oneof(failures, fc.constant({ do: 'reset' as const })),
+  times: fc.constantFrom(UNTIL_RUN_ENDS, UNTIL_RUN_ENDS, 12),
+  disturbance: fc.oneof(failures, fc.constant({ type: 'reset' as const })),
 });
 
 /** One list is refused, by a limiter of its own, while the others answer. */
 const refusedLists: fc.Arbitrary<WireFault> = fc.record({
   at: fc.constant(2),
-  times: fc.constant(LASTING),
+  times: fc.constant(UNTIL_RUN_ENDS),
   list: fc.constantFrom(...LIST_PATHS),
-  disturbance: fc.constant({ do: 'refuse' as const, retryAfterSeconds: 1, told: false, gatewayMinutes: 0 }),
+  disturbance: fc.constant({ type: 'refuse' as const, retryAfterSeconds: 1, sendsQuota: false, gatewayMinutes: 0 }),
 });
 
 export const wireFaults: fc.Arbitrary<WireFault[]> = fc.oneof(
-  { weight: 6, arbitrary: fc.array(passing, { maxLength: 4 }) },
+  { weight: 6, arbitrary: fc.array(transientFaults, { maxLength: 4 }) },
   { weight: 2, arbitrary: fc.array(outages, { minLength: 1, maxLength: 1 }) },
   { weight: 1, arbitrary: fc.array(refusedLists, { minLength: 1, maxLength: 1 }) },
 );
@@ -105,7 +109,7 @@ export const quotas: fc.Arbitrary<Quota> = fc.record({
 });
 
 /** Where a request stands in its window. */
-interface Counted {
+interface QuotaState {
   readonly isOver: boolean;
   readonly remaining: number;
   readonly resetSeconds: number;
@@ -113,7 +117,7 @@ interface Counted {
   readonly window: number;
 }
 
-export function counting({ limit, windowSeconds, onGrid }: Quota): (nowMs: number) => Counted {
+export function createQuotaCounter({ limit, windowSeconds, onGrid }: Quota): (nowMs: number) => QuotaState {
   const lengthMs = windowSeconds * 1000;
   let [used, window, endMs] = [0, 0, Number.NEGATIVE_INFINITY];
   return (nowMs) => {

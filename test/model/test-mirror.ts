@@ -15,12 +15,12 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
-import { ALONE } from './mirror-twin.ts';
-import type { Asked, World } from './world.ts';
+import { NO_TWIN } from './mirror-twin.ts';
+import type { LoggedRequest, World } from './world.ts';
 
 export type Row = Record<string, string | number | null>;
 
-export interface Told {
+export interface ObservedCommit {
   readonly envId: string;
   readonly stream: CollectionName;
   readonly commit: Commit;
@@ -35,11 +35,11 @@ export interface Told {
 }
 
 /** A page that is asked for, and the stream it is for: one may ask in the list of another (R18). */
-export interface Fetch extends PageRequest {
+export interface StreamRequest extends PageRequest {
   readonly stream: CollectionName;
 }
 
-interface RunWish extends Partial<RunOptions> {
+interface RunOverrides extends Partial<RunOptions> {
   readonly maxRequests?: number;
   /** The streams synced; all but the history when left out. */
   readonly only?: readonly CollectionName[];
@@ -48,8 +48,8 @@ interface RunWish extends Partial<RunOptions> {
 }
 
 /** A real mirror in a file of its own, synced from a world. */
-export interface Mirrored {
-  sync(wish?: RunWish): Promise<RunSummary>;
+export interface TestMirror {
+  sync(wish?: RunOverrides): Promise<RunSummary>;
   rows(sql: string, ...values: unknown[]): Row[];
   exec(sql: string): void;
   /** Keys that a stream's round has seen, in the file or on their way there: arrays of both parts. */
@@ -58,18 +58,18 @@ export interface Mirrored {
   /** What another run of the mirror writes beside its rows. */
   readonly otherRun: StateStore;
   /** What was asked for in the last run, the environments left out. */
-  asked(path?: string): Asked[];
+  requests(path?: string): LoggedRequest[];
   /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
   onOpen: () => void;
   /** Called before the first page of a run, with the environments that it reads. It throws where another run writes them. */
   onHold: (envIds: readonly string[]) => void;
-  beforeFetch: (request: Fetch, now: string | null, latest: string | null) => void;
-  afterFetch: (request: Fetch, page: Page) => void;
+  beforeFetch: (request: StreamRequest, now: string | null, latest: string | null) => void;
+  afterFetch: (request: StreamRequest, page: Page) => void;
   /** Called around every commit; may throw. */
-  beforeCommit: (told: Told) => void;
-  afterCommit: (told: Told) => void;
+  beforeCommit: (observed: ObservedCommit) => void;
+  afterCommit: (observed: ObservedCommit) => void;
   /** Commits one after the other, all of a heavy page together: what is looked at before and after one is told of no other. */
-  inTurn<Result>(key: string, isPart: boolean, commit: () => Promise<Result>): Promise<Result>;
+  serialize<Result>(key: string, isPart: boolean, commit: () => Promise<Result>): Promise<Result>;
   /** Pages that come as heavy ones do, in slices (R27). */
   isHeavy: (request: PageRequest) => boolean;
   /** The machine's clock against the world's. */
@@ -106,7 +106,7 @@ function emptyMirror(): Buffer {
 }
 
 /** `quietMs`: how long commits that bring nothing may wait for others. */
-export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
+export function createTestMirror(world: World, quietMs = 0, pair = NO_TWIN): TestMirror {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
   const path = join(folder, 'mirror.db');
   writeFileSync(path, emptyMirror());
@@ -116,13 +116,13 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
   let exists = false;
   let logFrom = 0;
   const machineClock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
-  const twin = pair(opened, { clock: machineClock, isOfMany: world.places.size > 1 });
+  const twin = pair(opened, { clock: machineClock, hasSeveralEnvironments: world.environments.size > 1 });
   const { file, clock } = twin;
-  const mirrored: Mirrored = {
+  const mirrored: TestMirror = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
-      const amidPage = new Set<string>();
-      const source = watchedSource(world.source(maxRequests, signal), mirrored, amidPage);
+      const openPages = new Set<string>();
+      const source = observeSource(world.source(maxRequests, signal), mirrored, openPages);
       mirrored.onOpen();
       const ports = {
         source,
@@ -131,7 +131,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
         openMirror: async () => {
           exists = true;
           const destination = (envId: string, run: number): Destination =>
-            watched(
+            observeDestination(
               twin.destination(createSqliteDestination(file, { envId, run, clock }), { envId, run }),
               mirrored,
               () => ({
@@ -141,7 +141,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
                 allowShrink: options.allowShrink ?? false,
                 overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
               }),
-              amidPage,
+              openPages,
             );
           return {
             state: twin.state(fileState(file, clock, twin.randomHex)),
@@ -171,8 +171,9 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
       const noted = file.noted.pages.filter((page) => page.envId === envId && page.stream === stream);
       return [...written, ...noted].flatMap(({ keys }) => JSON.parse(String(keys)) as string[][]);
     },
-    checkpoint: (stream, envId = [...world.places.keys()][0] ?? '') => readState(file, loadCheckpoint(envId, stream)),
-    asked: (path) =>
+    checkpoint: (stream, envId = [...world.environments.keys()][0] ?? '') =>
+      readState(file, loadCheckpoint(envId, stream)),
+    requests: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     otherRun: twin.state(fileState(file, clock, twin.randomHex)),
     onOpen: () => {},
@@ -181,7 +182,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
     afterFetch: () => {},
     beforeCommit: () => {},
     afterCommit: () => {},
-    inTurn: createTurns(),
+    serialize: createSerializer(),
     isHeavy: () => false,
     clockSkewMs: 0,
     equalsTwin: () => twin.equal(),
@@ -193,7 +194,7 @@ export function mirrorOf(world: World, quietMs = 0, pair = ALONE): Mirrored {
   return mirrored;
 }
 
-function createTurns(): Mirrored['inTurn'] {
+function createSerializer(): TestMirror['serialize'] {
   let tail: Promise<unknown> = Promise.resolve();
   let held: { readonly key: string; readonly end: () => void } | null = null;
   const take = async (key: string): Promise<NonNullable<typeof held>> => {
@@ -206,13 +207,13 @@ function createTurns(): Mirrored['inTurn'] {
   return async (key, isPart, commit) => {
     const turn = held?.key === key ? held : await take(key);
     held = turn;
-    let goesOn = false;
+    let continues = false;
     try {
       const result = await commit();
-      goesOn = isPart;
+      continues = isPart;
       return result;
     } finally {
-      if (!goesOn) {
+      if (!continues) {
         held = null;
         turn.end();
       }
@@ -221,7 +222,7 @@ function createTurns(): Mirrored['inTurn'] {
 }
 
 /** The stream under way: it loads its own checkpoint last before it asks for anything. */
-const streamUnderWay = new AsyncLocalStorage<CollectionName>();
+const currentStream = new AsyncLocalStorage<CollectionName>();
 
 /** A page as a heavy one comes, in slices of two items (R27); `onParse` is told whether the one parsed has others after it. */
 function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
@@ -236,50 +237,50 @@ function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
 }
 
 /** `amidPage` holds the streams of which a slice was parsed that others of its page follow. */
-function watchedSource(source: Source, mirrored: Mirrored, amidPage: Set<string>): Source {
+function observeSource(source: Source, mirrored: TestMirror, openPages: Set<string>): Source {
   return {
     ...source,
     async page(request, onRequest) {
-      const asked = { ...request, stream: streamUnderWay.getStore() as CollectionName };
+      const streamRequest = { ...request, stream: currentStream.getStore() as CollectionName };
       const { serverTime, newestReading } = source.times();
-      mirrored.beforeFetch(asked, serverTime, newestReading);
+      mirrored.beforeFetch(streamRequest, serverTime, newestReading);
       const page = await source.page(request, onRequest);
-      mirrored.afterFetch(asked, page);
-      const key = `${request.path[0]} ${asked.stream}`;
-      const onParse = (isPart: boolean): void => void (isPart ? amidPage.add(key) : amidPage.delete(key));
+      mirrored.afterFetch(streamRequest, page);
+      const key = `${request.path[0]} ${streamRequest.stream}`;
+      const onParse = (isPart: boolean): void => void (isPart ? openPages.add(key) : openPages.delete(key));
       return mirrored.isHeavy(request) ? slicedPage(page, onParse) : page;
     },
   };
 }
 
-function watched(
+function observeDestination(
   destination: Destination,
-  mirrored: Mirrored,
-  where: () => Omit<Told, 'stream' | 'commit' | 'isPart'>,
-  amidPage: ReadonlySet<string>,
+  mirrored: TestMirror,
+  where: () => Omit<ObservedCommit, 'stream' | 'commit' | 'isPart'>,
+  openPages: ReadonlySet<string>,
 ): Destination {
   return {
     ...destination,
     load(stream) {
-      streamUnderWay.enterWith(stream as CollectionName);
+      currentStream.enterWith(stream as CollectionName);
       return destination.load(stream);
     },
     commit(stream, commit, marking) {
       const now = where();
       const key = `${now.envId} ${stream.name}`;
-      const isPart = amidPage.has(key) && pageOf(commit).returnedKeys !== undefined;
-      const told = { ...now, stream: stream.name as CollectionName, commit, isPart };
-      return mirrored.inTurn(key, isPart, async () => {
-        mirrored.beforeCommit(told);
+      const isPart = openPages.has(key) && pageOf(commit).returnedKeys !== undefined;
+      const observed = { ...now, stream: stream.name as CollectionName, commit, isPart };
+      return mirrored.serialize(key, isPart, async () => {
+        mirrored.beforeCommit(observed);
         const counts = await destination.commit(stream, commit, marking);
-        mirrored.afterCommit(told);
+        mirrored.afterCommit(observed);
         return counts;
       });
     },
   };
 }
 
-export function streamOf(summary: RunSummary, name: CollectionName): StreamSummary {
+export function streamSummary(summary: RunSummary, name: CollectionName): StreamSummary {
   const found = summary.streams.find((stream) => stream.stream === name);
   if (found === undefined) throw new Error(`the run had no ${name}`);
   return found;

@@ -1,4 +1,4 @@
-import type { Mirrored, Row } from '../mirrored.ts';
+import type { Row, TestMirror } from '../test-mirror.ts';
 
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   assets: ['id'],
@@ -10,7 +10,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** The mirror's own time never runs backwards, and every row that changed between two looks bears a later one (R21). */
-export function ownTimes(mirrored: Mirrored): () => string[] {
+export function mirrorTimesAdvance(mirrored: TestMirror): () => string[] {
   let before = new Map<string, Row>();
   let lastTime = '';
   return () => {

@@ -1,34 +1,35 @@
 import { roundEndOf } from '../../support/commit-parts.ts';
-import { isConfirmation, isScan, isWhole, itemsOf, type Walk } from '../book.ts';
-import type { Row } from '../mirrored.ts';
-import { isLive, type Moment, mayLag, sameBut, shows, variantsOf } from './moment.ts';
-import { covers } from './removals-told.ts';
+import { isComplete, isConfirmation, isScan, itemsOf, type ServedRead } from '../request-log.ts';
+import type { Row } from '../test-mirror.ts';
+import { type CommitTransition, includesRow, isLive, mayLag, returnsRow, variantsOf } from './commit-transition.ts';
+import { covers } from './removals-are-explained.ts';
 
 /** No mark lost (R13, R18, R22): what a commit changes is marked, and a mark goes only with a read made for it since. */
-export function marksStay(moment: Moment): readonly string[] {
-  const { before, after, stream } = moment;
-  const made = owing(moment)
+export function marksAreKept(transition: CommitTransition): readonly string[] {
+  const { before, after, stream } = transition;
+  const made = requiredMarks(transition)
     .filter((mark) => (after.marks.get(mark) ?? 0) <= before.lastMark)
     .map((mark) => `${mark} is not marked, though it has changed`);
   const lost = [...before.marks]
     .filter(([mark, number]) => (after.marks.get(mark) ?? 0) < number)
     .filter(
-      ([mark, number]) => !mark.startsWith(`${stream} `) || !isPaid(moment, mark.slice(stream.length + 1), number),
+      ([mark, number]) =>
+        !mark.startsWith(`${stream} `) || !isMarkSettled(transition, mark.slice(stream.length + 1), number),
     )
     .map(([mark, number]) => `the mark of ${mark}, ${number}, was lost`);
   return [...made, ...lost];
 }
 
 /** The marks a commit has to make: of rows shown anew, and of assets that went or came back. */
-function owing({ stream, before, after }: Moment): string[] {
+function requiredMarks({ stream, before, after }: CommitTransition): string[] {
   if (stream !== 'columns' && stream !== 'assets') return [];
   const marks = [...after.rows].flatMap(([id, row]) => {
     const old = before.rows.get(id);
-    const shown = isLive(row) && (old === undefined || !sameBut(old, row)) ? shownMarks(stream, id, row) : [];
+    const shown = isLive(row) && (old === undefined || !includesRow(old, row)) ? shownMarks(stream, id, row) : [];
     const moved = old !== undefined && isLive(old) !== isLive(row);
     return stream === 'assets' && moved ? [...shown, `columns ${id}`, `tests ${id}`] : shown;
   });
-  return marks.filter((mark) => before.marking.has(mark.split(' ', 1)[0] ?? ''));
+  return marks.filter((mark) => before.markedStreams.has(mark.split(' ', 1)[0] ?? ''));
 }
 
 function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[] {
@@ -36,32 +37,40 @@ function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[
   return ['table', 'bi'].includes(String(row['kind'])) ? [`${row['kind']}_assets ${id}`] : [];
 }
 
-function isPaid(moment: Moment, id: string, number: number): boolean {
-  const { walk, page, walks, commit, stream } = moment;
-  if (page !== null && walk !== null) {
+function isMarkSettled(transition: CommitTransition, id: string, number: number): boolean {
+  const { read, page, reads, commit, stream } = transition;
+  if (page !== null && read !== null) {
     // What is read before the row is older than the overlap pays nothing (R22).
-    if (TYPED.includes(stream) && !isConfirmation(walk, stream))
-      return itemsOf(walk).some((item) => item['id'] === id) && !mayLag(moment, walk, moment.after.rows.get(id));
+    if (TYPED.includes(stream) && !isConfirmation(read, stream))
+      return (
+        itemsOf(read).some((item) => item['id'] === id) && !mayLag(transition, read, transition.after.rows.get(id))
+      );
     if (TYPED.includes(stream)) return false;
-    const asked = walks.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
-    return asked.length >= variantsOf(stream) && asked.every(isWhole) && standLive(moment, asked, id);
+    const asked = reads.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
+    return asked.length >= variantsOf(stream) && asked.every(isComplete) && rowsAreLive(transition, asked, id);
   }
   if (!roundEndOf(commit)) return false;
-  const leader = leaderOf(moment, id);
-  if (leader === null) return true;
-  const asked = walks.filter((each) => !isConfirmation(each, stream) && isWhole(each) && number <= each.lastMark);
-  const paying = asked.filter((each) => pays(each, { stream, id, leader }));
+  const parent = parentRow(transition, id);
+  if (parent === null) return true;
+  const asked = reads.filter((each) => !isConfirmation(each, stream) && isComplete(each) && number <= each.lastMark);
+  const paying = asked.filter((each) => settlesMark(each, { stream, id, parent }));
   if (!TYPED.includes(stream) && stream !== 'column_lineage') return paying.length > 0;
   // A round of lineage is settled by the time at which its first page came.
   const isLineage = stream === 'column_lineage';
-  const settled = paying.filter((each) => !mayLag(moment, isLineage ? { ...each, at: each.askedAt } : each, leader));
-  return settled.some((each) => showsOf(each, id)) || (settled.length > 0 && isConfirmed(moment, id));
+  const settled = paying.filter(
+    (each) => !mayLag(transition, isLineage ? { ...each, at: each.firstRequestAt } : each, parent),
+  );
+  return settled.some((each) => returnsMarked(each, id)) || (settled.length > 0 && isConfirmed(transition, id));
 }
 
 const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
 
 /** What was shown of an asset stands live, or rejected, which is asked for by itself: a row that a younger tombstone holds down leaves the mark (R13, R20). */
-function standLive({ after, rows, envId, stream }: Moment, asked: readonly Walk[], assetId: string): boolean {
+function rowsAreLive(
+  { after, rows, envId, stream }: CommitTransition,
+  asked: readonly ServedRead[],
+  assetId: string,
+): boolean {
   const rejected = rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream);
   const shown = new Set(asked.flatMap(itemsOf).map((item) => String(item['id'])));
   for (const { row_key: id } of rejected) shown.delete(String(id));
@@ -69,36 +78,39 @@ function standLive({ after, rows, envId, stream }: Moment, asked: readonly Walk[
 }
 
 /** Whether a read shows the row that a mark speaks of: itself, or an edge into it. */
-function showsOf(walk: Walk, id: string): boolean {
-  return shows(walk, id) || itemsOf(walk).some((item) => item['downstream_column_id'] === id);
+function returnsMarked(read: ServedRead, id: string): boolean {
+  return returnsRow(read, id) || itemsOf(read).some((item) => item['downstream_column_id'] === id);
 }
 
 /** The leading list was asked after it and shows the row, of which the mirror has all there is to have (R18, R22). */
-export function isConfirmed(moment: Moment, id: string): boolean {
-  const { walks, stream, envId, rows } = moment;
-  const shown = walks.filter((each) => isConfirmation(each, stream) && isWhole(each) && shows(each, id));
+export function isConfirmed(transition: CommitTransition, id: string): boolean {
+  const { reads, stream, envId, rows } = transition;
+  const shown = reads.filter((each) => isConfirmation(each, stream) && isComplete(each) && returnsRow(each, id));
   if (shown.length === 0) return false;
   if (stream === 'column_lineage') return true;
   const [row] = rows('select data_platform, bi_platform from assets where env_id = ? and id = ?', envId, id);
   return row?.[stream === 'table_assets' ? 'data_platform' : 'bi_platform'] !== null;
 }
 
-function idsOf({ query }: Walk): readonly string[] {
+function idsOf({ query }: ServedRead): readonly string[] {
   return ['ids', 'asset_ids', 'column_ids'].flatMap((name) => (query[name] as string[] | undefined) ?? []);
 }
 
-function pays(walk: Walk, { stream, id, leader }: { stream: Moment['stream']; id: string; leader: Row }): boolean {
-  if (stream === 'column_lineage') return covers(walk, id, leader);
-  return isScan(walk) || idsOf(walk).includes(id);
+function settlesMark(
+  read: ServedRead,
+  { stream, id, parent }: { stream: CommitTransition['stream']; id: string; parent: Row },
+): boolean {
+  if (stream === 'column_lineage') return covers(read, id, parent);
+  return isScan(read) || idsOf(read).includes(id);
 }
 
 /** What a mark speaks of; null when nothing of it is left to be asked for. */
-function leaderOf({ stream, rows, envId }: Moment, id: string): Row | null {
+function parentRow({ stream, rows, envId }: CommitTransition, id: string): Row | null {
   const table = stream === 'column_lineage' ? 'columns' : 'assets';
-  const leader = rows(`select * from ${table} where env_id = ? and id = ?`, envId, id)[0];
+  const parent = rows(`select * from ${table} where env_id = ? and id = ?`, envId, id)[0];
   if (stream === 'table_assets' || stream === 'bi_assets')
-    return isLive(leader) && leader['kind'] === stream.split('_')[0] ? leader : null;
-  if (isLive(leader)) return leader;
+    return isLive(parent) && parent['kind'] === stream.split('_')[0] ? parent : null;
+  if (isLive(parent)) return parent;
   if (stream === 'column_lineage') return null;
   const owned = rows(`select * from ${stream} where env_id = ? and asset_id = ? and deleted_at is null`, envId, id)[0];
   return owned ?? null;

@@ -1,7 +1,7 @@
-import type { Mirrored, Row } from '../mirrored.ts';
-import type { Item } from '../place.ts';
-import type { Moment } from './moment.ts';
-import { scoresOf } from './rows-behind-checkpoint.ts';
+import type { Item } from '../environment.ts';
+import type { Row, TestMirror } from '../test-mirror.ts';
+import { scoresOf } from './checkpoint-has-rows.ts';
+import type { CommitTransition } from './commit-transition.ts';
 
 const KEYS = {
   test_executions: ['env_id', 'sub_test_unique_id', 'id'],
@@ -9,7 +9,10 @@ const KEYS = {
 } as const;
 
 /** No execution and no score that a committed page has shown is ever missing from the history (R17). */
-export function keptForEver(mirrored: Mirrored): { shown(moment: Moment): string[]; all(): string[] } {
+export function historyIsComplete(mirrored: TestMirror): {
+  record(transition: CommitTransition): string[];
+  missing(): string[];
+} {
   const ever = new Set<string>();
   const missing = (): string[] => {
     const there = new Set(
@@ -20,15 +23,15 @@ export function keptForEver(mirrored: Mirrored): { shown(moment: Moment): string
     return [...ever].filter((key) => !there.has(key)).map((key) => `${key} was forgotten`);
   };
   return {
-    shown({ envId, stream, page }) {
+    record({ envId, stream, page }) {
       for (const item of (page?.items ?? []) as Item[]) for (const key of keysOf(envId, stream, item)) ever.add(key);
       return [];
     },
-    all: missing,
+    missing: missing,
   };
 }
 
-function keysOf(envId: string, stream: Moment['stream'], item: Item): string[] {
+function keysOf(envId: string, stream: CommitTransition['stream'], item: Item): string[] {
   if (stream === 'latest_test_executions' || stream === 'test_executions')
     return [keyIn('test_executions', { ...(item as Row), env_id: envId })];
   if (stream !== 'asset_health_scores') return [];

@@ -1,7 +1,7 @@
-import type { Moment } from './moment.ts';
+import type { CommitTransition } from './commit-transition.ts';
 
 /** A watermark never moves backwards, unless it lies ahead of every reading of the server's clock (R1). */
-export function watermarkForward({ before, after, latest }: Moment): readonly string[] {
+export function watermarkAdvances({ before, after, latest }: CommitTransition): readonly string[] {
   const { watermark, round } = before;
   if (watermark === null || (after.watermark !== null && after.watermark >= watermark)) return [];
   return latest !== null && watermark > latest

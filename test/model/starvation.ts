@@ -1,34 +1,34 @@
 import fc from 'fast-check';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import { LIST_PATHS } from '../support/catalogue.ts';
-import { happen, happenings } from './happenings.ts';
-import type { Life } from './history.ts';
+import { actions, applyAction } from './actions.ts';
+import type { Simulation } from './simulation.ts';
 import { HOUR } from './world.ts';
 
 /** A list of the first environment that answers 500 for ever, beside few requests for each run (R6). */
-export interface Scarcity {
+export interface Starvation {
   readonly broken: string;
   /** What a page takes that fails every try. */
   readonly tries: number;
   readonly maxRequests: number;
-  readonly spends: 'budget' | 'quota';
+  readonly limitedBy: 'budget' | 'quota';
   readonly concurrency: number;
-  readonly changes: readonly Parameters<typeof happen>[1][];
+  readonly changes: readonly Parameters<typeof applyAction>[1][];
 }
 
-export const scarcities: fc.Arbitrary<Scarcity> = fc.record({
+export const starvations: fc.Arbitrary<Starvation> = fc.record({
   broken: fc.constantFrom(...LIST_PATHS),
   tries: fc.integer({ min: 1, max: 12 }),
   maxRequests: fc.integer({ min: 6, max: 14 }),
-  spends: fc.constantFrom('budget' as const, 'quota' as const),
+  limitedBy: fc.constantFrom('budget' as const, 'quota' as const),
   concurrency: fc.integer({ min: 1, max: 3 }),
-  changes: fc.array(happenings('told'), { maxLength: 6 }),
+  changes: fc.array(actions('reported'), { maxLength: 6 }),
 });
 
 const RUNS = 40;
 const CHANGES_AT = 24;
 /** What came with a field that nobody can take comes right without a word (R20). */
-const RIGHT_AT = 28;
+const REPAIRED_AT = 28;
 
 /** All but the scores, which are read once an hour. */
 const ONLY: readonly CollectionName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
@@ -36,16 +36,16 @@ const ONLY: readonly CollectionName[] = CATALOGUE.filter(({ hourly, optional }) 
 );
 
 /** So many hourly runs: by then the second environment has to be mirrored, with what has changed sixteen runs before. */
-export async function starve(
-  { world, mirrored }: Life,
-  { broken, tries, changes, spends, ...wish }: Scarcity,
+export async function runStarved(
+  { world, mirrored }: Simulation,
+  { broken, tries, changes, limitedBy, ...wish }: Starvation,
 ): Promise<void> {
   world.failing = { path: `e1/${broken}`, tries };
-  world.spends = spends;
+  world.limitedBy = limitedBy;
   for (let run = 0; run < RUNS; run++) {
     await mirrored.sync({ ...wish, pageSize: 5, only: ONLY });
     world.advance(HOUR);
-    if (run === CHANGES_AT) for (const change of changes) happen(world, change, 'e2');
-    if (run === RIGHT_AT) world.place('e2').spoiled.clear();
+    if (run === CHANGES_AT) for (const change of changes) applyAction(world, change, 'e2');
+    if (run === REPAIRED_AT) world.environment('e2').malformed.clear();
   }
 }

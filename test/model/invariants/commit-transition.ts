@@ -2,13 +2,13 @@ import { addSeconds } from '../../../src/core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../../src/streams/entry.ts';
 import { FEED_STREAMS } from '../../support/catalogue.ts';
-import { isFeed, itemsOf, type ServedPage, type Walk } from '../book.ts';
-import { byValue, instantText } from '../compare.ts';
-import type { Mirrored, Row, Told } from '../mirrored.ts';
-import { FAR_AHEAD } from '../place.ts';
+import { FAR_FUTURE } from '../environment.ts';
+import { canonicalJson, instantText } from '../expected-rows.ts';
+import { isFeed, itemsOf, type ServedPage, type ServedRead } from '../request-log.ts';
+import type { ObservedCommit, Row, TestMirror } from '../test-mirror.ts';
 
 /** A stream's own part of the mirror, as it stands in the file. */
-export interface Held {
+export interface StreamState {
   readonly watermark: string | null;
   /** The unfinished round as stored. */
   readonly round: StoredRound | null;
@@ -24,7 +24,7 @@ export interface Held {
   /** Keys of removals that are held back. */
   readonly heldBack: ReadonlySet<string>;
   /** Streams that have marks made for them: their first scan has begun. */
-  readonly marking: ReadonlySet<string>;
+  readonly markedStreams: ReadonlySet<string>;
 }
 
 interface StoredRound {
@@ -36,30 +36,30 @@ interface StoredRound {
   readonly incomplete: boolean;
   readonly read: {
     readonly path: string[];
-    readonly query: Walk['query'];
+    readonly query: ServedRead['query'];
     readonly cursor: string | null;
     readonly at: string | null;
   } | null;
 }
 
 /** One commit, before and after, with what was served for it. */
-export interface Moment extends Told {
-  readonly before: Held;
-  readonly after: Held;
-  /** The walk whose page this commit brings in; null when it brings none. */
-  readonly walk: Walk | null;
+export interface CommitTransition extends ObservedCommit {
+  readonly before: StreamState;
+  readonly after: StreamState;
+  /** The read whose page this commit brings in; null when it brings none. */
+  readonly read: ServedRead | null;
   readonly page: ServedPage | null;
   /** All that was served since the round began, this page included. */
-  readonly walks: readonly Walk[];
-  readonly rows: Mirrored['rows'];
-  readonly seen: Mirrored['seen'];
+  readonly reads: readonly ServedRead[];
+  readonly rows: TestMirror['rows'];
+  readonly seen: TestMirror['seen'];
 }
 
 /** What a commit must not do: what it did, in words, or nothing. */
-export type Invariant = (moment: Moment) => readonly string[];
+export type Invariant = (transition: CommitTransition) => readonly string[];
 
 /** The streams whose rows stay when they are deleted. */
-export const FED: readonly CollectionName[] = FEED_STREAMS;
+export const SOFT_DELETING: readonly CollectionName[] = FEED_STREAMS;
 
 /** Lists that make one full scan. */
 export function variantsOf(stream: CollectionName): number {
@@ -67,39 +67,46 @@ export function variantsOf(stream: CollectionName): number {
 }
 
 /** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
-export function floorOf(walk: Walk, moment: Pick<Moment, 'overlapSeconds' | 'serverTime'>): string | null {
-  return isFeed(walk) ? null : (settledBefore(walk, moment) ?? '9999');
+export function floorOf(
+  read: ServedRead,
+  transition: Pick<CommitTransition, 'overlapSeconds' | 'serverTime'>,
+): string | null {
+  return isFeed(read) ? null : (settledBefore(read, transition) ?? '9999');
 }
 
 /** T of the run that began the read less the overlap; a later answer may have shown that T was too late (R1). */
 function settledBefore(
-  { at }: Walk,
-  { overlapSeconds, serverTime }: Pick<Moment, 'overlapSeconds' | 'serverTime'>,
+  { at }: ServedRead,
+  { overlapSeconds, serverTime }: Pick<CommitTransition, 'overlapSeconds' | 'serverTime'>,
 ): string | null {
   if (at === null) return null;
   return addSeconds(serverTime !== null && serverTime < at ? serverTime : at, -overlapSeconds);
 }
 
 /** What hangs on a row may be committed after the read, where the row is younger than the overlap (R18, R22). */
-export function mayLag(moment: Moment, walk: Walk, row: Row | undefined): boolean {
-  const settled = settledBefore(walk, moment);
+export function mayLag(transition: CommitTransition, read: ServedRead, row: Row | undefined): boolean {
+  const settled = settledBefore(read, transition);
   const at = timeOf(row ?? {}, 'synced_at');
-  return at !== '' && at !== instantText(FAR_AHEAD) && (settled === null || at > settled);
+  return at !== '' && at !== instantText(FAR_FUTURE) && (settled === null || at > settled);
 }
 
 /** Whether a typed list showed a row in an earlier version than the one held, and may not have come to that. */
-export function isEarly(moment: Moment, walk: Walk, item: Readonly<Record<string, unknown>>): boolean {
+export function isLaggingVersion(
+  transition: CommitTransition,
+  read: ServedRead,
+  item: Readonly<Record<string, unknown>>,
+): boolean {
   const id = String(item['id']);
-  const row = moment.after.rows.get(id);
-  return instantText(String(item['synced_at'])) < timeOf(row ?? {}, 'synced_at') && mayLag(moment, walk, row);
+  const row = transition.after.rows.get(id);
+  return instantText(String(item['synced_at'])) < timeOf(row ?? {}, 'synced_at') && mayLag(transition, read, row);
 }
 
 export function isLive(row: Row | undefined): row is Row {
   return row !== undefined && (row['deleted_at'] ?? null) === null;
 }
 
-export function shows(walk: Walk, id: string): boolean {
-  return itemsOf(walk).some((item) => item['id'] === id);
+export function returnsRow(read: ServedRead, id: string): boolean {
+  return itemsOf(read).some((item) => item['id'] === id);
 }
 
 /** A time as text that can be compared: none is the oldest. */
@@ -107,8 +114,8 @@ export function timeOf(row: Row, name: string): string {
   return String(row[name] ?? '');
 }
 
-export function sameBut(a: Row, b: Row): boolean {
-  return Object.keys(b).every((name) => a[name] === b[name] || byValue(a[name]) === byValue(b[name]));
+export function includesRow(a: Row, b: Row): boolean {
+  return Object.keys(b).every((name) => a[name] === b[name] || canonicalJson(a[name]) === canonicalJson(b[name]));
 }
 
 function entryOf(stream: CollectionName): CatalogueEntry {
@@ -126,12 +133,16 @@ export function keyOf(stream: CollectionName, row: Row | Record<string, unknown>
 const tableOf = (stream: CollectionName): string => entryOf(stream).table;
 
 /** The round of a stream, and the one that waits, as stored. */
-export function roundsOf({ rows }: Mirrored, envId: string, stream: CollectionName): Pick<Held, 'round' | 'waiting'> {
+export function roundsOf(
+  { rows }: TestMirror,
+  envId: string,
+  stream: CollectionName,
+): Pick<StreamState, 'round' | 'waiting'> {
   const sql = 'select round, waiting_scan from sync_checkpoints where env_id = ? and stream = ?';
   return roundsIn(rows(sql, envId, stream)[0]);
 }
 
-function roundsIn(stored: Row | undefined): Pick<Held, 'round' | 'waiting'> {
+function roundsIn(stored: Row | undefined): Pick<StreamState, 'round' | 'waiting'> {
   const round = JSON.parse(String(stored?.['round'] ?? null)) as StoredRound | null;
   const setAside = JSON.parse(String(stored?.['waiting_scan'] ?? null)) as {
     readonly round: StoredRound | null;
@@ -139,7 +150,7 @@ function roundsIn(stored: Row | undefined): Pick<Held, 'round' | 'waiting'> {
   return { round, waiting: setAside?.round ?? null };
 }
 
-export function heldOf({ rows }: Mirrored, envId: string, stream: CollectionName): Held {
+export function loadStreamState({ rows }: TestMirror, envId: string, stream: CollectionName): StreamState {
   const table = (name: string, of: CollectionName): Map<string, Row> =>
     new Map(
       rows(`select * from ${name} where env_id = ?`, envId).map(({ env_id: _, mirrored_at: __, ...row }) => [
@@ -166,7 +177,7 @@ export function heldOf({ rows }: Mirrored, envId: string, stream: CollectionName
         ({ key_1: first, key_2: second }) => (second === '' ? String(first) : `${first} < ${second}`),
       ),
     ),
-    marking: new Set(
+    markedStreams: new Set(
       checkpoints
         .filter((each) => each['round'] !== null || each['scan_ended_cycle'] !== null)
         .map((each) => String(each['stream'])),

@@ -1,8 +1,8 @@
 import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
-import type { Invariant } from './moment.ts';
+import type { Invariant } from './commit-transition.ts';
 
 /** A watermark claims no more than the T of the run that committed its round's first page, or what it claimed before (R2, R9). */
-export function watermarkClaims(): Invariant {
+export function watermarkIsBounded(): Invariant {
   const firstPages = new Map<string, string | null>();
   return ({ envId, stream, commit, serverTime, before, after }) => {
     // Beside a scan that is set aside the feeds have rounds of their own.

@@ -1,7 +1,7 @@
-import type { Mirrored } from '../mirrored.ts';
+import type { TestMirror } from '../test-mirror.ts';
 
 /** After a run that no signal stopped, every day has the mean scores that `health_daily` has. */
-export function dayMeans(mirrored: Mirrored): string[] {
+export function dailyMeansMatch(mirrored: TestMirror): string[] {
   const [last] = mirrored.rows('select status from sync_runs order by id desc limit 1');
   if (last?.['status'] === 'interrupted') return [];
   return mirrored

@@ -1,0 +1,205 @@
+import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
+import { roundEndOf } from '../../support/commit-parts.ts';
+import { FAR_FUTURE, type Item } from '../environment.ts';
+import { bucket, expectedRow } from '../expected-rows.ts';
+import { isComplete, isConfirmation, isFeed, isScan, itemsOf, readIdentity, type ServedRead } from '../request-log.ts';
+import type { Row } from '../test-mirror.ts';
+import {
+  type CommitTransition,
+  floorOf,
+  includesRow,
+  isLaggingVersion,
+  isLive,
+  keyOf,
+  SOFT_DELETING,
+  type StreamState,
+  timeOf,
+  variantsOf,
+} from './commit-transition.ts';
+
+/**
+ * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
+ * hand is in the mirror as shown or newer, rejected, gathered or overruled (R10), and a round ends with whole reads alone.
+ */
+export function checkpointHasRows(transition: CommitTransition): readonly string[] {
+  return [...cursorOfCommittedPage(transition), ...rowsOfPage(transition), ...readsOfRound(transition)];
+}
+
+function cursorOfCommittedPage({ after, envId, reads }: CommitTransition): string[] {
+  const stored = after.round?.read;
+  if (stored === undefined || stored === null || stored.cursor === null) return [];
+  const identity = readIdentity({ path: [envId, ...stored.path], query: stored.query });
+  const read = reads.find((each) => readIdentity(each) === identity && each.query['limit'] === stored.query['limit']);
+  const chain = read?.pages.filter(({ committed }) => committed) ?? [];
+  const isChained = chain.every(({ cursor }, i) => cursor === (chain[i - 1]?.nextCursor ?? null));
+  return isChained && chain.at(-1)?.nextCursor === stored.cursor
+    ? []
+    : [`the cursor ${stored.cursor} belongs to no committed page`];
+}
+
+function rowsOfPage(transition: CommitTransition): string[] {
+  const { page, read, stream, rows, envId } = transition;
+  if (page === null || read === null || isConfirmation(read, stream)) return [];
+  const isRejected = (key: string): boolean =>
+    rows('select 1 from rejected_rows where env_id = ? and stream = ? and row_key = ?', envId, stream, key).length > 0;
+  return (
+    (page.items as Item[])
+      // Without a server time any time is believed (R10).
+      .filter((item) => transition.serverTime !== null || item['synced_at'] !== FAR_FUTURE)
+      .filter((item) => !isSettled(transition, read, item) && !isRejected(keyOf(stream, item)))
+      .map((item) => `${keyOf(stream, item)} was served and is not there: ${JSON.stringify(item)}`)
+  );
+}
+
+function isSettled(transition: CommitTransition, read: ServedRead, item: Item): boolean {
+  const { stream, after, envId, rows } = transition;
+  const held = after.rows.get(keyOf(stream, item));
+  if (SOFT_DELETING.includes(stream)) {
+    if (held === undefined) return false;
+    return 'deleted_since' in read.query
+      ? isTombstoned(held, item)
+      : isApplied(held, expectedRow(stream, item), transition);
+  }
+  const wanted = expectedRow(stream, item);
+  if (stream === 'table_assets' || stream === 'bi_assets')
+    return (
+      !isLive(held) ||
+      held['kind'] !== (stream === 'bi_assets' ? 'bi' : 'table') ||
+      includesRow(held, wanted) ||
+      isLaggingVersion(transition, read, item)
+    );
+  const table = stream === 'test_executions' ? stream : `${stream}_staged`;
+  const gathered = rows(`select * from ${table} where env_id = ?`, envId);
+  const isHeld = held !== undefined && includesRow(held, wanted) && isSeen(transition, keyOf(stream, item));
+  return (isHeld || gathered.some((row) => includesRow(row, wanted))) && isArchived(transition, item);
+}
+
+/** A row that is there as shown is not gathered, but known to be shown (R16). */
+function isSeen({ seen, envId, stream }: CommitTransition, key: string): boolean {
+  return seen(stream, envId).some((both) => both.filter((part) => part !== '').join(' < ') === key);
+}
+
+/** Also written at once where it is kept for ever (R17). */
+function isArchived({ stream, rows, envId }: CommitTransition, item: Item): boolean {
+  if (stream === 'latest_test_executions')
+    return rows(
+      'select * from test_executions where env_id = ? and sub_test_unique_id = ? and id = ?',
+      ...[envId, item['sub_test_unique_id'], item['id']],
+    ).some((row) => includesRow(row, expectedRow('test_executions', item)));
+  if (stream !== 'asset_health_scores') return true;
+  const kept = rows('select * from asset_health_score_history where env_id = ?', envId);
+  return scoresOf(item).every((score) => kept.some((row) => includesRow(row, score)));
+}
+
+/** The total and each dimension of a score. */
+export function scoresOf(item: Item): Row[] {
+  const asset = { asset_id: String(item['asset_id']) };
+  const parts = (item['dimensions'] as Item[]).map((part) => ({
+    dimension: String(part['dimension']),
+    ...bucket(part),
+  }));
+  return [{ dimension: 'total', ...bucket(item['total'] as Item) }, ...parts].map((row) => ({ ...asset, ...row }));
+}
+
+function isTombstoned(held: Row, item: Item): boolean {
+  const at = expectedRow('columns', { synced_at: item['deleted_at'] })['synced_at'] as string;
+  // On a tie, neither wins (R10).
+  const ownAt = timeOf(held, 'synced_at');
+  if (ownAt > at || (ownAt === at && isLive(held))) return true;
+  return held['deletion'] === 'tombstone' && timeOf(held, 'deleted_at') >= at;
+}
+
+function isApplied(held: Row, wanted: Row, transition: CommitTransition): boolean {
+  const floor = floorOf(transition.read as ServedRead, transition);
+  const shownAt = timeOf(wanted, 'synced_at');
+  if (held['deletion'] === 'absent') return false;
+  const [ownAt, diedAt] = [timeOf(held, 'synced_at'), timeOf(held, 'deleted_at')];
+  // If the mirror's row or tombstone is within the overlap, the newer version wins (R10).
+  const stands = floor === null || ownAt > floor || diedAt > floor;
+  if (!isLive(held) && !(diedAt >= shownAt && stands)) return false;
+  return includesRow(held, wanted) || (ownAt > shownAt && stands);
+}
+
+/** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
+function readsOfRound(transition: CommitTransition): string[] {
+  const { commit, before, stream, reads, after, envId } = transition;
+  const roundEnd = roundEndOf(commit);
+  if (roundEnd === undefined || stream === 'test_executions') return [];
+  const leftOut = isLeftOut(transition);
+  const broken = reads
+    .filter((read) => !isComplete(read) && !(before.round?.mode === 'scan' && 'deleted_since' in read.query))
+    .filter((read) => !(leftOut && isFeed(read)))
+    // That of a scan which is set aside goes on later (R9).
+    .filter((read) => !isCurrentRead(read, envId, before.waiting))
+    .map((read) => `a round ended amid ${JSON.stringify(read.query)}`);
+  const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
+  const scans = reads.filter((read) => isComplete(read) && isScan(read));
+  if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
+  if (before.round?.mode === 'feed' && !leftOut) broken.push(...feedsOfRound(transition));
+  if (before.round?.mode === 'scan' && before.round.sweeps && SOFT_DELETING.includes(stream))
+    broken.push(...notSwept(transition));
+  if (roundEnd.replace !== 'all' || stream === 'column_lineage') return broken;
+  const shown = new Map(reads.flatMap(itemsOf).map((item) => [keyOf(stream, item), expectedRow(stream, item)]));
+  const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
+  return broken.concat(
+    extra.map((key) => `${key} is in a snapshot that did not show it`),
+    [...shown]
+      .filter(([key, wanted]) => !includesRow(after.rows.get(key) ?? {}, wanted))
+      .map(([key]) => `${key} was gathered and is not as it was shown`),
+  );
+}
+
+function isCurrentRead(read: ServedRead, envId: string, round: StreamState['round']): boolean {
+  const current = round?.read ?? null;
+  return (
+    current !== null && readIdentity(read) === readIdentity({ path: [envId, ...current.path], query: current.query })
+  );
+}
+
+const LOOKBACK_DAYS = 89;
+
+/** What is left out, since it went out of reach beside a scan that has failed (R3), moves no watermark (R9). */
+function isLeftOut(transition: CommitTransition): boolean {
+  const { before, after, latest } = transition;
+  if (before.round?.mode !== 'feed') return false;
+  const isOutOfReach = isDue(transition) && latest !== null && sinceOf(transition) < addDays(latest, -LOOKBACK_DAYS);
+  return before.round.incomplete || (isOutOfReach && after.watermark === before.watermark);
+}
+
+/** Whether a scan is due, or was tried in this run. */
+function isDue({ rows, envId, stream }: CommitTransition): boolean {
+  const sql = `select coalesce(c.waiting_scan, c.scan_due) due, c.returned_count is not m.returned_count as returned
+    from sync_checkpoints c left join mirror_environments m on m.env_id = c.env_id where c.env_id = ? and c.stream = ?`;
+  const [found] = rows(sql, envId, stream);
+  return found?.['due'] != null || found?.['returned'] === 1;
+}
+
+function sinceOf({ before, overlapSeconds }: CommitTransition): string {
+  return before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
+}
+
+/** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
+function feedsOfRound(transition: CommitTransition): string[] {
+  const { reads } = transition;
+  const [since, isScanDue] = [sinceOf(transition), isDue(transition)];
+  const from = ({ boundDecidedAt }: ServedRead): string => {
+    const reach = boundDecidedAt === null ? '' : addDays(boundDecidedAt, -LOOKBACK_DAYS);
+    return isScanDue && since < reach ? addDays(reach, 1) : since;
+  };
+  return ['synced_since', 'deleted_since']
+    .filter((name) => !reads.some((read) => isComplete(read) && String(read.query[name] ?? '9999') <= from(read)))
+    .map((name) => `a round ended without ${name}=${since}`);
+}
+
+/** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
+function notSwept({ stream, commit, reads, after, rows, envId }: CommitTransition): string[] {
+  const through = roundEndOf(commit)?.through ?? null;
+  const shown = new Set(reads.flatMap(itemsOf).map((item) => String(item['id'])));
+  const rejected = new Set(
+    rows('select row_key from rejected_rows where env_id = ? and stream = ?', envId, stream).map((r) => r['row_key']),
+  );
+  return [...after.rows]
+    .filter(([key, row]) => isLive(row) && !shown.has(key) && !rejected.has(key) && !after.heldBack.has(key))
+    .filter(([key]) => through === null || key <= through)
+    .map(([key]) => `${key} lives on, though a finished scan did not show it`);
+}
