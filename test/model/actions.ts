@@ -24,7 +24,7 @@ import {
 } from './environment.ts';
 import { DAY, HOUR, type World } from './world.ts';
 
-/** One thing that happens to the world: what, to which of a few objects, and how. */
+/** One action on an environment. `n` and `m` choose its objects among a few, `variant` chooses how it acts. */
 export interface Action {
   readonly name: keyof typeof ACTIONS;
   readonly n: number;
@@ -33,7 +33,7 @@ export interface Action {
 }
 
 const BULK_COLUMNS = 60;
-const KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
+export const ASSET_KINDS = ['table', 'bi', 'etl', 'table', 'neuland'] as const;
 const LIMITED_LISTS = ['columns', 'tests', 'asset-lineage', 'executions'] as const;
 
 const NEAR_KEY_ACTIONS: readonly ((env: EnvironmentModel, asset: string, test: string, m: number) => void)[] = [
@@ -41,21 +41,21 @@ const NEAR_KEY_ACTIONS: readonly ((env: EnvironmentModel, asset: string, test: s
   (env, asset, _, m) => putColumn(env, `${asset}.c0${env.keySuffix}`, asset, { data_type: `t${m}` }),
   (env, asset) => putColumnEdges(env, `${asset}.c0${env.keySuffix}`, ['a0.c0', `a0.c0${env.keySuffix}`]),
   (env, asset) => {
-    const twin = `${asset}${env.keySuffix}`;
-    putAsset(env, twin);
-    putColumn(env, `${twin}.c0`, twin);
-    putAssetEdge(env, twin, asset);
+    const nearId = `${asset}${env.keySuffix}`;
+    putAsset(env, nearId);
+    putColumn(env, `${nearId}.c0`, nearId);
+    putAssetEdge(env, nearId, asset);
   },
 ];
 
-/** Values that are easily taken for others: numbers that JavaScript rounds (R19), objects (R21). */
+/** Values that are easily confused: numbers that JavaScript rounds (R19), objects (R21). */
 function oddValue(m: number, variant: number): unknown {
   if (m === 1) return parseExactly(`1234567890123456789${variant}`);
   if (m === 2) return { of: variant, in: { a: [parseExactly(`900719925474099${variant}7`)], b: variant } };
   return m === 3 ? [{ x: variant, y: 0 }] : variant;
 }
 
-/** What happens to the rows of a collection that nothing here knows by name. */
+/** Actions on collections that need no special treatment. */
 const PLAIN_FEED_ACTIONS: Record<string, (env: EnvironmentModel, action: Action) => unknown> = Object.fromEntries(
   PLAIN_FEEDS.flatMap((kind) => [
     [
@@ -67,14 +67,14 @@ const PLAIN_FEED_ACTIONS: Record<string, (env: EnvironmentModel, action: Action)
   ]),
 );
 
-/** Told of by feeds and snapshots: true after any finished run. */
+/** Feeds and snapshots report these changes: any finished run mirrors them. */
 const REPORTED = {
   ...PLAIN_FEED_ACTIONS,
   asset: (env, { n, variant }) =>
-    isGone(env, n) || putAsset(env, `a${n}`, { kind: KINDS[variant % 5], description: `d${variant}` }),
+    isGone(env, n) || putAsset(env, `a${n}`, { kind: ASSET_KINDS[variant % 5], description: `d${variant}` }),
   unknownField: (env, { n, m, variant }) =>
     isGone(env, n) || putAsset(env, `a${n}`, { colour: oddValue(m, variant), shade: m }),
-  /** No feed tells of it, and nothing has changed (R21). */
+  /** No feed reports it, because nothing has changed (R21). */
   reverseMembers: (env) => {
     env.reversesMembers = !env.reversesMembers;
   },
@@ -85,7 +85,7 @@ const REPORTED = {
         failure_count: oddValue(1, variant),
       });
   },
-  /** Keys that are another's, but for their ending. */
+  /** Keys that differ from others only by their ending. */
   nearKey: (env, { n, m, variant }) => hasAsset(env, n) && NEAR_KEY_ACTIONS[variant]?.(env, `a${n}`, `t${n}`, m),
   removeNearKey: (env, { n, variant }) =>
     variant === 3
@@ -95,7 +95,7 @@ const REPORTED = {
           variant === 0 ? 'tests' : 'columns',
           variant === 0 ? `t${n}${env.keySuffix}` : `a${n}.c0${env.keySuffix}`,
         ),
-  /** A change that comes with a field nobody can take (R20). */
+  /** A change with a field of the wrong type (R20). */
   malformedChange: (env, { n, m, variant }) => {
     const [kind, id] = [kindAt(variant), idOf(variant, n, m)];
     const held = env[kind].get(id);
@@ -107,21 +107,21 @@ const REPORTED = {
   column: (env, { n, m, variant }) =>
     hasAsset(env, n) && putColumn(env, `a${n}.c${m % 4}`, `a${n}`, { data_type: `t${variant}` }),
   test: (env, { n, m, variant }) => {
-    // One that moved to an asset which then went without a word about its tests would be lost without a word, too.
+    // A test keeps its asset: if it moved to one that is later lost, it would be lost without a tombstone, too.
     const owner = env.tests.get(`t${n}`)?.item['asset_id'] ?? (variant === 3 ? null : `a${m}`);
     if (owner === null || env.assets.get(String(owner))?.state === 'live')
       putTest(env, `t${n}`, owner === null ? null : String(owner), { disabled: variant % 2 === 1, severity: `S${m}` });
   },
   columnEdges: (env, { n, m, variant }) =>
     putColumnEdges(env, `a${n}.c${m % 4}`, ['a0.c0', `a${m}.c1`, 'far'].slice(0, variant)),
-  /** A new column, with the first edges that it ever has. */
+  /** A new column with its first edges. */
   linkedColumn: (env, { n, m, variant }) => {
     const id = `a${n}.l${m}${variant}`;
     if (!hasAsset(env, n) || env.columns.has(id)) return;
     putColumn(env, id, `a${n}`);
     putColumnEdges(env, id, ['a0.c0', 'far'].slice(0, 1 + (variant % 2)));
   },
-  /** The service may compute lineage after it has written the columns (R18). */
+  /** The service may compute lineage after it writes the columns (R18). */
   lagEdges: (env, { variant }) => {
     env.edgeLag = variant > 0;
     if (!env.edgeLag) env.previousEdges.clear();
@@ -140,19 +140,19 @@ const REPORTED = {
         status: ['PASS', 'FAIL', 'NEW', 'WARN'][variant],
       });
   },
-  /** Reported up to six days after it ran: mostly behind the latest one. */
+  /** Reported up to six days after it ran, usually later than a newer one. */
   lateExecution: (env, { n, m, variant }) => {
     const start_time = new Date(Date.parse(env.now()) - (2 * variant * DAY + HOUR) * 1000).toISOString();
     env.tests.has(`t${n}`) &&
       execute(env, `t${n}`, `t${n}-${env.executions.length}`, { sub_test_unique_id: `t${n}.${m % 2}`, start_time });
   },
-  /** Pages of more than 60 rows, or of 300, take the service too long. */
+  /** Pages of more than 60, or 300, rows time out. */
   limitPageRows: (env, { n, variant }) =>
     env.maxPageRows.set(LIMITED_LISTS[n] ?? 'columns', variant % 2 === 0 ? 60 : 300),
-  /** A page of a list cannot be made, for days. */
+  /** The list fails after its first page, for days. */
   breakScan: (env, { n }) => env.brokenScans.add(pathAt(n)),
   mendScan: (env, { n }) => env.brokenScans.delete(pathAt(n)),
-  /** For good, or until it is mended. */
+  /** The history fails until `mendHistory`. */
   breakHistory: (env, { n, variant }) => env.brokenHistories.set(`t${n}`, variant % 2 === 0 ? 403 : 500),
   mendHistory: (env, { n }) => env.brokenHistories.delete(`t${n}`),
   score: (env, { n, variant }) => putScore(env, `a${n}`, variant / 4, { freshness: variant / 4, [`dim${variant}`]: 1 }),
@@ -163,11 +163,11 @@ const REPORTED = {
   redeliver: (env, { variant }) => {
     env.redelivers = variant % 2 === 0;
   },
-  /** The service may drop an edge along with its upstream column, without touching the downstream one (R18). */
+  /** The service may delete an edge together with its upstream column without touching the downstream one (R18). */
   dropEdges: (env, { variant }) => {
     env.dropsEdges = variant % 2 === 0;
   },
-  /** Only the typed list shows the change whole, and it may come to it late (R22). */
+  /** Only the typed list returns the whole change, possibly late (R22). */
   moveTable: (env, { n, m, variant }) => {
     env.typedLag = m > 0;
     if (hasAsset(env, n) && env.assets.get(`a${n}`)?.item['kind'] === 'table')
@@ -175,7 +175,7 @@ const REPORTED = {
   },
   removeColumn: (env, { n, m }) => remove(env, 'columns', `a${n}.c${m % 4}`),
   removeTest: (env, { n }) => remove(env, 'tests', `t${n}`),
-  /** A column or a test that was deleted is there again; its asset never went. */
+  /** Recreates a deleted column or test whose asset still exists. */
   restore: (env, { n, variant }) => {
     const kind = variant % 2 === 0 ? 'columns' : 'tests';
     const gone = [...env[kind]].filter(
@@ -186,18 +186,18 @@ const REPORTED = {
   },
 } satisfies Record<string, (env: EnvironmentModel, action: Action) => unknown>;
 
-/** The token loses sight of an asset, or gains it, or a time is nonsense: true after the weekly scans, `--full` or not (R10, R13, R18). */
+/** Changes of what the token may see, and untrusted times: the weekly scans mirror them (R10, R13, R18). */
 const PERMISSIONS = {
   hide: (env, { n }) => env.hidden.add(`a${n}`),
   grant: (env, { n }) => env.hidden.delete(`a${n}`),
-  /** A time that is not believed counts as none: a feed does not replace a row by it, a scan does (R10). */
+  /** An untrusted time counts as none: a scan replaces the row, a feed does not (R10). */
   stampInFuture: (env, { n, m, variant }) => stampInFuture(env, kindAt(variant), idOf(variant, n, m)),
 } satisfies Record<string, (env: EnvironmentModel, action: Action) => unknown>;
 
-/** Told of by nothing: true after a scan (R13). */
+/** Nothing reports these changes: only a scan mirrors them (R13). */
 const SILENT = {
   ...PERMISSIONS,
-  recreateAsset: (env, { n, variant }) => putAsset(env, `a${n}`, { kind: KINDS[variant % 5] }),
+  recreateAsset: (env, { n, variant }) => putAsset(env, `a${n}`, { kind: ASSET_KINDS[variant % 5] }),
   lose: (env, { n, m, variant }) => remove(env, kindAt(variant), idOf(variant, n, m), 'lost'),
   undelete: (env, { n, m, variant }) => undelete(env, kindAt(variant), idOf(variant, n, m)),
   removeAssetOnly: (env, { n }) => removeAsset(env, `a${n}`, 'stay'),
@@ -208,7 +208,7 @@ const SILENT = {
   list: (env) => {
     env.listed = true;
   },
-  /** So old that it has the placeholder: a feed never shows it. */
+  /** So old that its time is the placeholder: no feed ever returns it. */
   addAncientColumn: (env, { n }) => {
     put(env, 'columns', `a${n}.old`, { asset_id: `a${n}`, name: 'old' });
     const held = env.columns.get(`a${n}.old`);
@@ -216,17 +216,17 @@ const SILENT = {
   },
 } satisfies Record<string, (env: EnvironmentModel, action: Action) => unknown>;
 
-/** Drawn in a sequence of their own alone: they make many rows. */
+/** Only scenarios use these, because they create many rows. */
 const BULK = {
-  /** So many that losing them at once is held back (R14). */
+  /** Enough columns that losing them at once is held back (R14). */
   addManyColumns: (env, { n }) => {
     for (let i = 0; i < BULK_COLUMNS && hasAsset(env, n); i++) putColumn(env, `a${n}.x${i}`, `a${n}`);
   },
-  /** An edge into each column of a crowd. */
+  /** An edge into each of the columns. */
   linkManyColumns: (env, { n }) => {
     for (let i = 0; i < BULK_COLUMNS; i++) putColumnEdges(env, `a${n}.x${i}`, ['a0.c0']);
   },
-  /** Its edges go, and most of the edges that the token sees stay (R14). */
+  /** Deletes their edges, while most edges that the token may see remain (R14). */
   unlinkManyColumns: (env, { n }) => {
     const shown = [...env.columnEdges.values()]
       .map(([, down]) => env.columns.get(down))
@@ -244,32 +244,16 @@ function isShown(env: EnvironmentModel, column: Entity | undefined): boolean {
 
 const ACTIONS: Record<string, (env: EnvironmentModel, action: Action) => unknown> = { ...REPORTED, ...SILENT, ...BULK };
 
-/** What there is at first: four assets with all that belongs to them. */
-export function populate(env: EnvironmentModel): void {
-  for (const n of [0, 1, 2, 3]) {
-    putAsset(env, `a${n}`, { kind: KINDS[n] });
-    for (const m of [0, 1]) putColumn(env, `a${n}.c${m}`, `a${n}`);
-    putTest(env, `t${n}`, `a${n}`, { disabled: n === 3 });
-    execute(env, `t${n}`, `t${n}-first`);
-    for (const kind of PLAIN_FEEDS) putSample(env, kind, sampleId(kind, n), `a${n}`);
-    putScore(env, `a${n}`, 0.5);
-  }
-  for (const n of [1, 2, 3]) {
-    putColumnEdges(env, `a${n}.c0`, ['a0.c0', 'far']);
-    putAssetEdge(env, 'a0', `a${n}`);
-  }
-}
-
 export function applyAction(world: World, action: Action, where = 'e1'): void {
   ACTIONS[action.name]?.(world.environment(where), action);
 }
 
-/** What happens, visible only up to 20 minutes after its stamp. */
+/** Applies the action now, but makes it visible up to 20 minutes later. */
 export function applyActionLate(world: World, action: Action): void {
   world.commitLate(60 + (action.variant * HOUR) / 9, () => applyAction(world, action));
 }
 
-/** What a history is made of. */
+/** The actions that a history draws from. */
 export type ActionSet = 'reported' | 'permissions' | 'all';
 
 const ACTION_SETS = {
@@ -278,8 +262,8 @@ const ACTION_SETS = {
   all: { ...REPORTED, ...SILENT },
 };
 
-export function actions(which: ActionSet): fc.Arbitrary<Action> {
-  const names = Object.keys(ACTION_SETS[which]);
+export function actions(set: ActionSet): fc.Arbitrary<Action> {
+  const names = Object.keys(ACTION_SETS[set]);
   const small = fc.nat({ max: 3 });
   return fc.record({ name: fc.constantFrom(...names), n: small, m: small, variant: fc.nat({ max: 3 }) });
 }
@@ -292,7 +276,7 @@ function hasAsset(env: EnvironmentModel, n: number): boolean {
   return env.assets.get(`a${n}`)?.state === 'live';
 }
 
-/** An asset that was there before and is gone: its coming back is told of, that of its silent children is not. */
+/** Whether the asset existed and was removed. Its return would be reported, that of its children would not. */
 function isGone(env: EnvironmentModel, n: number): boolean {
   return env.assets.has(`a${n}`) && !hasAsset(env, n);
 }
@@ -312,4 +296,4 @@ function idOf(variant: number, n: number, m: number): string {
   return IDS[kind]?.(n, m) ?? sampleId(kind, n);
 }
 
-const sampleId = (kind: Kind, n: number): string => `${kind}${n}`;
+export const sampleId = (kind: Kind, n: number): string => `${kind}${n}`;

@@ -2,7 +2,7 @@ const LIST = ['limit', 'order_by', 'direction'];
 const FEEDS = ['synced_since', 'deleted_since'];
 const TABLES = ['ids', 'source_types', 'tags', 'db_names', 'schema_names', 'materializations', 'path'];
 
-/** What the API publishes: its lists under an environment, and what each can be asked beside the cursor. Nothing of it is derived. */
+/** The lists that the API publishes, and their parameters besides the cursor. Written by hand, not derived. */
 export const API_LISTS: Readonly<Record<string, readonly string[]>> = {
   assets: ['ids', 'source_types', 'tags', 'path', ...LIST, ...FEEDS],
   'assets/tables': [...TABLES, ...LIST, ...FEEDS],

@@ -2,7 +2,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type BreakingDatabase, type BreakKind, breakingDatabase } from '../support/breaking-database.ts';
 import { twinSchema } from '../support/twin.ts';
-import { histories, PLAIN_SYNC, simulate } from './simulation.ts';
+import { PLAIN_SYNC } from './commands.ts';
+import { histories } from './histories.ts';
+import { simulate } from './simulation.ts';
 
 const EVERY = 13;
 const NUMBERS = process.env['OBSYNC_EVERY'] === undefined ? [5] : Array.from({ length: EVERY }, (_, nth) => nth);

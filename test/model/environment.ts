@@ -2,16 +2,16 @@ import type { FeedName } from '../../src/streams/catalogue.ts';
 import { FEED_ENTRIES, FEED_STREAMS } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 
-/** One environment of the model service, and what can happen in it. Every change is stamped with the world's time. */
+/** One environment of the model service and the changes to it. Every change is stamped with the world's time. */
 
 export type Item = Record<string, unknown>;
 
-/** `tombstone`: deleted and told of; `lost`: gone without a word. */
+/** `tombstone`: deleted and reported; `lost`: vanished without a tombstone. */
 export interface Entity {
   item: Item;
   state: 'live' | 'tombstone' | 'lost';
   deletedAt: string | null;
-  /** Of one that lives again: its old tombstone, where that stays in the feed. */
+  /** The old tombstone of a recreated entity, if it stays in the feed. */
   oldDeletedAt?: string;
 }
 
@@ -23,52 +23,52 @@ export interface EnvironmentModel extends Entities {
   readonly id: string;
   readonly name: string;
   listed: boolean;
-  /** Upstream and downstream, by both. */
+  /** Pairs of upstream and downstream, by both ids. */
   readonly assetEdges: Map<string, readonly [string, string]>;
   readonly columnEdges: Map<string, readonly [string, string]>;
-  /** Latest execution by sub-test. */
+  /** The latest execution of each sub-test. */
   readonly latest: Map<string, Item>;
   readonly executions: Item[];
-  /** When an execution became known, and whether it was the latest of its sub-test then. */
+  /** When an execution was reported, and whether it was the latest of its sub-test then. */
   readonly reports: Map<Item, { readonly at: string; readonly isLatest: boolean }>;
   readonly scores: Map<string, Item>;
-  /** Assets that the token may not see. */
+  /** Assets hidden from the token. */
   readonly hidden: Set<string>;
-  /** Collections, scopes (`assets scope`, `tests scope`), or `environment`, that answer 403. */
+  /** What answers 403: collections, scopes (`assets scope`, `tests scope`), or `environment`. */
   readonly denied: Set<string>;
-  /** Things, by kind and id, that come with a field nobody can take (R20). */
+  /** Entities, by kind and id, that are sent with a field of the wrong type (R20). */
   readonly malformed: Set<string>;
   /** Collections that answer 404. */
   readonly notLive: Set<string>;
-  /** Collections that answer no page of more rows than this. */
+  /** The largest page of a collection that does not fail. */
   readonly maxPageRows: Map<string, number>;
-  /** Collections whose lists break after their first page; their feeds, and what is asked for by id, answer. */
+  /** Lists that fail after their first page. Their feeds and lookups by id still answer. */
   readonly brokenScans: Set<string>;
-  /** Tests whose histories answer so, for good. */
+  /** Tests whose histories always answer with this status. */
   readonly brokenHistories: Map<string, 403 | 500>;
-  /** Whether what is made again keeps its old tombstone in the feed: nothing states it. */
+  /** Whether a recreated entity's old tombstone stays in the feed; the API does not say. */
   keepsTombstones: boolean;
-  /** The version before the present one, by kind and id. */
+  /** The version before the current one, by kind and id. */
   readonly previousVersions: Map<string, Item>;
-  /** Whether objects come with their members the other way round (R21). */
+  /** Whether objects are sent with their members in reverse order (R21). */
   reversesMembers: boolean;
-  /** Whether the upserts feeds show that as well: delivery is at least once. */
+  /** Whether the upserts feeds also return the previous version: delivery is at least once. */
   redelivers: boolean;
-  /** Whether a column that goes takes the edges along in which it is upstream: nothing states it. */
+  /** Whether deleting a column deletes the edges from it; the API does not say. */
   dropsEdges: boolean;
-  /** Whether the typed lists come to a new version of an asset half an hour late (R22). */
+  /** Whether the typed lists return a new version of an asset half an hour late (R22). */
   typedLag: boolean;
-  /** Whether a column's new edges become visible half an hour after the column's change (R18). */
+  /** Whether a column's new edges appear half an hour after the column's change (R18). */
   edgeLag: boolean;
-  /** Whether the first scan of lineage may have met edges that were not visible yet: a later scan shows them (R13). */
+  /** Whether the first scan of lineage may have missed lagging edges, which a later scan returns (R13). */
   hasLateEdges: boolean;
-  /** The edges into a column before its last change of them. */
+  /** The edges into a column before their last change. */
   readonly previousEdges: Map<string, { readonly until: string; readonly ups: readonly string[] }>;
-  /** What the keys end in that are otherwise the same as others: easily lost where texts are compared or stored. */
+  /** The ending of near-duplicate keys: a character that is easily lost when text is compared or stored. */
   keySuffix: string;
-  /** The time a change is stamped with. */
+  /** The time that a change is stamped with. */
   stamp(): string;
-  /** The time it is. */
+  /** The current time. */
   now(): string;
 }
 
@@ -106,10 +106,10 @@ export function createEnvironment(id: string, stamp: () => string, now = stamp):
   };
 }
 
-/** A time that no service can mean. */
+/** A time that no service can mean: a century ahead. */
 export const FAR_FUTURE = '2126-11-20T11:00:00.000Z';
 
-/** A version that comes with a time a hundred years ahead, until the next change sets it right (R10). */
+/** Stamps a new version a century ahead, until the next change corrects it (R10). */
 export function stampInFuture(env: EnvironmentModel, kind: Kind, id: string): void {
   if (env[kind].get(id)?.state !== 'live') return;
   put(env, kind, id, { description: 'from the future' });
@@ -121,7 +121,7 @@ function isNewer(item: Item, now: string): boolean {
   return item['synced_at'] !== FAR_FUTURE && String(item['synced_at']) > now;
 }
 
-/** Creates, changes or re-creates; never undoes what is newer than the stamp. */
+/** Creates, changes or recreates an entity, unless it is newer than the stamp. */
 export function put(env: EnvironmentModel, kind: Kind, id: string, fields: Item): void {
   const held = env[kind].get(id);
   const now = env.stamp();
@@ -152,7 +152,7 @@ export function putTest(env: EnvironmentModel, id: string, assetId: string | nul
   putSample(env, 'tests', id, '', { asset_id: assetId, ...fields });
 }
 
-/** @returns whether it went: not what is newer than the stamp */
+/** @returns whether it was removed: false if it is newer than the stamp */
 export function remove(
   env: EnvironmentModel,
   kind: Kind,
@@ -168,25 +168,25 @@ export function remove(
   return true;
 }
 
-/** An asset goes, and with it its columns and tests: told of, without a word, or not at all. */
+/** Removes an asset. Its columns and tests get a tombstone, vanish without one, or stay. */
 export function removeAsset(env: EnvironmentModel, id: string, children: 'tombstone' | 'lost' | 'stay'): void {
   if (!remove(env, 'assets', id) || children === 'stay') return;
   for (const { kind, by } of ASSET_CHILDREN)
     for (const [child, { item }] of env[kind]) if (item[by] === id) remove(env, kind, child, children);
 }
 
-/** What belongs to assets, and the field that names the asset. */
+/** The kinds that belong to assets, and their field that names the asset. */
 const ASSET_CHILDREN = FEED_ENTRIES.flatMap(({ name, parent }) =>
   parent?.table === 'assets' ? [{ kind: name, by: parent.by }] : [],
 );
 
-/** Back as it was, with its old `synced_at`: no feed tells. */
+/** Restores an entity with its old `synced_at`, so no feed reports it. */
 export function undelete(env: EnvironmentModel, kind: Kind, id: string): void {
   const held = env[kind].get(id);
   if (held !== undefined) env[kind].set(id, { ...held, state: 'live', deletedAt: null });
 }
 
-/** Made again in the second in which it was deleted: the row and its tombstone carry the same time (R10). */
+/** Recreates an entity with the time of its own tombstone (R10). */
 export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: string): void {
   const held = env[kind].get(id);
   const { deletedAt, state } = held ?? { deletedAt: null, state: 'lost' };
@@ -198,7 +198,7 @@ export function recreateInSameSecond(env: EnvironmentModel, kind: Kind, id: stri
 
 const RECREATED_WITHIN_MS = 1_800_000;
 
-/** Restores an asset that went by tombstone, with what went at the same moment, whose `synced_at` stays: no feed tells of that. */
+/** Restores a deleted asset and what was deleted with it. Only the asset is touched, so no feed reports the rest. */
 export function restoreAsset(env: EnvironmentModel, id: string): void {
   const held = env.assets.get(id);
   if (held?.state !== 'tombstone') return;
@@ -208,18 +208,18 @@ export function restoreAsset(env: EnvironmentModel, id: string): void {
   put(env, 'assets', id, {});
 }
 
-/** Comes with a field nobody can take, until it is mended (R20). */
+/** The entity is sent with a field of the wrong type until it is repaired (R20). */
 export function makeMalformed(env: EnvironmentModel, kind: Kind, id: string): void {
   if (env[kind].get(id)?.state === 'live') env.malformed.add(`${kind} ${id}`);
 }
 
-/** What was spoiled comes right again without a word: no feed tells (R20). */
+/** Repairs one malformed entity without touching it, so no feed reports it (R20). */
 export function repairNth(env: EnvironmentModel, nth: number): void {
   const all = [...env.malformed];
   env.malformed.delete(all[nth % Math.max(1, all.length)] ?? '');
 }
 
-/** All that was spoiled comes right again, which is a change. */
+/** Repairs all malformed entities by changing them, so the feeds report them. */
 export function repairAll(env: EnvironmentModel): void {
   for (const each of env.malformed) {
     const [kind, id] = each.split(' ') as [Kind, string];
@@ -232,7 +232,7 @@ export function putAssetEdge(env: EnvironmentModel, up: string, down: string): v
   env.assetEdges.set(`${up}>${down}`, [up, down]);
 }
 
-/** Replaces all edges into a column, which is stamped along. */
+/** Replaces all edges into a column, and touches the column. */
 export function putColumnEdges(env: EnvironmentModel, down: string, ups: readonly string[]): void {
   const held = env.columns.get(down);
   if (held?.state !== 'live' || isNewer(held.item, env.stamp())) return;
@@ -243,7 +243,7 @@ export function putColumnEdges(env: EnvironmentModel, down: string, ups: readonl
   for (const up of ups) env.columnEdges.set(`${up}>${down}`, [up, down]);
 }
 
-/** A test has run: history grows, the latest row is replaced in place unless it is newer. */
+/** Reports an execution: adds it to the history, and replaces the latest row unless that is newer. */
 export function execute(env: EnvironmentModel, testId: string, id: string, fields: Item = {}): void {
   const sub = String(fields['sub_test_unique_id'] ?? `${testId}.1`);
   const sample = SAMPLES.test_executions(id, testId);
@@ -254,10 +254,10 @@ export function execute(env: EnvironmentModel, testId: string, id: string, field
   if (isLatest) env.latest.set(sub, item);
 }
 
-/** A score as it shows now: the asset's and its dimensions' of the last 7 days; null when there is none. */
+/** A score as the service returns it now: only the parts of the last 7 days; null if the total is older. */
 export function currentScore(env: EnvironmentModel, score: Item): Item | null {
-  const opens = new Date(Date.parse(env.now()) - SCORE_DAYS_MS).toISOString().slice(0, 19);
-  const isCurrent = (part: Item): boolean => String(part['bucket_at']) >= opens;
+  const from = new Date(Date.parse(env.now()) - SCORE_DAYS_MS).toISOString().slice(0, 19);
+  const isCurrent = (part: Item): boolean => String(part['bucket_at']) >= from;
   if (!isCurrent(score['total'] as Item)) return null;
   return { ...score, dimensions: (score['dimensions'] as Item[]).filter(isCurrent) };
 }

@@ -27,7 +27,7 @@ const EXECUTION = (
   'quality_dimension result_reason exception description synced_at'
 ).split(' ');
 
-/** What the mirror has to hold live of a place, row by row, as the token sees it. */
+/** The live rows that the mirror must have of an environment, as far as the token may see them. */
 export function expectedRows(env: EnvironmentModel): Record<string, Row[]> {
   const shown = (things: ReadonlyMap<string, Entity>): Item[] =>
     [...things.values()].filter(({ state, item }) => state === 'live' && isShown(env, item)).map(({ item }) => item);
@@ -77,9 +77,9 @@ const DAY_MS = 86_400_000;
 const LATE_DAYS = 7;
 
 /**
- * Executions that a run with `--history` has to have brought in and has not: all that the service shows of a test and that
- * were known when its latest last changed, but those reported later than is waited for (R17, R22); none while histories are not
- * live (R15).
+ * Executions that a run with `--history` should have mirrored and did not: those the service returns that were reported
+ * before the test's latest last changed (R22), except those reported too late (R17). None while histories answer 404
+ * (R15).
  */
 export function missingExecutions(mirrored: TestMirror, env: EnvironmentModel): Item[] {
   if (env.notLive.has('executions')) return [];
@@ -93,14 +93,14 @@ export function missingExecutions(mirrored: TestMirror, env: EnvironmentModel): 
     const testId = String(item['test_id']);
     const test = env.tests.get(testId);
     const start = String(item['start_time']);
-    const isWaitedFor = Date.parse(at) - Date.parse(start) < LATE_DAYS * DAY_MS && start > opens;
+    const isInTime = Date.parse(at) - Date.parse(start) < LATE_DAYS * DAY_MS && start > opens;
     const isReadable = test !== undefined && isShown(env, test.item) && !env.brokenHistories.has(testId);
     const isDue = test?.state === 'live' && isReadable && at <= (newsAt.get(item['test_id']) ?? '');
-    return isDue && isWaitedFor && !held.has(executionKey(item)) ? [item] : [];
+    return isDue && isInTime && !held.has(executionKey(item)) ? [item] : [];
   });
 }
 
-/** Tests whose history was never read, though the service shows it. */
+/** Tests whose history was never read although the service returns it. */
 export function unreadHistories(mirrored: TestMirror, env: EnvironmentModel): unknown[] {
   if (['executions', 'tests scope', 'environment'].some((name) => env.denied.has(name))) return [];
   const sql = `select id from tests where env_id = ? and deleted_at is null
@@ -116,7 +116,7 @@ function executionKey(item: Item): string {
   return `${item['sub_test_unique_id']} ${item['id']}`;
 }
 
-/** The same tables as the mirror holds them, without what is its own. */
+/** The same tables in the mirror, without the mirror's own columns. */
 function mirroredRows(mirrored: TestMirror, envId: string): Record<string, Row[]> {
   const tables = Object.keys(expectedRows(emptyEnvironment));
   return Object.fromEntries(
@@ -128,7 +128,7 @@ function mirroredRows(mirrored: TestMirror, envId: string): Record<string, Row[]
   );
 }
 
-/** Both sides of one place in an order of their own, to be compared with one assertion. */
+/** Both sides of an environment, sorted, for a single assertion. */
 export function comparableRows(mirrored: TestMirror, env: EnvironmentModel): { mirror: unknown; world: unknown } {
   return { mirror: sorted(mirroredRows(mirrored, env.id)), world: sorted(expectedRows(env)) };
 }
@@ -150,7 +150,7 @@ function sorted(tables: Record<string, Row[]>): Record<string, string[]> {
   );
 }
 
-/** JSON by its value: its members in one order (R21). */
+/** JSON with its members sorted: their order does not matter (R21). */
 export function canonicalJson(value: unknown): unknown {
   const isJson = typeof value === 'string' && /^[[{]/.test(value);
   return isJson ? JSON.stringify(sortMembers(parseExactly(value))) : value;
@@ -163,7 +163,7 @@ function sortMembers(value: unknown): unknown {
   return Object.fromEntries(members.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** The columns that a stream writes, where they are not simply its fields. */
+/** The columns that a stream writes, unless they are simply its fields. */
 const STORED_ROW: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>> = {
   assets: (item) => {
     const { extra, ...common } = stored(item, COMMON);
@@ -180,7 +180,7 @@ const STORED_ROW: Readonly<Partial<Record<CollectionName, (item: Item) => Row>>>
   test_executions: (item) => stored(item, EXECUTION),
 };
 
-/** What the mirror makes of an item as sent. */
+/** The row that the mirror stores for an item. */
 export function expectedRow(stream: CollectionName, item: Item): Row {
   return STORED_ROW[stream]?.(item) ?? stored(item, Object.keys(entryNamed(stream).fields));
 }
@@ -206,7 +206,7 @@ function stored(item: Item, fields: readonly string[]): Row {
   return { ...row, extra: extra.length === 0 ? null : JSON.stringify(Object.fromEntries(extra)) };
 }
 
-/** What is kept as sent beside the columns: numbers that no column holds, and times that are not believed (R10, R19). */
+/** Values that go to `extra` as sent: numbers that no column can store, and untrusted times (R10, R19). */
 function isKeptAsSent(name: string, value: unknown): boolean {
   return isExactNumber(value) || (name === 'synced_at' && value === FAR_FUTURE);
 }

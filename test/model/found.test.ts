@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest';
 import type { Action } from './actions.ts';
-import { type Command, heal, PLAIN_SYNC, simulate } from './simulation.ts';
+import { type Command, PLAIN_SYNC } from './commands.ts';
+import { heal, simulate } from './simulation.ts';
 import { DAY } from './world.ts';
 
-/** Histories that once broke an invariant, as short as they could be made. */
+/** Histories that once broke an invariant, shrunk as far as possible. */
 
 const act = (name: Action['name'], n: number): Command => ({ type: 'act', action: { name, n, m: 0, variant: 0 } });
 
-const OUT_OF_REACH_MEANWHILE: Command[] = [
+const BOUND_EXPIRES_IN_RUN: Command[] = [
   { type: 'advance', seconds: 59 * DAY },
   { ...PLAIN_SYNC, pageSize: 1, faults: [{ type: 'delay', at: 8, days: 30 }] },
 ];
 
-const BELIEVED_WITHOUT_DATE: Command[] = [
+const TRUSTED_WITHOUT_DATE: Command[] = [
   { type: 'advance', seconds: 1 },
   { type: 'permission', collection: 'environment', as: 'open' },
   act('breakScan', 1),
@@ -39,7 +40,7 @@ const BELIEVED_WITHOUT_DATE: Command[] = [
   { ...PLAIN_SYNC, pageSize: 1, concurrency: 1, history: false },
 ];
 
-/** Marks of columns whose bound goes out of the feed's reach while lineage cannot be scanned. */
+/** Marks of columns that leave the feed's lookback while lineage cannot be scanned. */
 const MARKED_OUT_OF_REACH: Command[] = [
   { type: 'act', action: { name: 'removeAsset', n: 0, m: 0, variant: 0 } },
   { type: 'advance', seconds: 300 },
@@ -54,8 +55,8 @@ const MARKED_OUT_OF_REACH: Command[] = [
 ];
 
 test.each<[string, Command[]]>([
-  ['a bound that expires while its request is being prepared is not sent (R3)', OUT_OF_REACH_MEANWHILE],
-  ['of two versions on a page the winner stays, even if the stored time was untrusted (R10)', BELIEVED_WITHOUT_DATE],
+  ['a bound that expires while its request is being prepared is not sent (R3)', BOUND_EXPIRES_IN_RUN],
+  ['of two versions on a page the winner stays, even if the stored time was untrusted (R10)', TRUSTED_WITHOUT_DATE],
   [
     'a mark beyond the reach of the feed stays until its edges have been read, even if its column is returned (R18)',
     MARKED_OUT_OF_REACH,

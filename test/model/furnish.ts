@@ -11,7 +11,7 @@ import {
   putTest,
 } from './environment.ts';
 
-/** Some of everything: three tables, a dashboard and an etl; columns, tests, edges, executions, scores. */
+/** Creates a few entities of every kind: tables, a dashboard, columns, tests, edges, executions and scores. */
 export function furnish(env: EnvironmentModel): void {
   for (const id of ['a1', 'a2', 'a3']) putAsset(env, id, { tags: ['x'] });
   putAsset(env, 'b1', { kind: 'bi' });

@@ -26,12 +26,12 @@ import type { World } from './world.ts';
 
 const TABLES = [...STREAM_TABLES, 'environments', 'rejected_rows'];
 
-/** All that a reader could see of the mirror, its own times included. */
+/** Everything that a reader can see of the mirror, including its own times. */
 export function dumpTables(mirrored: TestMirror): string {
   return TABLES.map((table) => `${table} ${JSON.stringify(mirrored.rows(`select * from ${table}`))}`).join('\n');
 }
 
-/** Watches every fetch and commit of a mirror; `check` after a run says what was broken. */
+/** Checks the invariants at every request and commit. `violations` adds those that hold after a run. */
 export function watchInvariants(mirrored: TestMirror, world: World): { violations(): string[] } {
   const broken: string[] = [];
   const note = (name: string, found: readonly string[], where = ''): void => {
@@ -51,7 +51,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
   };
   let before: StreamState | null = null;
   let last: CommitTransition | null = null;
-  // Of a heavy page only the commit of its last slice is looked at, as the whole page.
+  // A heavy page is checked as a whole, at the commit of its last slice.
   let isInPage = false;
 
   mirrored.onOpen = () => {
@@ -91,7 +91,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
 
 const LAST_MARK = 'select last_mark from mirror_environments where env_id = ?';
 
-/** When the stored read began that asks for its first page again: what it shows is true as of then (R10). */
+/** When the stored read began, if it requests its first page again: its rows count as of then (R10). */
 function readStartedAt(
   mirrored: TestMirror,
   { path: [envId = '', ...path], query, stream }: StreamRequest,
@@ -101,7 +101,7 @@ function readStartedAt(
   return read !== null && readIdentity({ path, query }) === readIdentity(read) ? read.at : null;
 }
 
-/** A page is brought in by a commit that says what it showed. */
+/** A commit belongs to a page if it says which keys were returned. */
 function transitionOf(
   observed: ObservedCommit,
   { log, mirrored, before }: { log: RequestLog; mirrored: TestMirror; before: StreamState },
@@ -114,20 +114,21 @@ function transitionOf(
   if (page !== null) page.committed = true;
   const all = log.readsOf(envId, stream);
   const after = loadStreamState(mirrored, envId, stream);
-  // Before the first page of a round there was another round, or none; what was read of a scan that is set aside stays (R9).
+  // The first page of a round discards the reads of the previous one, but not those of a waiting scan (R9).
   const isWaiting = before.waiting !== null || after.waiting !== null;
   const isFirst = read !== null && before.round === null && !isWaiting && stream !== 'test_executions';
   const reads = isFirst ? [read] : all;
   return { ...observed, before, after, read, page, reads, rows: mirrored.rows, seen: mirrored.seen };
 }
 
-/** With the round its reads end; what was asked for and never came into it never was. */
+/** A round's reads end with it. */
 function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, after }: CommitTransition): void {
-  // A scan that is set aside goes on after the round of the feeds (R9).
+  // A waiting scan resumes after the round of the feeds (R9).
   const isOver =
     (roundEndOf(commit) !== undefined && after.waiting === null) ||
     (commit.kind === 'discard' && commit.forget === 'all');
-  // Feeds that were left out are not gone on with.
-  const still = roundEndOf(commit) === undefined ? reads : reads.filter((read) => isComplete(read) || !isFeed(read));
-  log.replaceReads(envId, stream as CollectionName, isOver ? [] : still);
+  // Feeds that were left out are not resumed.
+  const remaining =
+    roundEndOf(commit) === undefined ? reads : reads.filter((read) => isComplete(read) || !isFeed(read));
+  log.replaceReads(envId, stream as CollectionName, isOver ? [] : remaining);
 }

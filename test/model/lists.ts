@@ -3,12 +3,12 @@ import { entryNamed, FEED_ENTRIES, FEED_STREAMS } from '../support/catalogue.ts'
 import { SAMPLES } from '../support/samples.ts';
 import { currentScore, type Entity, type EnvironmentModel, FAR_FUTURE, type Item, type Kind } from './environment.ts';
 
-/** A row of a list in the making: rows that are not `shown` are trimmed off after the page is read. */
+/** A row of a list before paging. Rows that are not `shown` are removed after the page was cut. */
 export interface ListRow {
   readonly key: string;
   readonly item: Item;
   readonly shown: boolean;
-  /** A version that has been replaced. */
+  /** It is no longer the current version. */
   readonly isReplaced?: true;
 }
 
@@ -21,7 +21,7 @@ const TYPED = new Set(
 
 type List = (env: EnvironmentModel, query: Query, oldest: string) => ListRow[];
 
-/** A list that has feeds, and for each value of `disabled` its rows where it is read by that. */
+/** A list that has feeds. If scans filter by `disabled`, so does the list. */
 const feedList =
   ({ name, scanQueries }: (typeof FEED_ENTRIES)[number]): List =>
   (env, query, oldest) =>
@@ -29,7 +29,7 @@ const feedList =
       ({ item }) => scanQueries.length === 1 || isFeed(query) || item['disabled'] === (query['disabled'] === 'true'),
     );
 
-/** Every list of the service by its path under the environment. */
+/** Every list of the service, by its path within the environment. */
 export const LISTS: Readonly<Record<string, List>> = {
   ...Object.fromEntries(FEED_ENTRIES.map((entry) => [entry.path.join('/'), feedList(entry)])),
   assets: (env, query, oldest) =>
@@ -51,7 +51,7 @@ export const LISTS: Readonly<Record<string, List>> = {
     }),
 };
 
-/** A test's history; null when there is no such test to be seen. */
+/** A test's history; null if the token sees no such test. */
 export function history(env: EnvironmentModel, testId: string, query: Query, oldest: string): ListRow[] | null {
   const test = env.tests.get(testId);
   if (test?.state !== 'live' || !isShown(env, test.item)) return null;
@@ -61,13 +61,13 @@ export function history(env: EnvironmentModel, testId: string, query: Query, old
     .map((item) => ({ key: `${instant(item['start_time'])} ${item['id']}`, item, shown: true }));
 }
 
-/** Tables alone have scores. */
+/** Only tables have scores. */
 export function isLiveTable(env: EnvironmentModel, id: string): boolean {
   const asset = env.assets.get(id);
   return asset?.state === 'live' && asset.item['kind'] === 'table';
 }
 
-/** As the service compares: fixed width, no zone. */
+/** The form in which the service compares times: fixed width, no zone. */
 function instant(value: unknown): string {
   const [whole = '', fraction = ''] = String(value).replace('Z', '').split('.');
   return `${whole}.${fraction.padEnd(6, '0')}`;
@@ -105,7 +105,7 @@ function entityRows(
   });
 }
 
-/** The version before, and the last one of what has died since, where the feed shows those as well. */
+/** Earlier versions that the feed returns as well: the previous one, and the last one of a deleted entity. */
 function redelivered(
   env: EnvironmentModel,
   entities: ReadonlyMap<string, Entity>,
@@ -120,7 +120,7 @@ function redelivered(
   ];
   return versions.flatMap((item) => {
     const at = instant(item?.['synced_at'] ?? '');
-    // One that comes with a time far ahead would be repeated for ever.
+    // A version stamped in the future would be repeated for ever.
     return item === undefined || at < since || item['synced_at'] === FAR_FUTURE
       ? []
       : [{ key: `${at} ${id}`, item, shown: true, isReplaced: true as const }];
@@ -129,7 +129,7 @@ function redelivered(
 
 function kindOf(env: EnvironmentModel, entities: ReadonlyMap<string, Entity>): Kind {
   const kind = FEED_STREAMS.find((each) => entities === env[each]);
-  if (kind === undefined) throw new Error('no list of this env');
+  if (kind === undefined) throw new Error('the entities belong to no list of this environment');
   return kind;
 }
 
@@ -139,7 +139,7 @@ function asSent(env: EnvironmentModel, entities: ReadonlyMap<string, Entity>, it
   return env.malformed.has(`${kind} ${item['id']}`) ? { ...item, [malformedField(kind)]: 7 } : item;
 }
 
-/** A text that every item has. */
+/** A text field that every item has. */
 function malformedField(kind: Kind): string {
   const { fields, key } = entryNamed(kind);
   const texts = Object.entries(fields).filter(
@@ -148,12 +148,12 @@ function malformedField(kind: Kind): string {
   return texts.some(([name]) => name === 'name') ? 'name' : String(texts[0]?.[0]);
 }
 
-/** What the tombstones feed says of a thing; null when it is not in it. */
+/** The time of an entity's tombstone in the feed; null if the feed has none. */
 function tombstoneTime({ state, deletedAt, oldDeletedAt }: Entity): string | null {
   return state === 'tombstone' ? deletedAt : (oldDeletedAt ?? null);
 }
 
-/** Where a thing stands in the list asked for; null for nowhere. */
+/** The sort key of an entity in the requested list; null if the list does not contain it. */
 function sortKey(thing: Entity, id: string, query: Query, oldest: string): string | null {
   if (query['deleted_since'] !== undefined) {
     const at = instant(tombstoneTime(thing) ?? '');
@@ -180,25 +180,25 @@ function typedRows(env: EnvironmentModel, kind: string, query: Query, oldest: st
 
 const LAG_MS = 1_800_000;
 
-/** Whether a change is so recent that a lagging list has not come to it. */
+/** Whether a change is so recent that a lagging list does not have it yet. */
 function isWithinLag(env: EnvironmentModel, changedAt: unknown): boolean {
   const ageMs = Date.parse(env.now()) - Date.parse(`${instant(changedAt)}Z`);
   return ageMs >= 0 && ageMs < LAG_MS;
 }
 
-/** The version of an asset that a typed list has come to: the one before, or none, where it lags behind (R22). */
+/** The version of an asset in a typed list: if the list lags, the previous one or none (R22). */
 function visibleVersion(env: EnvironmentModel, row: ListRow): ListRow[] {
   if (!env.typedLag || row.isReplaced || !isWithinLag(env, row.item['synced_at'])) return [row];
   const item = env.previousVersions.get(`assets ${row.item['id']}`);
   return item === undefined ? [] : [{ ...row, item }];
 }
 
-/** Without the fields that only a typed list shows. */
+/** The item without the fields that only typed lists return. */
 export function generic(item: Item): Item {
   return Object.fromEntries(Object.entries(item).filter(([name]) => !TYPED.has(name)));
 }
 
-/** With the fields of its own kind alone. */
+/** The item without the fields of other kinds. */
 export function ofKind(item: Item, kind: string): Item {
   const other = kind === 'table' ? /^(bi_|url$)/ : /^(data_platform|db_name|schema_name|table_name|materialization)$/;
   return Object.fromEntries(Object.entries(item).filter(([name]) => COMMON.has(name) || !other.test(name)));
@@ -213,7 +213,7 @@ function assetEdges(env: EnvironmentModel): ListRow[] {
   );
 }
 
-/** The feeds go by the downstream column's times. */
+/** The feeds filter by the times of the downstream column. */
 function columnEdges(env: EnvironmentModel, query: Query, oldest: string): ListRow[] {
   const wanted = setOf(query['column_ids']);
   return visibleEdges(env).flatMap(([key, [up, down]]) => {
@@ -226,7 +226,7 @@ function columnEdges(env: EnvironmentModel, query: Query, oldest: string): ListR
   });
 }
 
-/** The edges that the list has come to: those of before, where it lags behind a column's change (R18). */
+/** The edges in the list: the previous ones of a column whose change the list does not have yet (R18). */
 function visibleEdges(env: EnvironmentModel): [string, readonly [string, string]][] {
   if (!env.edgeLag) return [...env.columnEdges];
   const lagging = new Map([...env.previousEdges].filter(([, { until }]) => isWithinLag(env, until)));
@@ -245,7 +245,7 @@ function setOf(value: Query[string] | undefined): Set<string> | undefined {
   return Array.isArray(value) ? new Set(value as string[]) : undefined;
 }
 
-/** The silent clamp of a lower bound. */
+/** The later of two times: the service clamps a bound silently to the oldest time it supports. */
 function later(bound: string, oldest: string): string {
   const [a, b] = [instant(bound), instant(oldest)];
   return a > b ? a : b;

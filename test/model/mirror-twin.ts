@@ -5,27 +5,27 @@ import type { Instant } from '../../src/core/time/instant.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { randomHex } from '../../state/run-log.ts';
 
-/** Another mirror, to which all that is done to the file is done as well. */
+/** A second mirror that repeats every operation on the file. */
 export interface MirrorTwin {
-  /** What one of the two cannot hold, neither does. */
+  /** The storage limits of both: neither stores what the other cannot. */
   readonly limits: StorageLimits | null;
-  /** The machine's clock of both. */
+  /** The clock of both. */
   readonly clock: () => Instant;
-  /** What both take for random. */
+  /** The random source of both. */
   randomHex(): string;
-  /** Writes to the file go through this, so that the twin sees what they change. */
+  /** Writes to the file go through this, so the twin sees their changes. */
   readonly file: MirrorFile;
   state(own: StateStore): StateStore;
   destination(own: Destination, where: { readonly envId: string; readonly run: number }): Destination;
-  /** Waits until all has been done. @throws where an answer or a table differs */
+  /** Waits until all operations are done. @throws if a result or a table differs */
   settled(): Promise<void>;
-  /** As `settled`, for every view as well. */
+  /** Like `settled`, and compares every view. */
   equal(): Promise<void>;
 }
 
 interface MirrorClockOptions {
   readonly clock: () => Instant;
-  /** Whether there may be several environments. */
+  /** Whether the world may have several environments. */
   readonly hasSeveralEnvironments: boolean;
 }
 

@@ -5,7 +5,7 @@ import { PROPERTIES } from './properties.ts';
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 80);
 const LONG = { timeout: 1_000_000 };
-/** A history that fails is made shorter for so long at most. */
+/** Limits the time spent on shrinking a failed history. */
 const BOUND = { interruptAfterTimeLimit: 300_000, markInterruptAsFailure: false };
 
 test.each(PROPERTIES)('$says', LONG, async ({ property, share }) => {

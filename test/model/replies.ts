@@ -6,7 +6,7 @@ import { type LoggedRequest, listEnvironments, type World } from './world.ts';
 
 export type Headers = Readonly<Record<string, string>>;
 
-/** An answer as it goes over the wire; a body that is no text is sent as JSON. */
+/** A response on the wire. A body that is not a string is sent as JSON. */
 export interface Reply {
   readonly status: number;
   readonly headers: Headers;
@@ -23,7 +23,7 @@ const LISTS = new Set(
   ).split(' '),
 );
 
-/** What a request asks for; null for one that the specification does not know. */
+/** Parses a request; null if the specification does not allow it. */
 export function parseRequest(
   { method, url = '', headers }: IncomingMessage,
   token: string,
@@ -46,7 +46,7 @@ export function parseRequest(
   return { path, query: rest, cursor: cursor as string | null };
 }
 
-/** The service's own answer. */
+/** The service's own response. */
 export function replyTo(world: World, request: LoggedRequest, headers: Headers): Reply {
   try {
     return { status: 200, headers, body: bodyFor(world, request) };
@@ -74,7 +74,7 @@ export function errorReply(status: number, code: string, headers: Headers = {}):
   return { status, headers, body: { error: { code, message: `status ${status}` } } };
 }
 
-/** Sends an answer as the disturbance leaves it: cut off, replaced, without its headers, or not at all. */
+/** Sends a response, which the disturbance may truncate, replace, strip of its headers, or drop. */
 export function deliver(
   response: ServerResponse,
   disturbance: Disturbance | undefined,
@@ -95,7 +95,7 @@ function disturbed(disturbance: Disturbance, reply: Reply, nowMs: number): Reply
   return disturbance.type === 'drop-headers' ? { ...reply, headers: {} } : reply;
 }
 
-/** A gateway's page has no headers of the service, and a time of its own; the service's error has the service's. */
+/** An error of the service has its headers. A page of a gateway has none of them, and the gateway's own `Date`. */
 function failure(fault: Disturbance & { type: 'fail' }, headers: Headers, nowMs: number): Reply {
   const { status, page, retryAfter } = fault;
   const wait: Headers = retryAfter ? { 'retry-after': '5' } : {};
@@ -104,7 +104,7 @@ function failure(fault: Disturbance & { type: 'fail' }, headers: Headers, nowMs:
   return { status, headers: { ...wait, ...own }, body: GATEWAY_PAGE };
 }
 
-/** The time as the gateway has it, which stands in the way of the service. */
+/** The `Date` of a gateway in front of the service. */
 export function gatewayDate({ gatewayMinutes }: { readonly gatewayMinutes: number }, nowMs: number): Headers {
   return { date: new Date(nowMs + gatewayMinutes * 60_000).toUTCString() };
 }

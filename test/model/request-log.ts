@@ -4,30 +4,30 @@ import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import type { StreamRequest } from './test-mirror.ts';
 
-/** A page as it came to the connector. */
+/** A page as the connector received it. */
 export interface ServedPage extends Page {
   readonly cursor: string | null;
-  /** Its commit is in the mirror. */
+  /** Whether the mirror has committed it. */
   committed: boolean;
 }
 
-/** What was served of one read, from its first page on; `at` and `lastMark` are as of its first request. */
+/** What one read has returned so far. `at` and `lastMark` are those of its first request. */
 export interface ServedRead {
   readonly path: readonly string[];
   readonly query: Query;
   /** T of the run that began it. */
   readonly at: Instant | null;
-  /** T of the run that asked for its first page. */
+  /** T of the run that requested its first page. */
   readonly firstRequestAt: Instant | null;
-  /** The newest server time that the run had seen when this bound was first requested: a continued round keeps it (R3). */
+  /** The newest server time when the bound was first requested; a resumed round keeps it (R3). */
   readonly boundDecidedAt: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];
 }
 
-/** The model's own account of what it has served, by environment and stream, since the stream's round began. */
+/** What the service returned in each stream's current round, by environment and stream. */
 export interface RequestLog {
-  /** A run begins: what an earlier process was served and did not commit is lost. */
+  /** Call when a run begins: pages that an earlier process did not commit are lost. */
   startRun(): void;
   /** `latest` is the newest server time that the run has seen. */
   recordRequest(
@@ -36,13 +36,13 @@ export interface RequestLog {
     latest: Instant | null,
   ): void;
   recordPage(request: StreamRequest, page: Page): void;
-  /** The read whose last page is not committed yet; of histories, which are asked for side by side, the one of this test. */
+  /** The read whose last page is not committed yet. Histories are read concurrently, so `testId` selects one. */
   uncommitted(envId: string, stream: CollectionName, testId?: string): ServedRead | null;
   readsOf(envId: string, stream: CollectionName): readonly ServedRead[];
   replaceReads(envId: string, stream: CollectionName, reads: readonly ServedRead[]): void;
 }
 
-/** What a read asks for, its page size aside: a read goes on as the same one at half the limit (R24). */
+/** Path and query without the page size: a read stays the same after its limit was halved (R24). */
 export function readIdentity({ path, query: { limit: _, ...query } }: Pick<ServedRead, 'path' | 'query'>): string {
   return JSON.stringify([path, query]);
 }
@@ -51,7 +51,7 @@ export function isComplete({ pages }: ServedRead): boolean {
   return pages.at(-1)?.hasMore === false;
 }
 
-/** Neither a feed nor an answer by ids. */
+/** Whether the read is neither a feed nor a lookup by id. */
 export function isScan({ query }: ServedRead): boolean {
   return Object.keys(query).every((name) => ['limit', 'disabled'].includes(name));
 }
@@ -60,7 +60,7 @@ export function isFeed({ query }: Pick<ServedRead, 'query'>): boolean {
   return 'synced_since' in query || 'deleted_since' in query;
 }
 
-/** An answer of the leading list, which says who is there and nothing else (R13, R18). */
+/** Whether the read is of the parent's list, which only confirms that rows exist (R13, R18). */
 export function isConfirmation({ path: [, ...path] }: ServedRead, stream: CollectionName): boolean {
   const { parent, parentTable } = entryNamed(stream);
   return path.join('/') === (parentTable ?? parent)?.path.join('/');
@@ -101,7 +101,7 @@ export function createRequestLog(): RequestLog {
       read?.pages.splice(end + 1, read.pages.length, { ...page, cursor, committed: false });
     },
     uncommitted: (envId, stream, testId) =>
-      // What was asked for ahead may be asked for again in its turn (R27).
+      // A prefetched page may be requested again in its turn (R27).
       of(`${envId} ${stream}`).findLast(
         ({ pages, path }) => pages.at(-1)?.committed === false && (testId === undefined || path[2] === testId),
       ) ?? null,

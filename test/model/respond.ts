@@ -7,7 +7,7 @@ import type { EnvironmentModel, Item } from './environment.ts';
 import { history, LISTS, type ListRow } from './lists.ts';
 import type { World } from './world.ts';
 
-/** An answer that is an error, as the specification words it. */
+/** An error response, with the code that the specification defines. */
 export class ApiError extends Error {
   readonly status: 400 | 403 | 404 | 500;
   readonly code: string;
@@ -27,7 +27,7 @@ const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 2000;
 const MAX_VALUES = 1000;
 
-/** The service's answer to one request for a list. @throws Refusal */
+/** Returns one page of a list. @throws ApiError */
 export function respond(world: World, { path, query, cursor }: PageRequest): Page {
   const [, ...rest] = path;
   const name = rest.length === 3 ? 'executions' : rest.join('/');
@@ -47,28 +47,28 @@ export function respond(world: World, { path, query, cursor }: PageRequest): Pag
   return pageOf(rows, { ...paging, reversesMembers: env.reversesMembers });
 }
 
-/** The `matched_count` of the aggregate: the tables that can be seen and match every filter. @throws Refusal */
+/** The `matched_count` of the aggregate: how many visible tables match every filter. @throws ApiError */
 export function matchedCount(world: World, path: readonly string[], query: Query): number {
   const env = authorize(world, path, 'asset-health-scores');
   rejectUnknown(world, path, query);
   return (LISTS['assets/tables']?.(env, query, '') ?? []).filter((row) => row.shown).length;
 }
 
-/** The rows of a list in the making; null when there is no such list. */
+/** The rows of a list before paging; null if there is no such list. */
 function rowsOf(
   world: World,
   env: EnvironmentModel,
   { name, path, query }: { name: string; path: readonly string[]; query: Query },
 ): ListRow[] | null {
   const oldest = new Date(world.nowMs - LOOKBACK_MS).toISOString();
-  // That a list lags nobody can tell without the service's time (R10, R22).
+  // Without the service's time, the connector cannot detect that a list lags (R10, R22).
   const shown = world.dates === 'never' ? { ...env, typedLag: false } : env;
   if (name !== 'executions') return LISTS[name]?.(shown, query, oldest) ?? null;
-  const usual = { start_time_from: new Date(world.nowMs - DEFAULT_HISTORY_MS).toISOString() };
-  return history(env, path[2] ?? '', { ...usual, ...query }, oldest);
+  const defaults = { start_time_from: new Date(world.nowMs - DEFAULT_HISTORY_MS).toISOString() };
+  return history(env, path[2] ?? '', { ...defaults, ...query }, oldest);
 }
 
-/** The place a path leads into: environment, then scope. @throws Refusal when it, or the collection, cannot be entered */
+/** The environment of a path. @throws ApiError if the token may not enter it, its scope, or the collection */
 function authorize(world: World, path: readonly string[], name: string): EnvironmentModel {
   const env = world.environments.get(path[0] ?? '');
   const inScope = !env?.denied.has(name) && !env?.denied.has(`${scopeOf(name)} scope`);
@@ -78,7 +78,7 @@ function authorize(world: World, path: readonly string[], name: string): Environ
   return env;
 }
 
-/** @throws Refusal for what the service cannot make, or does not show */
+/** @throws ApiError for pages and histories that the service fails to return */
 function rejectBroken(
   env: EnvironmentModel,
   { name, path, query, cursor }: { name: string; path: readonly string[]; query: Query; cursor: string | null },
@@ -92,7 +92,7 @@ function rejectBroken(
   if (status !== undefined) throw new ApiError(status, 'broken', `${status} ${path.join('/')}`);
 }
 
-/** Which scope health scores need is not stated: here, that of the assets. */
+/** The API does not say which scope health scores need. The model requires that of the assets. */
 function scopeOf(name: string): 'assets' | 'tests' {
   const entry = CATALOGUE.find(({ path }) => path.join('/') === name || path.at(-1) === name);
   return entry?.serve ? entry.serve.scope : 'assets';
@@ -110,7 +110,7 @@ function rejectInvalid(query: Query): void {
   if (!isValid) throw new ApiError(400, 'invalid_request', `400 invalid_request ${JSON.stringify(query)}`);
 }
 
-/** @throws Refusal for a parameter that the list does not have */
+/** @throws ApiError for a parameter that the list does not support */
 function rejectUnknown(world: World, path: readonly string[], query: Query): void {
   const list = path.at(-1) === 'executions' ? 'tests/{id}/executions' : path.slice(1).join('/');
   const unknown = Object.keys(query).filter((name) => !API_LISTS[list]?.includes(name));
@@ -120,7 +120,7 @@ function rejectUnknown(world: World, path: readonly string[], query: Query): voi
   throw new ApiError(400, 'invalid_request', `400 invalid_request: ${violation}`);
 }
 
-/** All that a cursor is bound to. */
+/** Everything that a cursor is bound to. */
 function signatureOf(path: readonly string[], query: Query): string {
   const sorted = Object.entries(query).map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]);
   return createHash('sha1')
@@ -132,7 +132,7 @@ function cursorEncoder(world: World, signature: string): (key: string) => string
   return (key) => JSON.stringify([world.cursorEpoch, signature, key]);
 }
 
-/** @throws Refusal for a cursor that has died */
+/** @throws ApiError for an expired cursor */
 function openCursor(world: World, cursor: string): [signature: string, after: string] {
   const [epoch, signature, after] = JSON.parse(cursor) as [number, string, string];
   if (epoch !== world.cursorEpoch) throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
@@ -146,12 +146,12 @@ interface Paging {
   readonly reversesMembers: boolean;
 }
 
-/** As it comes out of the body of an answer. */
+/** The item as a client decodes it from the response. */
 function asDecoded(item: Item, reversesMembers: boolean): Item {
   return parseExactly(JSON.stringify(reversesMembers ? reverseMembers(item) : item)) as Item;
 }
 
-/** Every object with its members the other way round. */
+/** The value with the members of every object in reverse order. */
 function reverseMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reverseMembers);
   if (typeof value !== 'object' || value === null || isExactNumber(value)) return value;
@@ -159,7 +159,7 @@ function reverseMembers(value: unknown): unknown {
   return Object.fromEntries(members.reverse());
 }
 
-/** Keyset paging over live data; rows that may not be seen are trimmed after the page was read. */
+/** Keyset paging over live data. Hidden rows are removed after the page was cut. */
 function pageOf(rows: readonly ListRow[], { limit, after, toCursor, reversesMembers }: Paging): Page {
   const left = rows.filter((row) => after === null || row.key > after).sort((a, b) => (a.key < b.key ? -1 : 1));
   const page = left.slice(0, limit);

@@ -12,32 +12,32 @@ const TOKEN = 'token-of-the-model';
 
 export interface ServingOptions {
   readonly quota: Quota;
-  /** Further tries of the source after the first. */
+  /** How often the source retries a request. */
   readonly retries: number;
-  /** Where its jitter begins: from 1. */
+  /** The seed of its jitter, at least 1. */
   readonly seed: number;
 }
 
-/** A world served over HTTP on loopback, and the real source for it in the world's own time. */
+/** A world served over HTTP on loopback, and the real source, which runs in the world's time. */
 export interface ServedWorld {
-  /** What befalls the requests of the runs to come. */
+  /** The faults of the next runs. */
   faults: readonly WireFault[];
-  /** Requests that the service has met since the source was opened. */
+  /** How many requests the service has received since the source was opened. */
   received(): number;
-  /** What the sources so far were told of the quota is lost to the next one. */
+  /** The next source knows nothing of what earlier ones learned about the quota. */
   forgetQuota(): void;
-  /** To take the place of the world's own source. */
+  /** Replaces the world's own source. */
   readonly source: World['source'];
   close(): Promise<void>;
 }
 
-/** The requests of one source; those of an earlier one find nobody any more. */
+/** The requests of the current source. Requests of earlier ones are dropped. */
 interface SourceRequests {
   readonly number: number;
   received: number;
-  /** The last window whose state an answer has told this source, or one before it that has left word. */
+  /** The last window whose quota this source knows from a response, or from the saved state of an earlier source. */
   knownWindow: number;
-  /** Requests that may have been on their way, without a bound, when the first answer told of any. */
+  /** Requests that may have been in flight, without a known quota, when the first response announced one. */
   unannounced: number;
 }
 
@@ -71,14 +71,14 @@ function createService(world: World, quota: Quota) {
   const count = createQuotaCounter(quota);
   let requests: SourceRequests = { number: 0, received: 0, knownWindow: 0, unannounced: 0 };
 
-  /** The quota's headers; `isOver` when the request is beyond it. */
+  /** The quota's headers; `isOver` if the request exceeds it. */
   function countRequest(request: LoggedRequest, fault: Disturbance | undefined): { headers: Headers; isOver: boolean } {
     const { isOver, remaining, resetSeconds, window } = count(world.nowMs);
-    // Until an answer has told this source of the window, another may have used it up (R23).
+    // Until a response announced the window to this source, another may have used it up (R23).
     if (isOver && requests.knownWindow === window && requests.unannounced-- <= 0)
       world.violations.push(`request ${request.number} overran the quota (R23)`);
     if (fault === undefined) {
-      // A service whose first answers tell of no quota is asked as if it had none.
+      // If the first responses announce no quota, the source assumes that there is none.
       if (requests.knownWindow === 0 && request.number > 1) requests.unannounced = CONCURRENCY - 1;
       requests.knownWindow = window;
     }
@@ -120,7 +120,7 @@ function createService(world: World, quota: Quota) {
         if (request === null) throw new Error(`no such request: ${incoming.method} ${incoming.url}`);
         answer({ ...request, number: requests.received }, response);
       } catch (error) {
-        // The process that asked may be no more.
+        // The requesting process may have crashed.
         if (!(error instanceof Crash)) world.violations.push(String(error));
         response.socket?.destroy();
       }
@@ -129,7 +129,7 @@ function createService(world: World, quota: Quota) {
   return service;
 }
 
-/** The list at a path is what follows the environment. */
+/** A fault's `list` is the path after the environment. */
 function affects({ at, times, list }: WireFault, { number, path }: LoggedRequest): boolean {
   return number >= at && number < at + times && (list === undefined || path.slice(path.indexOf('/') + 1) === list);
 }
@@ -158,7 +158,7 @@ function dateHeader(world: World, request: LoggedRequest): Headers {
   return { date: new Date(dateMs).toUTCString(), ...age };
 }
 
-/** Time passes while a request is met and while somebody sleeps, and at no other moment. */
+/** Time passes only while a request is handled or the source sleeps. */
 function worldTime(world: World): Pick<HttpSourceOptions, 'clock' | 'sleep'> {
   return {
     clock: { nowMs: () => world.nowMs, utcMs: () => world.nowMs },
@@ -171,7 +171,7 @@ function worldTime(world: World): Pick<HttpSourceOptions, 'clock' | 'sleep'> {
   };
 }
 
-/** Numbers from 0 up to 1, the same for the same seed. */
+/** Random numbers in [0, 1), the same for the same seed. */
 function jitter(seed: number): () => number {
   let state = seed;
   return () => {

@@ -1,11 +1,11 @@
 /**
- * Long random histories, on all cores: `npm run test:soak`. Prints its seed at the start; ends with exit code 1 at the
- * first history that fails, and says how to play it again. In the environment:
- * - OBSYNC_RUNS: histories in all, 10 000 unless given
- * - OBSYNC_SEED: which ones; of the time unless given
- * - OBSYNC_WORKERS: processes, one per core unless given
- * - OBSYNC_TWINS=1: each mirror has a twin in PostgreSQL, which has to answer and hold the same
- * - OBSYNC_PROPERTY, OBSYNC_PATH: with the seed, one failed history again
+ * Runs many random histories on all cores: `npm run test:soak`. Prints its seed. Stops at the first failure with exit
+ * code 1 and prints how to replay it. Environment variables:
+ * - OBSYNC_RUNS: number of histories, by default 10 000
+ * - OBSYNC_SEED: the seed, by default taken from the clock
+ * - OBSYNC_WORKERS: number of processes, by default one per core
+ * - OBSYNC_TWINS=1: adds a twin in PostgreSQL to each mirror, which must give the same answers and rows
+ * - OBSYNC_PROPERTY, OBSYNC_PATH: replay one failed history, together with the seed
  */
 import { fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -13,12 +13,12 @@ import fc from 'fast-check';
 import { twinSchema } from '../support/twin.ts';
 import { PROPERTIES, type Property, propertiesOf } from './properties.ts';
 
-/** Histories of one property under one seed, drawn by one process. */
+/** Histories of one property and seed for one process. */
 interface Batch {
   readonly property: Property['id'];
   readonly seed: number;
   readonly runs: number;
-  /** Of one failed history. */
+  /** Selects one failed history. */
   readonly path?: string;
 }
 
@@ -26,24 +26,24 @@ const BATCH_RUNS = 100;
 const { env } = process;
 
 const hasTwins = (env['OBSYNC_TWINS'] ?? '') !== '';
-let replayed: readonly Property[] | null = null;
+let properties: readonly Property[] | null = null;
 
-/** A process has one PostgreSQL for all of its histories. */
+/** All histories of a process share one PostgreSQL. */
 async function loadProperties(): Promise<readonly Property[]> {
-  replayed ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
-  return replayed;
+  properties ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
+  return properties;
 }
 
 async function runBatch({ property: id, seed, runs, path }: Batch): Promise<string | null> {
   const { property } = (await loadProperties()).find((each) => each.id === id) as Property;
   const details = await fc.check(property, { seed, numRuns: runs, ...(path ? { path, endOnFailure: true } : {}) });
   if (!details.failed) return null;
-  const again = `${hasTwins ? 'OBSYNC_TWINS=1 ' : ''}OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
+  const command = `${hasTwins ? 'OBSYNC_TWINS=1 ' : ''}OBSYNC_PROPERTY=${id} OBSYNC_SEED=${seed} OBSYNC_PATH=${details.counterexamplePath}`;
   const error = details.errorInstance instanceof Error ? details.errorInstance.stack : details.errorInstance;
-  return `${await fc.asyncDefaultReportMessage(details)}\n\n${error}\n\nAgain: ${again} npm run test:soak`;
+  return `${await fc.asyncDefaultReportMessage(details)}\n\n${error}\n\nReplay: ${command} npm run test:soak`;
 }
 
-/** Every property in its share of every hundred, each batch under a seed of its own. */
+/** Splits every hundred runs by the shares of the properties. Each batch has its own seed. */
 function* planBatches(seed: number, runs: number): Generator<Batch> {
   for (let drawn = 0; drawn < runs; drawn += BATCH_RUNS) {
     const share = Math.min(BATCH_RUNS, runs - drawn) / 100;
@@ -52,14 +52,18 @@ function* planBatches(seed: number, runs: number): Generator<Batch> {
   }
 }
 
-/** One process takes a batch at a time. @returns what failed, null when nothing has */
-function runWorker(coming: Iterator<Batch>, onDone: (runs: number) => void, stop: AbortSignal): Promise<string | null> {
+/** Runs one process, which takes a batch at a time. @returns the failure, or null */
+function runWorker(
+  batches: Iterator<Batch>,
+  onDone: (runs: number) => void,
+  stop: AbortSignal,
+): Promise<string | null> {
   const worker = fork(import.meta.filename, ['worker']);
   stop.addEventListener('abort', () => worker.kill());
   return new Promise((resolve) => {
     let batch: Batch | undefined;
     const next = (): void => {
-      batch = coming.next().value as Batch | undefined;
+      batch = batches.next().value as Batch | undefined;
       if (batch === undefined) worker.disconnect();
       else worker.send(batch);
     };
@@ -84,18 +88,18 @@ async function soak(): Promise<string | null> {
     return runBatch({ property: env['OBSYNC_PROPERTY'] as Property['id'], seed, runs, ...(path ? { path } : {}) });
   }
   console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
-  const coming = planBatches(seed, runs);
+  const batches = planBatches(seed, runs);
   const stop = new AbortController();
   const start = performance.now();
-  let [done, told] = [0, 0];
+  let [done, printed] = [0, 0];
   const onDone = (more: number): void => {
     done += more;
-    if (done - told < runs / 20 && done < runs) return;
-    told = done;
+    if (done - printed < runs / 20 && done < runs) return;
+    printed = done;
     console.log(`${done} histories, ${Math.round((performance.now() - start) / 1000)} s`);
   };
   const all = Array.from({ length: workers }, async () => {
-    const failure = await runWorker(coming, onDone, stop.signal);
+    const failure = await runWorker(batches, onDone, stop.signal);
     if (failure !== null) stop.abort();
     return failure;
   });

@@ -5,10 +5,10 @@ import { actions, applyAction } from './actions.ts';
 import type { Simulation } from './simulation.ts';
 import { HOUR } from './world.ts';
 
-/** A list of the first environment that answers 500 for ever, beside few requests for each run (R6). */
+/** A list of the first environment always answers 500, and each run has few requests (R6). */
 export interface Starvation {
   readonly broken: string;
-  /** What a page takes that fails every try. */
+  /** How many requests a failing page costs. */
   readonly tries: number;
   readonly maxRequests: number;
   readonly limitedBy: 'budget' | 'quota';
@@ -27,23 +27,23 @@ export const starvations: fc.Arbitrary<Starvation> = fc.record({
 
 const RUNS = 40;
 const CHANGES_AT = 24;
-/** What came with a field that nobody can take comes right without a word (R20). */
+/** The run at which malformed rows are repaired without a report (R20). */
 const REPAIRED_AT = 28;
 
-/** All but the scores, which are read once an hour. */
+/** Every stream but the scores, which are read once an hour. */
 const ONLY: readonly CollectionName[] = CATALOGUE.filter(({ hourly, optional }) => !hourly && !optional).map(
   ({ name }) => name,
 );
 
-/** So many hourly runs: by then the second environment has to be mirrored, with what has changed sixteen runs before. */
+/** After these hourly runs the second environment must be mirrored, including changes made 16 runs before the end. */
 export async function runStarved(
   { world, mirrored }: Simulation,
-  { broken, tries, changes, limitedBy, ...wish }: Starvation,
+  { broken, tries, changes, limitedBy, ...options }: Starvation,
 ): Promise<void> {
   world.failing = { path: `e1/${broken}`, tries };
   world.limitedBy = limitedBy;
   for (let run = 0; run < RUNS; run++) {
-    await mirrored.sync({ ...wish, pageSize: 5, only: ONLY });
+    await mirrored.sync({ ...options, pageSize: 5, only: ONLY });
     world.advance(HOUR);
     if (run === CHANGES_AT) for (const change of changes) applyAction(world, change, 'e2');
     if (run === REPAIRED_AT) world.environment('e2').malformed.clear();

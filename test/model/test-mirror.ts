@@ -20,61 +20,63 @@ import type { LoggedRequest, World } from './world.ts';
 
 export type Row = Record<string, string | number | null>;
 
+/** A commit as the hooks of the mirror see it. */
 export interface ObservedCommit {
   readonly envId: string;
   readonly stream: CollectionName;
   readonly commit: Commit;
   readonly serverTime: string | null;
-  /** The newest server time that the run has met. */
+  /** The newest server time that the run has received. */
   readonly latest: string | null;
-  /** Removals are let go (R14). */
+  /** Whether held-back removals are applied (R14). */
   readonly allowShrink: boolean;
   readonly overlapSeconds: number;
-  /** More of the same page follows in commits of their own (R27). */
+  /** Whether more commits of the same page follow (R27). */
   readonly isPart: boolean;
 }
 
-/** A page that is asked for, and the stream it is for: one may ask in the list of another (R18). */
+/** A request and its stream, which may request the list of another stream (R18). */
 export interface StreamRequest extends PageRequest {
   readonly stream: CollectionName;
 }
 
 interface RunOverrides extends Partial<RunOptions> {
   readonly maxRequests?: number;
-  /** The streams synced; all but the history when left out. */
+  /** The streams to sync; by default all but the history. */
   readonly only?: readonly CollectionName[];
   readonly history?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** A real mirror in a file of its own, synced from a world. */
+/** A real mirror in its own file, synced from a world. */
 export interface TestMirror {
   sync(wish?: RunOverrides): Promise<RunSummary>;
   rows(sql: string, ...values: unknown[]): Row[];
   exec(sql: string): void;
-  /** Keys that a stream's round has seen, in the file or on their way there: arrays of both parts. */
+  /** The keys that a stream's round has seen, flushed to the file or not, as arrays of both parts. */
   seen(stream: CollectionName, envId: string): string[][];
   checkpoint(stream: CollectionName, envId?: string): Checkpoint;
-  /** What another run of the mirror writes beside its rows. */
+  /** The state store of another run of the same mirror. */
   readonly otherRun: StateStore;
-  /** What was asked for in the last run, the environments left out. */
+  /** The requests of the last run, without the list of environments. */
   requests(path?: string): LoggedRequest[];
-  /** Called as a run begins, and around every page it asks for: T, and the newest time, are null as long as none is known. */
+  /** Called when a run begins. */
   onOpen: () => void;
-  /** Called before the first page of a run, with the environments that it reads. It throws where another run writes them. */
+  /** Called before a run's first page with the environments it reads. May throw if another run writes them. */
   onHold: (envIds: readonly string[]) => void;
+  /** Called around every page: `now` is T, `latest` the newest server time; both null if unknown. */
   beforeFetch: (request: StreamRequest, now: string | null, latest: string | null) => void;
   afterFetch: (request: StreamRequest, page: Page) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (observed: ObservedCommit) => void;
   afterCommit: (observed: ObservedCommit) => void;
-  /** Commits one after the other, all of a heavy page together: what is looked at before and after one is told of no other. */
+  /** Runs commits one at a time, those of a heavy page together, so the hooks observe exactly one commit or page. */
   serialize<Result>(key: string, isPart: boolean, commit: () => Promise<Result>): Promise<Result>;
-  /** Pages that come as heavy ones do, in slices (R27). */
+  /** Which pages arrive in slices, as heavy ones do (R27). */
   isHeavy: (request: PageRequest) => boolean;
-  /** The machine's clock against the world's. */
+  /** The difference between the machine's clock and the world's. */
   clockSkewMs: number;
-  /** @throws where its twin differs from it */
+  /** @throws if the twin differs */
   equalsTwin(): Promise<void>;
   close(): void;
 }
@@ -94,7 +96,7 @@ const OPTIONS: RunOptions = {
 
 let empty: Buffer | null = null;
 
-/** The bytes of a mirror without a row, made once: migrations are most of what it takes to open a new one. */
+/** The bytes of an empty mirror, created once because migrations take most of the time. */
 function emptyMirror(): Buffer {
   if (empty !== null) return empty;
   const folder = mkdtempSync(join(tmpdir(), 'obsync-empty-'));
@@ -105,8 +107,8 @@ function emptyMirror(): Buffer {
   return empty;
 }
 
-/** `quietMs`: how long commits that bring nothing may wait for others. */
-export function createTestMirror(world: World, quietMs = 0, pair = NO_TWIN): TestMirror {
+/** `quietMs`: how long commits that change nothing may wait to be batched. */
+export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN): TestMirror {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-world-'));
   const path = join(folder, 'mirror.db');
   writeFileSync(path, emptyMirror());
@@ -116,7 +118,7 @@ export function createTestMirror(world: World, quietMs = 0, pair = NO_TWIN): Tes
   let exists = false;
   let logFrom = 0;
   const machineClock = (): string => instantOfMs(world.nowMs + mirrored.clockSkewMs);
-  const twin = pair(opened, { clock: machineClock, hasSeveralEnvironments: world.environments.size > 1 });
+  const twin = makeTwin(opened, { clock: machineClock, hasSeveralEnvironments: world.environments.size > 1 });
   const { file, clock } = twin;
   const mirrored: TestMirror = {
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
@@ -221,10 +223,10 @@ function createSerializer(): TestMirror['serialize'] {
   };
 }
 
-/** The stream under way: it loads its own checkpoint last before it asks for anything. */
+/** The stream of the current request: the last one whose checkpoint was loaded. */
 const currentStream = new AsyncLocalStorage<CollectionName>();
 
-/** A page as a heavy one comes, in slices of two items (R27); `onParse` is told whether the one parsed has others after it. */
+/** The page in slices of two items, as a heavy one arrives (R27). `onParse` learns whether more slices follow. */
 function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
   const all = [...page.items];
   const parts = Array.from({ length: Math.ceil(all.length / 2) || 1 }, (_, i) => all.slice(2 * i, 2 * i + 2));
@@ -236,7 +238,7 @@ function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
   return { ...page, items };
 }
 
-/** `amidPage` holds the streams of which a slice was parsed that others of its page follow. */
+/** `openPages` contains the streams whose page has more slices. */
 function observeSource(source: Source, mirrored: TestMirror, openPages: Set<string>): Source {
   return {
     ...source,
@@ -256,7 +258,7 @@ function observeSource(source: Source, mirrored: TestMirror, openPages: Set<stri
 function observeDestination(
   destination: Destination,
   mirrored: TestMirror,
-  where: () => Omit<ObservedCommit, 'stream' | 'commit' | 'isPart'>,
+  context: () => Omit<ObservedCommit, 'stream' | 'commit' | 'isPart'>,
   openPages: ReadonlySet<string>,
 ): Destination {
   return {
@@ -266,7 +268,7 @@ function observeDestination(
       return destination.load(stream);
     },
     commit(stream, commit, marking) {
-      const now = where();
+      const now = context();
       const key = `${now.envId} ${stream.name}`;
       const isPart = openPages.has(key) && pageOf(commit).returnedKeys !== undefined;
       const observed = { ...now, stream: stream.name as CollectionName, commit, isPart };

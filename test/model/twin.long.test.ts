@@ -16,7 +16,7 @@ afterAll(() => schema.close());
 const PROPERTIES = propertiesOf((file, options) => schema.pair(file, options));
 
 test.each(PROPERTIES)(
-  '$id: mirrors in PostgreSQL and SQLite give the same answers and hold the same rows',
+  'mirrors in PostgreSQL and SQLite give the same answers and hold the same rows: property $id',
   async ({ property, share }) => {
     await fc.assert(property, { seed: SEED, numRuns: Math.ceil((RUNS * share) / 100), ...BOUND });
   },

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { LIST_PATHS } from '../support/catalogue.ts';
 
-/** What the outside does to an answer on its way, or puts in its place; `gatewayMinutes` is how fast the clock of a gateway runs. */
+/** What happens to a response on the wire. `gatewayMinutes` is how far the clock of a gateway is fast. */
 export type Disturbance =
   | {
       readonly type: 'refuse';
@@ -19,22 +19,22 @@ export type Disturbance =
   | { readonly type: 'garble'; readonly body: string; readonly gatewayMinutes: number }
   | { readonly type: 'reset' | 'truncate' | 'drop-headers' };
 
-/** A disturbance of so many requests of a run in a row, from the one numbered `at` on. */
+/** A disturbance of `times` consecutive requests of a run, starting with number `at`. */
 export interface WireFault {
   readonly at: number;
   readonly times: number;
-  /** The one list whose requests alone it befalls; of every list when left out. */
+  /** The only list that it affects; all of them if omitted. */
   readonly list?: string;
   readonly disturbance: Disturbance;
 }
 
-/** More than any run sends: it lasts to the run's end. */
+/** More requests than any run sends: the fault lasts until the run ends. */
 export const UNTIL_RUN_ENDS = 1_000_000;
 
-/** What a gateway puts in place of an answer. */
+/** The page that a gateway sends instead of a response. */
 export const GATEWAY_PAGE = '<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>';
 
-/** With status 200, and yet no page: no JSON, half of it, or JSON that is no envelope. */
+/** Bodies with status 200 that are not a page: no JSON, half of it, or JSON without the envelope. */
 const INVALID_BODIES = [
   GATEWAY_PAGE,
   '',
@@ -67,21 +67,21 @@ const garbled = fc.record({
 });
 const others = fc.record({ type: fc.constantFrom('reset' as const, 'truncate' as const, 'drop-headers' as const) });
 
-/** Mostly one that a further try gets over; sometimes one that outlasts all tries. */
+/** Mostly faults that a retry survives; some outlast all retries. */
 const transientFaults: fc.Arbitrary<WireFault> = fc.record({
   at: fc.oneof({ weight: 1, arbitrary: fc.constant(1) }, { weight: 4, arbitrary: fc.integer({ min: 2, max: 25 }) }),
   times: fc.constantFrom(1, 1, 1, 2, 3, 9),
   disturbance: fc.oneof(refusals, failures, garbled, others),
 });
 
-/** The service goes away, for the rest of the run or a while of it. */
+/** The service is down for a while or until the run ends. */
 const outages: fc.Arbitrary<WireFault> = fc.record({
   at: fc.integer({ min: 2, max: 12 }),
   times: fc.constantFrom(UNTIL_RUN_ENDS, UNTIL_RUN_ENDS, 12),
   disturbance: fc.oneof(failures, fc.constant({ type: 'reset' as const })),
 });
 
-/** One list is refused, by a limiter of its own, while the others answer. */
+/** One list is refused by its own rate limiter while the others answer. */
 const refusedLists: fc.Arbitrary<WireFault> = fc.record({
   at: fc.constant(2),
   times: fc.constant(UNTIL_RUN_ENDS),
@@ -95,7 +95,7 @@ export const wireFaults: fc.Arbitrary<WireFault[]> = fc.oneof(
   { weight: 1, arbitrary: fc.array(refusedLists, { minLength: 1, maxLength: 1 }) },
 );
 
-/** An account's limit: requests in each window, on a grid of time or from the first request on. */
+/** The requests allowed per window. Windows are aligned to the clock, or begin with a request. */
 export interface Quota {
   readonly limit: number;
   readonly windowSeconds: number;
@@ -108,12 +108,12 @@ export const quotas: fc.Arbitrary<Quota> = fc.record({
   onGrid: fc.boolean(),
 });
 
-/** Where a request stands in its window. */
+/** The state of the quota after a request. */
 interface QuotaState {
   readonly isOver: boolean;
   readonly remaining: number;
   readonly resetSeconds: number;
-  /** Its window's number. */
+  /** The number of the window. */
   readonly window: number;
 }
 

@@ -1,52 +1,52 @@
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { UNTIL_RUN_ENDS, type WireFault } from './wire-faults.ts';
 
-/** A run that came to its end, as the service saw it. */
+/** A run that ended, as the service saw it. */
 export interface ServedRun {
   readonly summary: RunSummary;
   readonly faults: readonly WireFault[];
-  /** Requests that the service has met. */
+  /** How many requests the service received. */
   readonly received: number;
-  /** Whether an answer had a `Date` that was wrong, or one of a cache. */
+  /** Whether a response had a wrong `Date`, or that of a cache. */
   readonly hasWrongDates: boolean;
-  /** Further tries of the source after the first. */
+  /** How often the source retries a request. */
   readonly retries: number;
-  /** The service's time as it began and as it ended. */
+  /** The service's time at the start and end of the run. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What of the rules about requests a run broke. */
+/** The rules about requests that a run broke. */
 export function wireViolations(run: ServedRun): string[] {
   return [...wrongServerTime(run), ...starvedByOneList(run), ...requestsDuringOutage(run)];
 }
 
-/** A request may take so long. Every gateway's clock is off by more. */
+/** The longest that a request may take. Every gateway's clock is off by more. */
 const LONGEST_TRANSFER_MS = 60_000;
 
-/** T is a time of the service, whatever clock a gateway has, unless answers of the service itself have a wrong `Date` (R1). */
+/** T is the service's time, whatever a gateway's clock says, unless the service itself sent a wrong `Date` (R1). */
 function wrongServerTime({ summary: { server_time }, hasWrongDates, fromMs, toMs }: ServedRun): string[] {
   if (server_time === null || hasWrongDates) return [];
   const ms = Date.parse(server_time);
-  // An answer that arrives late gives an earlier time for the start.
+  // A response that arrives late makes the start look earlier.
   const isOwn = ms >= fromMs - LONGEST_TRANSFER_MS && ms <= toMs;
-  return isOwn ? [] : [`${server_time} is no time of the service (R1)`];
+  return isOwn ? [] : [`${server_time} is not a time of the service (R1)`];
 }
 
-/** A list that is refused while others answer ends no run, whatever it costs (R9). */
+/** A list that is refused while others answer never ends the run (R9). */
 function starvedByOneList({ summary, faults }: ServedRun): string[] {
   const isAlone = faults.some(({ list }) => list !== undefined);
   return isAlone && summary.recovery === 'quota' ? [`one refused list ended the run: ${summary.error} (R9)`] : [];
 }
 
 /**
- * Two lists may fail by themselves before a third tells that the service is away: by a scan and by the feed beside it (R9), each
- * whole and at half the limit. Then one probe goes on (R24).
+ * Two lists may fail before a third one proves that the service is down. Each may be tried by a scan and by its feed
+ * (R9), whole and at half the limit. After that, only one probe is sent (R24).
  */
 function requestsDuringOutage({ faults, received, retries }: ServedRun): string[] {
   const outage = faults.find(({ times, list }) => times === UNTIL_RUN_ENDS && list === undefined);
   if (outage === undefined) return [];
   const most = (2 * 2 * 2 + 1) * (retries + 1) + 4;
   const sent = received - outage.at + 1;
-  return sent > most ? [`${sent} requests while the service was away, ${most} are enough (R24)`] : [];
+  return sent > most ? [`${sent} requests while the service was down, ${most} are enough (R24)`] : [];
 }

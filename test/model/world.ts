@@ -5,44 +5,44 @@ import { NO_TIMES, withReading } from '../../src/core/time/server-times.ts';
 import { createEnvironment, type EnvironmentModel, type Item } from './environment.ts';
 import { ApiError, matchedCount, respond } from './respond.ts';
 
-/** One request as the world met it: its path as text, not encoded. */
+/** A request that the service received. Its path is decoded. */
 export interface LoggedRequest {
   readonly path: string;
   readonly query: Query;
   readonly cursor: string | null;
-  /** Its number in the run, from 1. */
+  /** Its number within the run, from 1. */
   readonly number: number;
 }
 
-/** The model service: a virtual clock, some environments, and what the outside may do between any two requests. */
+/** The model of the service: a virtual clock, its environments, and hooks to change them between two requests. */
 export interface World {
   nowMs: number;
-  /** Whether answers have a `Date`; `later` leaves it out of the environments' alone. */
+  /** Which responses have a `Date`; `later`: all but the list of environments. */
   dates: 'always' | 'later' | 'never';
-  /** By how much the `Date` of an answer is wrong: of the node of a gateway whose clock is (R1). */
+  /** The error of a response's `Date`, as from a gateway node whose clock is wrong (R1). */
   dateErrorMs: (request: LoggedRequest) => number;
-  /** Since when a cache has answered for the environments; null without one. It may tell its `Age`. */
+  /** The cache in front of the list of environments, which may send its `Age`; null without one. */
   cache: { readonly sinceMs: number; readonly sendsAge: boolean } | null;
   readonly environments: Map<string, EnvironmentModel>;
   /** Every request of every run. */
   readonly log: LoggedRequest[];
-  /** What the connector must never do. */
+  /** What the connector did although it must never do so. */
   readonly violations: string[];
-  /** Called before a request is answered: it may change the world, or throw. */
+  /** Called before a request is answered; may change the world or throw. */
   beforeRequest: (request: LoggedRequest) => void;
-  /** May change an answer on its way. */
+  /** May change a page before it is sent. */
   transformPage: (page: Page, request: LoggedRequest) => Page;
-  /** Raised to make all cursors invalid. */
+  /** Raising it expires all cursors. */
   cursorEpoch: number;
-  /** A list that answers 500: a page of it fails after so many tries, each of them a request. */
+  /** A list that always answers 500. A page fails after this many tries, each of them a request. */
   failing: { readonly path: string; readonly tries: number } | null;
-  /** What a run's requests are bounded by. */
+  /** What the run reports once its requests are used up. */
   limitedBy: 'budget' | 'quota';
-  /** Milliseconds a request takes. */
+  /** The duration of a request. */
   latencyMs: number;
   environment(id?: string): EnvironmentModel;
   advance(seconds: number): void;
-  /** A change stamped now but visible only later. */
+  /** Applies a change that is stamped now but becomes visible later. */
   commitLate(seconds: number, change: () => void): void;
   source(maxRequests?: number | null, signal?: AbortSignal): Source;
 }
@@ -83,7 +83,7 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
       world.nowMs = Math.round(until);
     },
     commitLate(seconds, change) {
-      world.nowMs += 1; // no other change has its time
+      world.nowMs += 1; // No other change has the same time.
       const at = world.nowMs++;
       const go = (): void => {
         stampMs = at;
@@ -97,10 +97,10 @@ export function createWorld(ids: readonly string[] = ['e1'], start = '2026-11-20
   return world;
 }
 
-/** A crash takes the whole process: nothing is fetched or written any more. */
+/** The whole process crashes: it fetches and writes nothing from then on. */
 export class Crash extends Error {}
 
-/** A request comes to the service. Throws what `before` throws, and when a run does not end. */
+/** Logs a request. @throws what `beforeRequest` throws, or if the run seems endless */
 export function receive(world: World, request: LoggedRequest): void {
   if (request.number > MAX_REQUESTS)
     throw new Error(`the run does not end: ${request.path} ${JSON.stringify(request.query)}`);
@@ -113,7 +113,7 @@ export function isDated({ dates }: World, { path }: LoggedRequest): boolean {
   return dates === 'always' || (dates === 'later' && path !== 'environments');
 }
 
-/** The clock as an answer tells it: its `Date`, and the `Age` that a cache adds. */
+/** The clock reading of a response: its `Date`, and the `Age` that a cache adds. */
 export function clockReading(
   world: World,
   request: LoggedRequest,
@@ -128,7 +128,7 @@ export function listEnvironments(world: World): Item[] {
   return [...world.environments.values()].filter((place) => place.listed).map(({ id, name }) => ({ id, name }));
 }
 
-/** The source of one run, without a wire between. */
+/** The source of one run, without HTTP. */
 function createSource(world: World, maxRequests: number | null): Source {
   let requests = 0;
   let times = NO_TIMES;
@@ -146,7 +146,7 @@ function createSource(world: World, maxRequests: number | null): Source {
     receive(world, asked);
     return asked;
   };
-  /** Of an answer that is no refusal (R1). */
+  /** Only successful responses count (R1). */
   const noteTime = (request: LoggedRequest): void => {
     if (!isDated(world, request)) return;
     firstReadingMs ??= world.nowMs;
@@ -182,7 +182,7 @@ function createSource(world: World, maxRequests: number | null): Source {
   };
 }
 
-/** Every try of a page fails, those of earlier runs counted (R24). */
+/** Fails every try of a page, counting those of earlier runs (R24). */
 function failEveryTry(
   { failedTries = 0 }: PageRequest,
   { path, tries }: { readonly path: string; readonly tries: number },
@@ -199,7 +199,7 @@ function failEveryTry(
   throw new SyncError('halve-page', `500 ${path}`);
 }
 
-/** What a refusal means to who asked, without the wire between. */
+/** Turns an error response into the error that the real source would throw. */
 function withSyncErrors<T>(send: () => T): T {
   try {
     return send();

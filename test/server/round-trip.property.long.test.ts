@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
+import { type Command, PLAIN_SYNC } from '../model/commands.ts';
 import {
   type EnvironmentModel,
   execute,
@@ -12,7 +13,8 @@ import {
   remove,
 } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
-import { type Command, histories, PLAIN_SYNC, type Simulation, simulate } from '../model/simulation.ts';
+import { histories } from '../model/histories.ts';
+import { type Simulation, simulate } from '../model/simulation.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { openSource } from '../source/setup.ts';

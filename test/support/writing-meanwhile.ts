@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type Action, actions, applyAction, populate } from '../model/actions.ts';
+import { type Action, actions, applyAction } from '../model/actions.ts';
 import {
   type EnvironmentModel,
   execute,
@@ -13,6 +13,7 @@ import {
   putScore,
   putTest,
 } from '../model/environment.ts';
+import { populate } from '../model/populate.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { PLAIN_FEEDS } from './catalogue.ts';

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, test } from 'vitest';
-import { heal, histories, PLAIN_SYNC, simulate } from '../model/simulation.ts';
+import { PLAIN_SYNC } from '../model/commands.ts';
+import { histories } from '../model/histories.ts';
+import { heal, simulate } from '../model/simulation.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectForetold } from '../support/forecasting.ts';
 

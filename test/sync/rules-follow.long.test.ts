@@ -1,8 +1,10 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
+import { PLAIN_SYNC } from '../model/commands.ts';
 import { putColumn } from '../model/environment.ts';
-import { histories, PLAIN_SYNC, simulate } from '../model/simulation.ts';
+import { histories } from '../model/histories.ts';
+import { simulate } from '../model/simulation.ts';
 import type { TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from '../support/catalogue.ts';
 import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';

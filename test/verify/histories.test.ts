@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { PLAIN_SYNC } from '../model/commands.ts';
 import { comparableRows } from '../model/expected-rows.ts';
-import { heal, histories, PLAIN_SYNC, type Simulation, simulate } from '../model/simulation.ts';
+import { histories } from '../model/histories.ts';
+import { heal, type Simulation, simulate } from '../model/simulation.ts';
 import { inShort, verified } from './setup.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);

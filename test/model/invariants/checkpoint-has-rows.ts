@@ -18,8 +18,9 @@ import {
 } from './commit-transition.ts';
 
 /**
- * No checkpoint ahead of its rows (R5, R6, R8): the stored cursor is that of a committed page, every row of the page at
- * hand is in the mirror as shown or newer, rejected, gathered or overruled (R10), and a round ends with whole reads alone.
+ * No checkpoint is ahead of its rows (R5, R6, R8): the stored cursor belongs to a committed page, every row of the page
+ * is in the mirror (as returned or newer), staged, rejected or overruled (R10), and a round ends only with complete
+ * reads.
  */
 export function checkpointHasRows(transition: CommitTransition): readonly string[] {
   return [...cursorOfCommittedPage(transition), ...rowsOfPage(transition), ...readsOfRound(transition)];
@@ -44,10 +45,10 @@ function rowsOfPage(transition: CommitTransition): string[] {
     rows('select 1 from rejected_rows where env_id = ? and stream = ? and row_key = ?', envId, stream, key).length > 0;
   return (
     (page.items as Item[])
-      // Without a server time any time is believed (R10).
+      // Without a server time, every time is trusted (R10).
       .filter((item) => transition.serverTime !== null || item['synced_at'] !== FAR_FUTURE)
       .filter((item) => !isSettled(transition, read, item) && !isRejected(keyOf(stream, item)))
-      .map((item) => `${keyOf(stream, item)} was served and is not there: ${JSON.stringify(item)}`)
+      .map((item) => `${keyOf(stream, item)} was served but is not in the mirror: ${JSON.stringify(item)}`)
   );
 }
 
@@ -69,17 +70,17 @@ function isSettled(transition: CommitTransition, read: ServedRead, item: Item): 
       isLaggingVersion(transition, read, item)
     );
   const table = stream === 'test_executions' ? stream : `${stream}_staged`;
-  const gathered = rows(`select * from ${table} where env_id = ?`, envId);
+  const staged = rows(`select * from ${table} where env_id = ?`, envId);
   const isHeld = held !== undefined && includesRow(held, wanted) && isSeen(transition, keyOf(stream, item));
-  return (isHeld || gathered.some((row) => includesRow(row, wanted))) && isArchived(transition, item);
+  return (isHeld || staged.some((row) => includesRow(row, wanted))) && isArchived(transition, item);
 }
 
-/** A row that is there as shown is not gathered, but known to be shown (R16). */
+/** An unchanged row is not staged, but its key is recorded as seen (R16). */
 function isSeen({ seen, envId, stream }: CommitTransition, key: string): boolean {
   return seen(stream, envId).some((both) => both.filter((part) => part !== '').join(' < ') === key);
 }
 
-/** Also written at once where it is kept for ever (R17). */
+/** Whether the row is also in the history, if the stream has one (R17). */
 function isArchived({ stream, rows, envId }: CommitTransition, item: Item): boolean {
   if (stream === 'latest_test_executions')
     return rows(
@@ -120,7 +121,7 @@ function isApplied(held: Row, wanted: Row, transition: CommitTransition): boolea
   return includesRow(held, wanted) || (ownAt > shownAt && stands);
 }
 
-/** A round that has ended has read all of its lists to their ends; a snapshot in place is what they showed. */
+/** A finished round has read all of its lists completely, and a snapshot equals what they returned. */
 function readsOfRound(transition: CommitTransition): string[] {
   const { commit, before, stream, reads, after, envId } = transition;
   const roundEnd = roundEndOf(commit);
@@ -129,9 +130,9 @@ function readsOfRound(transition: CommitTransition): string[] {
   const broken = reads
     .filter((read) => !isComplete(read) && !(before.round?.mode === 'scan' && 'deleted_since' in read.query))
     .filter((read) => !(leftOut && isFeed(read)))
-    // That of a scan which is set aside goes on later (R9).
+    // The read of a waiting scan resumes later (R9).
     .filter((read) => !isCurrentRead(read, envId, before.waiting))
-    .map((read) => `a round ended amid ${JSON.stringify(read.query)}`);
+    .map((read) => `a round ended within ${JSON.stringify(read.query)}`);
   const isScanned = before.round?.mode === 'scan' || before.round?.mode === 'snapshot';
   const scans = reads.filter((read) => isComplete(read) && isScan(read));
   if (isScanned && scans.length < variantsOf(stream)) broken.push('a scan ended before all of its lists were read');
@@ -142,10 +143,10 @@ function readsOfRound(transition: CommitTransition): string[] {
   const shown = new Map(reads.flatMap(itemsOf).map((item) => [keyOf(stream, item), expectedRow(stream, item)]));
   const extra = [...after.rows.keys()].filter((key) => !shown.has(key) && !after.heldBack.has(key));
   return broken.concat(
-    extra.map((key) => `${key} is in a snapshot that did not show it`),
+    extra.map((key) => `${key} is in a snapshot that did not return it`),
     [...shown]
       .filter(([key, wanted]) => !includesRow(after.rows.get(key) ?? {}, wanted))
-      .map(([key]) => `${key} was gathered and is not as it was shown`),
+      .map(([key]) => `${key} was staged and differs from what was returned`),
   );
 }
 
@@ -158,7 +159,7 @@ function isCurrentRead(read: ServedRead, envId: string, round: StreamState['roun
 
 const LOOKBACK_DAYS = 89;
 
-/** What is left out, since it went out of reach beside a scan that has failed (R3), moves no watermark (R9). */
+/** Whether the feeds were left out: their bound expired while a scan failed (R3), so the watermark stays (R9). */
 function isLeftOut(transition: CommitTransition): boolean {
   const { before, after, latest } = transition;
   if (before.round?.mode !== 'feed') return false;
@@ -178,7 +179,10 @@ function sinceOf({ before, overlapSeconds }: CommitTransition): string {
   return before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
 }
 
-/** Both feeds, from no later than the watermark less the overlap (R2), or as far back as they reach beside a scan that is still due (R9). */
+/**
+ * Both feeds were read from the watermark minus the overlap (R2) or, if a scan is still due, from their oldest bound
+ * (R9).
+ */
 function feedsOfRound(transition: CommitTransition): string[] {
   const { reads } = transition;
   const [since, isScanDue] = [sinceOf(transition), isDue(transition)];
@@ -191,7 +195,7 @@ function feedsOfRound(transition: CommitTransition): string[] {
     .map((name) => `a round ended without ${name}=${since}`);
 }
 
-/** What a finished scan leaves live was shown in its round, rejected or held back (R12, R14). */
+/** After a finished scan, every live row was returned in its round, rejected or held back (R12, R14). */
 function notSwept({ stream, commit, reads, after, rows, envId }: CommitTransition): string[] {
   const through = roundEndOf(commit)?.through ?? null;
   const shown = new Set(reads.flatMap(itemsOf).map((item) => String(item['id'])));
@@ -201,5 +205,5 @@ function notSwept({ stream, commit, reads, after, rows, envId }: CommitTransitio
   return [...after.rows]
     .filter(([key, row]) => isLive(row) && !shown.has(key) && !rejected.has(key) && !after.heldBack.has(key))
     .filter(([key]) => through === null || key <= through)
-    .map(([key]) => `${key} lives on, though a finished scan did not show it`);
+    .map(([key]) => `${key} is live although a finished scan did not return it`);
 }

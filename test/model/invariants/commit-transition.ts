@@ -7,30 +7,30 @@ import { canonicalJson, instantText } from '../expected-rows.ts';
 import { isFeed, itemsOf, type ServedPage, type ServedRead } from '../request-log.ts';
 import type { ObservedCommit, Row, TestMirror } from '../test-mirror.ts';
 
-/** A stream's own part of the mirror, as it stands in the file. */
+/** What the file contains of a stream. */
 export interface StreamState {
   readonly watermark: string | null;
   /** The unfinished round as stored. */
   readonly round: StoredRound | null;
-  /** The scan that is set aside while the feeds go on (R9). */
+  /** The scan that waits while the feeds continue (R9). */
   readonly waiting: StoredRound | null;
-  /** The rows of its table by key; `mirrored_at` is left out. */
+  /** The rows of its table by key, without `mirrored_at`. */
   readonly rows: ReadonlyMap<string, Row>;
-  /** The edges of a column, which go along with it; only of the columns stream. */
+  /** The edges of the columns, which are deleted with them; only for the columns stream. */
   readonly edges: ReadonlyMap<string, Row>;
-  /** Numbers of all marks of the environment, by stream and id. */
+  /** The numbers of all marks of the environment, by stream and id. */
   readonly marks: ReadonlyMap<string, number>;
   readonly lastMark: number;
-  /** Keys of removals that are held back. */
+  /** The keys of removals that are held back. */
   readonly heldBack: ReadonlySet<string>;
-  /** Streams that have marks made for them: their first scan has begun. */
+  /** The streams for which marks are made, because their first scan has begun. */
   readonly markedStreams: ReadonlySet<string>;
 }
 
 interface StoredRound {
   readonly mode: string;
   readonly reason: string;
-  /** A mirror without rows needs no sweep. */
+  /** An empty mirror needs no sweep. */
   readonly sweeps: boolean;
   readonly firstPageAt: string | null;
   readonly incomplete: boolean;
@@ -42,31 +42,31 @@ interface StoredRound {
   } | null;
 }
 
-/** One commit, before and after, with what was served for it. */
+/** One commit: the state before and after it, and what was served for it. */
 export interface CommitTransition extends ObservedCommit {
   readonly before: StreamState;
   readonly after: StreamState;
-  /** The read whose page this commit brings in; null when it brings none. */
+  /** The read whose page is committed; null if there is none. */
   readonly read: ServedRead | null;
   readonly page: ServedPage | null;
-  /** All that was served since the round began, this page included. */
+  /** All reads of the round, including this page. */
   readonly reads: readonly ServedRead[];
   readonly rows: TestMirror['rows'];
   readonly seen: TestMirror['seen'];
 }
 
-/** What a commit must not do: what it did, in words, or nothing. */
+/** Returns a description of each violation. */
 export type Invariant = (transition: CommitTransition) => readonly string[];
 
-/** The streams whose rows stay when they are deleted. */
+/** The streams whose deleted rows stay in the table. */
 export const SOFT_DELETING: readonly CollectionName[] = FEED_STREAMS;
 
-/** Lists that make one full scan. */
+/** How many lists make up one full scan. */
 export function variantsOf(stream: CollectionName): number {
   return entryOf(stream).scanQueries.length;
 }
 
-/** Times of the mirror later than this stand against what a scan, or an answer by ids, shows (R10); null for a feed. */
+/** The mirror's times up to this one lose against a scan or a lookup by id (R10); null for a feed. */
 export function floorOf(
   read: ServedRead,
   transition: Pick<CommitTransition, 'overlapSeconds' | 'serverTime'>,
@@ -74,7 +74,7 @@ export function floorOf(
   return isFeed(read) ? null : (settledBefore(read, transition) ?? '9999');
 }
 
-/** T of the run that began the read less the overlap; a later answer may have shown that T was too late (R1). */
+/** T of the run that began the read, minus the overlap. A later response may have corrected T downwards (R1). */
 function settledBefore(
   { at }: ServedRead,
   { overlapSeconds, serverTime }: Pick<CommitTransition, 'overlapSeconds' | 'serverTime'>,
@@ -83,14 +83,14 @@ function settledBefore(
   return addSeconds(serverTime !== null && serverTime < at ? serverTime : at, -overlapSeconds);
 }
 
-/** What hangs on a row may be committed after the read, where the row is younger than the overlap (R18, R22). */
+/** Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). */
 export function mayLag(transition: CommitTransition, read: ServedRead, row: Row | undefined): boolean {
   const settled = settledBefore(read, transition);
   const at = timeOf(row ?? {}, 'synced_at');
   return at !== '' && at !== instantText(FAR_FUTURE) && (settled === null || at > settled);
 }
 
-/** Whether a typed list showed a row in an earlier version than the one held, and may not have come to that. */
+/** Whether a typed list returned an older version than the mirror has because the list may lag. */
 export function isLaggingVersion(
   transition: CommitTransition,
   read: ServedRead,
@@ -109,7 +109,7 @@ export function returnsRow(read: ServedRead, id: string): boolean {
   return itemsOf(read).some((item) => item['id'] === id);
 }
 
-/** A time as text that can be compared: none is the oldest. */
+/** A time as comparable text; a missing one is the oldest. */
 export function timeOf(row: Row, name: string): string {
   return String(row[name] ?? '');
 }
@@ -132,7 +132,7 @@ export function keyOf(stream: CollectionName, row: Row | Record<string, unknown>
 
 const tableOf = (stream: CollectionName): string => entryOf(stream).table;
 
-/** The round of a stream, and the one that waits, as stored. */
+/** The stored round of a stream, and its waiting scan. */
 export function roundsOf(
   { rows }: TestMirror,
   envId: string,
@@ -144,10 +144,10 @@ export function roundsOf(
 
 function roundsIn(stored: Row | undefined): Pick<StreamState, 'round' | 'waiting'> {
   const round = JSON.parse(String(stored?.['round'] ?? null)) as StoredRound | null;
-  const setAside = JSON.parse(String(stored?.['waiting_scan'] ?? null)) as {
+  const waitingScan = JSON.parse(String(stored?.['waiting_scan'] ?? null)) as {
     readonly round: StoredRound | null;
   } | null;
-  return { round, waiting: setAside?.round ?? null };
+  return { round, waiting: waitingScan?.round ?? null };
 }
 
 export function loadStreamState({ rows }: TestMirror, envId: string, stream: CollectionName): StreamState {

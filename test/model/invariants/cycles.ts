@@ -5,16 +5,16 @@ import type { TestMirror } from '../test-mirror.ts';
 
 const DAY_MS = 86_400_000;
 
-/** A cycle is carried on for a day at most, by the server's time (R6). */
+/** No cycle is continued for more than a day of server time (R6). */
 export function cyclesAreShort(mirrored: TestMirror): string[] {
-  const carried = mirrored.rows(`select r.id, r.server_time as at, c.server_time as began
+  const continued = mirrored.rows(`select r.id, r.server_time as at, c.server_time as began
     from sync_runs r join sync_runs c on c.id = r.cycle_id where r.cycle_id <> r.id and r.server_time is not null`);
-  return carried
+  return continued
     .filter(({ at, began }) => !(Date.parse(String(at)) - Date.parse(String(began)) <= DAY_MS + 3_600_000))
-    .map(({ id, at, began }) => `run ${id} of ${at} carried on a cycle that began at ${began}`);
+    .map(({ id, at, began }) => `run ${id} of ${at} continued a cycle that began at ${began}`);
 }
 
-/** A green run with --full, or one of its cycle with --full before it, has scanned what it calls done (R6). */
+/** A successful cycle with --full has scanned every stream that it reports as done (R6). */
 export function fullScansEverything(mirrored: TestMirror, { cycle, status, streams }: RunSummary): string[] {
   if (status !== 'done') return [];
   const done = streams.filter((each) => each.status === 'done' && FEED_STREAMS.some((name) => name === each.stream));
@@ -23,5 +23,5 @@ export function fullScansEverything(mirrored: TestMirror, { cycle, status, strea
       const { scanEndedCycle } = mirrored.checkpoint(stream as CollectionName, env_id);
       return scanEndedCycle === null || scanEndedCycle < Number(cycle);
     })
-    .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full, and was not scanned in cycle ${cycle}`);
+    .map(({ env_id, stream }) => `${env_id} ${stream} is done with --full but was not scanned in cycle ${cycle}`);
 }

@@ -1,6 +1,6 @@
 import type { TestMirror } from '../test-mirror.ts';
 
-/** After a run that no signal stopped, every day has the mean scores that `health_daily` has. */
+/** Unless a signal stopped the run, the stored daily means equal those of `health_daily`. */
 export function dailyMeansMatch(mirrored: TestMirror): string[] {
   const [last] = mirrored.rows('select status from sync_runs order by id desc limit 1');
   if (last?.['status'] === 'interrupted') return [];

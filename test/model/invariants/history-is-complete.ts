@@ -8,7 +8,7 @@ const KEYS = {
   asset_health_score_history: ['env_id', 'asset_id', 'dimension', 'bucket_at'],
 } as const;
 
-/** No execution and no score that a committed page has shown is ever missing from the history (R17). */
+/** The history keeps every execution and score of a committed page (R17). */
 export function historyIsComplete(mirrored: TestMirror): {
   record(transition: CommitTransition): string[];
   missing(): string[];
@@ -20,7 +20,7 @@ export function historyIsComplete(mirrored: TestMirror): {
         mirrored.rows(`select * from ${table}`).map((row) => keyIn(table as keyof typeof KEYS, row)),
       ),
     );
-    return [...ever].filter((key) => !there.has(key)).map((key) => `${key} was forgotten`);
+    return [...ever].filter((key) => !there.has(key)).map((key) => `${key} is missing from the history`);
   };
   return {
     record({ envId, stream, page }) {

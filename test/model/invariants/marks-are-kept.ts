@@ -4,12 +4,12 @@ import type { Row } from '../test-mirror.ts';
 import { type CommitTransition, includesRow, isLive, mayLag, returnsRow, variantsOf } from './commit-transition.ts';
 import { covers } from './removals-are-explained.ts';
 
-/** No mark lost (R13, R18, R22): what a commit changes is marked, and a mark goes only with a read made for it since. */
+/** No mark is lost (R13, R18, R22): a commit marks what it changes, and a mark is cleared only by a later read. */
 export function marksAreKept(transition: CommitTransition): readonly string[] {
   const { before, after, stream } = transition;
   const made = requiredMarks(transition)
     .filter((mark) => (after.marks.get(mark) ?? 0) <= before.lastMark)
-    .map((mark) => `${mark} is not marked, though it has changed`);
+    .map((mark) => `${mark} is not marked although it changed`);
   const lost = [...before.marks]
     .filter(([mark, number]) => (after.marks.get(mark) ?? 0) < number)
     .filter(
@@ -20,7 +20,7 @@ export function marksAreKept(transition: CommitTransition): readonly string[] {
   return [...made, ...lost];
 }
 
-/** The marks a commit has to make: of rows shown anew, and of assets that went or came back. */
+/** The marks that a commit must make: for changed rows, and for assets that were deleted or came back. */
 function requiredMarks({ stream, before, after }: CommitTransition): string[] {
   if (stream !== 'columns' && stream !== 'assets') return [];
   const marks = [...after.rows].flatMap(([id, row]) => {
@@ -40,7 +40,7 @@ function shownMarks(stream: 'columns' | 'assets', id: string, row: Row): string[
 function isMarkSettled(transition: CommitTransition, id: string, number: number): boolean {
   const { read, page, reads, commit, stream } = transition;
   if (page !== null && read !== null) {
-    // What is read before the row is older than the overlap pays nothing (R22).
+    // A row that was younger than the overlap when it was read keeps its mark (R22).
     if (TYPED.includes(stream) && !isConfirmation(read, stream))
       return (
         itemsOf(read).some((item) => item['id'] === id) && !mayLag(transition, read, transition.after.rows.get(id))
@@ -55,7 +55,7 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
   const asked = reads.filter((each) => !isConfirmation(each, stream) && isComplete(each) && number <= each.lastMark);
   const paying = asked.filter((each) => settlesMark(each, { stream, id, parent }));
   if (!TYPED.includes(stream) && stream !== 'column_lineage') return paying.length > 0;
-  // A round of lineage is settled by the time at which its first page came.
+  // A round of lineage counts as read when its first page was.
   const isLineage = stream === 'column_lineage';
   const settled = paying.filter(
     (each) => !mayLag(transition, isLineage ? { ...each, at: each.firstRequestAt } : each, parent),
@@ -65,7 +65,10 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
 
 const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
 
-/** What was shown of an asset stands live, or rejected, which is asked for by itself: a row that a younger tombstone holds down leaves the mark (R13, R20). */
+/**
+ * Every returned row of an asset is live, or rejected and so looked up separately. A row that a newer tombstone keeps
+ * deleted leaves the mark (R13, R20).
+ */
 function rowsAreLive(
   { after, rows, envId, stream }: CommitTransition,
   asked: readonly ServedRead[],
@@ -77,12 +80,12 @@ function rowsAreLive(
   return [...after.rows].every(([id, row]) => !shown.has(id) || row['asset_id'] !== assetId || isLive(row));
 }
 
-/** Whether a read shows the row that a mark speaks of: itself, or an edge into it. */
+/** Whether a read returned the marked row, or an edge into it. */
 function returnsMarked(read: ServedRead, id: string): boolean {
   return returnsRow(read, id) || itemsOf(read).some((item) => item['downstream_column_id'] === id);
 }
 
-/** The leading list was asked after it and shows the row, of which the mirror has all there is to have (R18, R22). */
+/** Whether the parent's list returned the row afterwards, and the mirror has everything else of it (R18, R22). */
 export function isConfirmed(transition: CommitTransition, id: string): boolean {
   const { reads, stream, envId, rows } = transition;
   const shown = reads.filter((each) => isConfirmation(each, stream) && isComplete(each) && returnsRow(each, id));
@@ -104,7 +107,7 @@ function settlesMark(
   return isScan(read) || idsOf(read).includes(id);
 }
 
-/** What a mark speaks of; null when nothing of it is left to be asked for. */
+/** The row that a mark belongs to; null if there is nothing left to look up. */
 function parentRow({ stream, rows, envId }: CommitTransition, id: string): Row | null {
   const table = stream === 'column_lineage' ? 'columns' : 'assets';
   const parent = rows(`select * from ${table} where env_id = ? and id = ?`, envId, id)[0];

@@ -9,7 +9,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   asset_health_scores: ['asset_id'],
 };
 
-/** The mirror's own time never runs backwards, and every row that changed between two looks bears a later one (R21). */
+/** The mirror's own time never moves back, and every row that changed between two checks has a later time (R21). */
 export function mirrorTimesAdvance(mirrored: TestMirror): () => string[] {
   let before = new Map<string, Row>();
   let lastTime = '';
@@ -25,7 +25,7 @@ export function mirrorTimesAdvance(mirrored: TestMirror): () => string[] {
     const time = String(
       mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '',
     );
-    if (time < lastTime) found.push(`the mirror runs backwards, from ${lastTime} to ${time}`);
+    if (time < lastTime) found.push(`the mirror moved back from ${lastTime} to ${time}`);
     [before, lastTime] = [now, time];
     return found;
   };
@@ -36,7 +36,7 @@ function backwards(
   { row, old, lastTime }: { row: Row; old: Row | undefined; lastTime: string },
 ): string[] {
   const [at, was] = [String(row['mirrored_at']), String(old?.['mirrored_at'])];
-  if (old !== undefined && at < was) return [`${key} runs backwards, from ${was} to ${at}`];
+  if (old !== undefined && at < was) return [`${key} moved back from ${was} to ${at}`];
   const changed = old === undefined || JSON.stringify(old) !== JSON.stringify(row);
   return changed && at <= lastTime ? [`${key} changed at ${at}, when the mirror was at ${lastTime}`] : [];
 }

@@ -2,7 +2,7 @@ import { FAR_FUTURE } from '../environment.ts';
 import { instantText } from '../expected-rows.ts';
 import { type CommitTransition, floorOf, isLive, SOFT_DELETING, timeOf } from './commit-transition.ts';
 
-/** No row replaced by an older one, nor brought back against its tombstone, but as R10 lets a scan or an answer by ids. */
+/** No older row replaces a newer one or a newer tombstone, except where R10 lets a scan or a lookup by id win. */
 export function newestWins(transition: CommitTransition): readonly string[] {
   const { stream, before, after, read } = transition;
   if (!SOFT_DELETING.includes(stream)) return [];
@@ -11,17 +11,17 @@ export function newestWins(transition: CommitTransition): readonly string[] {
   return [...after.rows].flatMap(([key, row]) => {
     const old = before.rows.get(key);
     if (old === undefined) return [];
-    // A time that is not believed counts as none.
+    // An untrusted time counts as none.
     const known = timeOf(old, 'synced_at');
     const [was, is] = [known === instantText(FAR_FUTURE) ? '' : known, timeOf(row, 'synced_at')];
     const found = is < was && stands(was) ? [`${key} of ${was} was replaced by one of ${is}`] : [];
     const diedAt = old['deletion'] === 'tombstone' ? timeOf(old, 'deleted_at') : '';
-    // On a tie, an answer by ids decides.
-    const isBuried = floor === null ? is <= diedAt : is < diedAt;
-    if (isLive(row) && diedAt !== '' && isBuried && stands(diedAt))
-      found.push(`${key}, dead since ${diedAt}, was brought back by one of ${is}`);
+    // On a tie, a lookup by id decides.
+    const isDeleted = floor === null ? is <= diedAt : is < diedAt;
+    if (isLive(row) && diedAt !== '' && isDeleted && stands(diedAt))
+      found.push(`${key}, deleted at ${diedAt}, was restored by one of ${is}`);
     if (row['deletion'] === 'tombstone' && timeOf(row, 'deleted_at') < diedAt && read !== null)
-      found.push(`${key}, dead since ${diedAt}, was buried by an older tombstone`);
+      found.push(`${key}, deleted at ${diedAt}, was deleted by an older tombstone`);
     return found;
   });
 }

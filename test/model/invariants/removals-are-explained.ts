@@ -16,30 +16,31 @@ import { isConfirmed } from './marks-are-kept.ts';
 const GUARD_ROWS = 50;
 
 /**
- * No live row removed without a tombstone, or a finished scan or answer that did not show it, or a removal let go that
- * had been held back (R11, R12, R13, R14); no row of a feed stream leaves the table at all (R11). Nothing is held back that need not be.
+ * A live row is removed only by a tombstone, by a finished scan or lookup that did not return it, or as a held removal
+ * that is applied (R11, R12, R13, R14). No row of a feed stream leaves the table (R11), and no removal is held back
+ * needlessly.
  */
 export function removalsAreExplained(transition: CommitTransition): readonly string[] {
   const { stream, before, after } = transition;
   if (stream === 'table_assets' || stream === 'bi_assets') return typedRemovals(transition);
   const gone = [...before.rows].filter(([key, row]) => isLive(row) && !isLive(after.rows.get(key)));
-  const untold = SOFT_DELETING.includes(stream)
+  const explain = SOFT_DELETING.includes(stream)
     ? unexplainedRow
     : stream === 'column_lineage'
       ? unexplainedEdge
       : unexplainedSnapshotRow;
   return [
-    ...gone.flatMap(([key, row]) => untold(transition, key, row) ?? []).map((why) => `removed: ${why}`),
+    ...gone.flatMap(([key, row]) => explain(transition, key, row) ?? []).map((why) => `removed: ${why}`),
     ...[...before.rows.keys()]
       .filter((key) => SOFT_DELETING.includes(stream) && !after.rows.has(key))
-      .map((key) => `${key} left`),
+      .map((key) => `${key} left the table`),
     ...edgesOfLiveColumns(transition),
     ...unguardedRemovals(transition, gone),
     ...needlesslyHeld(transition, gone.length),
   ];
 }
 
-/** Removals are held back only if they are fifty and more than half of what is live, what is explained or held already aside (R14). */
+/** Removals are held back only if they are at least 50 and more than half of the other live rows (R14). */
 function needlesslyHeld({ before, after }: CommitTransition, explained: number): string[] {
   const held = [...after.heldBack].filter((key) => !before.heldBack.has(key)).length;
   const live = [...before.rows].filter(([key, row]) => isLive(row) && !before.heldBack.has(key)).length - explained;
@@ -47,7 +48,7 @@ function needlesslyHeld({ before, after }: CommitTransition, explained: number):
   return isRight ? [] : [`${held} of ${live} removals were held back`];
 }
 
-/** More than half of the live rows, and fifty, do not go at once, unless the tombstone of what they belong to explains it (R14). */
+/** 50 rows and more than half are not removed at once, unless their asset's tombstone explains it (R14). */
 function unguardedRemovals(
   { commit, before, allowShrink, rows, envId }: CommitTransition,
   gone: readonly [string, Row][],
@@ -56,50 +57,52 @@ function unguardedRemovals(
   const dead = new Set(
     rows("select id from assets where env_id = ? and deletion = 'tombstone'", envId).map(({ id }) => id),
   );
-  const going = gone.filter(([, row]) => !dead.has(row['asset_id'] as string)).length;
-  // Every row that stays counts, whatever its asset.
-  const live = [...before.rows.values()].filter(isLive).length - (gone.length - going);
-  return going >= GUARD_ROWS && 2 * going > live ? [`${going} of ${live} rows were removed at once`] : [];
+  const unexplained = gone.filter(([, row]) => !dead.has(row['asset_id'] as string)).length;
+  // Every remaining row counts, whatever its asset.
+  const live = [...before.rows.values()].filter(isLive).length - (gone.length - unexplained);
+  return unexplained >= GUARD_ROWS && 2 * unexplained > live
+    ? [`${unexplained} of ${live} rows were removed at once`]
+    : [];
 }
 
 /** The typed streams delete nothing. */
 function typedRemovals({ before, after }: CommitTransition): string[] {
   return [...before.rows]
     .filter(([key, row]) => row['deleted_at'] !== after.rows.get(key)?.['deleted_at'])
-    .map(([key]) => `${key} went or came back by a typed stream`);
+    .map(([key]) => `${key} was deleted or restored by a typed stream`);
 }
 
 function unexplainedRow(transition: CommitTransition, key: string, row: Row): string | null {
   const { after, read, page, reads, commit, before, stream } = transition;
-  const grave = after.rows.get(key);
-  if (grave?.['deletion'] === 'tombstone') {
-    const isTold = (page?.items as Record<string, unknown>[] | undefined)?.some(
-      (item) => item['id'] === key && instantText(String(item['deleted_at'])) === grave['deleted_at'],
+  const removed = after.rows.get(key);
+  if (removed?.['deletion'] === 'tombstone') {
+    const isReported = (page?.items as Record<string, unknown>[] | undefined)?.some(
+      (item) => item['id'] === key && instantText(String(item['deleted_at'])) === removed['deleted_at'],
     );
-    if (!isTold || !read || !('deleted_since' in read.query)) return `${key} without a tombstone`;
-    return timeOf(row, 'synced_at') > timeOf(grave, 'deleted_at') ? `${key} by a tombstone older than itself` : null;
+    if (!isReported || !read || !('deleted_since' in read.query)) return `${key} without a tombstone`;
+    return timeOf(row, 'synced_at') > timeOf(removed, 'deleted_at') ? `${key} by a tombstone older than itself` : null;
   }
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
   const swept = pageOf(commit).sweptRows;
   const owner = String(row['asset_id']);
   const [parameter, id] = swept?.by === 'id' ? ['ids', key] : ['asset_ids', owner];
-  // Beside a scan that waits, what rounds before this one were served is in the log as well (R9).
+  // While a scan waits, the log also has the reads of earlier rounds (R9).
   const asked = reads
     .filter((each) => (each.query[parameter] as string[] | undefined)?.includes(id))
     .slice(-variantsOf(stream));
   if (swept !== undefined && isAnswered(asked, stream) && !asked.some((each) => returnsRow(each, key)))
     return swept.by === 'id' || isOwnerKnown(transition, owner)
       ? null
-      : `${key} of an asset that was not seen to be there`;
-  if (!roundEndOf(commit)) return `${key} amid a round`;
+      : `${key} of an asset that was not confirmed to exist`;
+  if (!roundEndOf(commit)) return `${key} in the middle of a round`;
   if (!isAnswered(reads.filter(isScan), stream)) return `${key} by a scan that was not finished`;
-  // A tombstone that the row has outlived is no sign of it.
+  // A tombstone older than the row does not count as returning it.
   return reads.some((each) => !('deleted_since' in each.query) && returnsRow(each, key))
-    ? `${key} though it was shown`
+    ? `${key} although it was returned`
     : null;
 }
 
-/** The owner is deleted, or its own list showed it after its rows were asked for (R13). */
+/** Whether the owner is deleted, or its own list returned it after its rows were looked up (R13). */
 function isOwnerKnown({ rows, envId, reads, stream }: CommitTransition, owner: string): boolean {
   const [asset] = rows('select deleted_at from assets where env_id = ? and id = ?', envId, owner);
   return (
@@ -114,39 +117,40 @@ function isAnswered(reads: readonly ServedRead[], stream: CommitTransition['stre
 function unexplainedSnapshotRow(transition: CommitTransition, key: string, row: Row): string | null {
   const { reads, commit, before, after, stream } = transition;
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
-  if (!roundEndOf(commit)) return `${key} amid a snapshot`;
+  if (!roundEndOf(commit)) return `${key} in the middle of a snapshot`;
   if (!isAnswered(reads.filter(isScan), stream)) return `${key} by a snapshot that was not finished`;
   const asked = reads.filter(({ query }) => (query['sub_test_ids'] as string[] | undefined)?.includes(key));
   if (stream === 'latest_test_executions' && !isAnswered(asked, stream) && !isExplained(transition, row))
-    return `${key} without being asked for`;
-  return reads.flatMap(itemsOf).some((item) => keyOf(stream, item) === key) ? `${key} though it was shown` : null;
+    return `${key} without being looked up`;
+  return reads.flatMap(itemsOf).some((item) => keyOf(stream, item) === key) ? `${key} although it was returned` : null;
 }
 
-/** The test of a latest execution went by tombstone, or the asset of that test did (R14). */
+/** Whether a tombstone deleted the test of a latest execution, or that test's asset (R14). */
 function isExplained({ rows, envId }: CommitTransition, row: Row): boolean {
   const sql = `select 1 from tests t left join assets a on a.env_id = t.env_id and a.id = t.asset_id
     where t.env_id = ? and t.id = ? and 'tombstone' in (t.deletion, a.deletion)`;
   return rows(sql, envId, row['test_id']).length > 0;
 }
 
-/** An edge leaves with its column, or when the whole of its column's edges was read without it (R18). */
+/** An edge is removed with its column, or if a complete read of the column's edges did not return it (R18). */
 function unexplainedEdge(transition: CommitTransition, key: string, row: Row): string | null {
   const { commit, reads, before, after, rows, envId } = transition;
   if (before.heldBack.has(key) && !after.heldBack.has(key)) return null;
-  if (!roundEndOf(commit)) return `${key} amid a round`;
+  if (!roundEndOf(commit)) return `${key} in the middle of a round`;
   const column = String(row['downstream_column_id']);
   const parent = rows('select synced_at, deleted_at from columns where env_id = ? and id = ?', envId, column)[0];
   if (!isLive(parent)) return null;
-  if (reads.flatMap(itemsOf).some((item) => keyOf('column_lineage', item) === key)) return `${key} though it was shown`;
+  if (reads.flatMap(itemsOf).some((item) => keyOf('column_lineage', item) === key))
+    return `${key} although it was returned`;
   if (!reads.some((read) => isComplete(read) && covers(read, column, parent)))
-    return `${key} though its column's edges were not read`;
+    return `${key} although its column's edges were not read`;
   const isLast = ![...after.rows.values()].some((edge) => edge['downstream_column_id'] === column);
   return isLast && !isConfirmed(transition, column)
-    ? `${key}, the last of a column that was not seen to be there`
+    ? `${key}, the last edge of a column that was not confirmed to exist`
     : null;
 }
 
-/** Whether a read of lineage was to show all edges of a column. */
+/** Whether a read of lineage covers all edges of a column. */
 export function covers(read: ServedRead, column: string, parent: Row): boolean {
   const { query } = read;
   if ((query['column_ids'] as string[] | undefined)?.includes(column)) return true;
@@ -160,5 +164,5 @@ function edgesOfLiveColumns({ stream, before, after }: CommitTransition): string
     .filter(([key]) => !after.edges.has(key))
     .filter(([, edge]) => isLive(after.rows.get(String(edge['downstream_column_id']))))
     .filter(([, edge]) => !hasDied(String(edge['upstream_column_id'])))
-    .map(([key]) => `removed: the edge ${key} of a column that lives`);
+    .map(([key]) => `removed: the edge ${key} of a live column`);
 }

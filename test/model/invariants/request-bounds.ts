@@ -5,8 +5,8 @@ const LOOKBACK_DAYS = 89;
 const MAX_URL_BYTES = 8000;
 
 /**
- * No request beyond what the service allows: no bound older than 89 days before the newest time seen, none at all without one (R3), pages of
- * 2000 (R22), a thousand values, URLs below 8 KB (R12).
+ * No request exceeds the limits of the service: bounds at most 89 days before the newest server time, and none without
+ * one (R3), pages of at most 2000 rows (R22), at most 1000 values, URLs below 8 KB (R12).
  */
 export function requestBounds(request: PageRequest, now: Instant | null, latest: Instant | null): readonly string[] {
   const { path, query } = request;
@@ -18,11 +18,11 @@ export function requestBounds(request: PageRequest, now: Instant | null, latest:
     if (bound !== undefined && (latest === null || String(bound) < addDays(latest, -LOOKBACK_DAYS)))
       found.push(`${name}=${bound}, at ${latest}`);
   }
-  const opens = query['start_time_from'];
-  if (opens !== undefined && (now === null || String(opens) < addSeconds(addDays(now, -LOOKBACK_DAYS - 1), -3600)))
-    found.push(`start_time_from=${opens}, at ${now}`);
-  if (path.length === 4 && opens === undefined && now !== null)
-    found.push('a history without start_time_from: 30 days of it');
+  const from = query['start_time_from'];
+  if (from !== undefined && (now === null || String(from) < addSeconds(addDays(now, -LOOKBACK_DAYS - 1), -3600)))
+    found.push(`start_time_from=${from}, at ${now}`);
+  if (path.length === 4 && from === undefined && now !== null)
+    found.push('a history without start_time_from: the service returns only 30 days');
   for (const [name, value] of Object.entries(query))
     if (Array.isArray(value) && (value.length === 0 || value.length > 1000)) found.push(`${value.length} of ${name}`);
   if (bytesOf(request) >= MAX_URL_BYTES) found.push(`a URL of ${bytesOf(request)} bytes`);
@@ -31,7 +31,7 @@ export function requestBounds(request: PageRequest, now: Instant | null, latest:
 
 function bytesOf({ path, query, cursor }: PageRequest): number {
   const pairs = Object.entries({ ...query, ...(cursor === null ? {} : { cursor }) }).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}=${encodeURIComponent(String(one))}&`),
+    [value].flat().map((each) => `${name}=${encodeURIComponent(String(each))}&`),
   );
   return [...path.map((segment) => `${encodeURIComponent(segment)}/`), ...pairs].join('').length;
 }

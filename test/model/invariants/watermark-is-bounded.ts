@@ -1,11 +1,11 @@
 import { pageOf, roundEndOf } from '../../support/commit-parts.ts';
 import type { Invariant } from './commit-transition.ts';
 
-/** A watermark claims no more than the T of the run that committed its round's first page, or what it claimed before (R2, R9). */
+/** A watermark never exceeds T of the run that committed its round's first page, or its previous value (R2, R9). */
 export function watermarkIsBounded(): Invariant {
   const firstPages = new Map<string, string | null>();
   return ({ envId, stream, commit, serverTime, before, after }) => {
-    // Beside a scan that is set aside the feeds have rounds of their own.
+    // While a scan waits, the feeds have rounds of their own.
     const [own, beside] = [`${envId} ${stream}`, `${envId} ${stream} beside`];
     const key = after.waiting === null ? own : beside;
     if (pageOf(commit).returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
@@ -15,6 +15,6 @@ export function watermarkIsBounded(): Invariant {
     if (after.watermark === before.watermark) return [];
     if (roundEndOf(commit) === undefined) return [`it moved to ${after.watermark} before its round had ended`];
     if (!most || after.watermark === null || after.watermark <= most) return [];
-    return [`it claims ${after.watermark}, read from ${most}`];
+    return [`it is ${after.watermark}, though the round began at ${most}`];
   };
 }
