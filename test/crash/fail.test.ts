@@ -58,7 +58,9 @@ function isStatement(label: string): boolean {
   return !/^\w+ (the request|close)/.test(label);
 }
 
-/** From here on the run has ended and is only tidied up after, which may fail in silence: the next run begins with it. */
+/**
+ * From here on the run has ended and is only tidied up after, which may fail in silence: the next run begins with it.
+ */
 function endOf(labels: readonly string[]): number {
   const recorded = labels.findLastIndex((label) => label.startsWith('after update "sync_runs"'));
   const tidied = labels.findIndex((label, at) => at > recorded && label.startsWith('before create index'));

@@ -50,7 +50,10 @@ test.each(each(SCENES, 3))(
   },
 );
 
-/** Another program begins to write at a point, between two transactions of the run, and goes on for longer than that waits. */
+/**
+ * Another program begins to write at a point, between two transactions of the run, and goes on for longer than that
+ * waits.
+ */
 async function meetWriter(scene: Scene, at: number) {
   const path = scene.fresh();
   const { pass, point } = trailOf(scene.world);

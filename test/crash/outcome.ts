@@ -4,7 +4,10 @@ import { comparableRows } from '../model/expected-rows.ts';
 import type { Row, TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
-/** What is the same however often a sync was cut off: every table but those that tell of runs, their times and what they measured. */
+/**
+ * What is the same however often a sync was cut off: every table but those that tell of runs, their times and what they
+ * measured.
+ */
 export type Contents = Readonly<Record<string, readonly string[]>>;
 
 const TELLS_OF_RUNS = ['mirror', 'sync_runs', 'sync_stream_runs', 'sync_checkpoints', 'test_readings', 'list_lengths'];

@@ -61,7 +61,7 @@ export interface Watch {
 
 /** One run of a scene into a file, watched. */
 export async function watching(scene: Scene, path: string, { pass = () => {}, tune }: Watch): Promise<Ended> {
-  const { world, wish } = scene;
+  const { world, options } = scene;
   const { beforeRequest, transformPage } = world;
   world.nowMs = scene.atMs;
   world.beforeRequest = ({ path }) => pass(`before the request ${path}`);
@@ -78,7 +78,7 @@ export async function watching(scene: Scene, path: string, { pass = () => {}, tu
     },
   };
   try {
-    return await watchingStatements(watcher, () => syncFile(path, world, wish));
+    return await watchingStatements(watcher, () => syncFile(path, world, options));
   } finally {
     Object.assign(world, { beforeRequest, transformPage });
   }

@@ -61,7 +61,9 @@ async function kill(child: ChildProcess): Promise<void> {
   await once(child, 'exit');
 }
 
-/** Resolves when the one process that holds something has given a sign of life: at once, since it loses its connection. */
+/**
+ * Resolves when the one process that holds something has given a sign of life: at once, since it loses its connection.
+ */
 async function nextSign({ ask }: TestSchema): Promise<void> {
   const look = async () => String((await ask('select backend from lease_owners'))[0]?.['backend']);
   const before = await look();

@@ -3,7 +3,10 @@ import { type Ended, type Started, start, TOKEN } from '../cli/setup.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-proxy.ts';
 import type { TestSchema } from '../support/postgres.ts';
 
-/** What befalls a writer, once it has asked the service, or sent something to PostgreSQL, so many times since the last time. */
+/**
+ * What befalls a writer, once it has asked the service, or sent something to PostgreSQL, so many times since the last
+ * time.
+ */
 export interface Misfortune {
   readonly kind: 'kill' | 'stop' | 'cut';
   readonly at: 'request' | 'statement';

@@ -14,8 +14,8 @@ interface Loss {
 }
 
 /**
- * All that can be lost of the log (`synchronous=NORMAL`): its frames from any one on, but for those that a checkpoint had
- * synced before it wrote them to the file. What is found is what the run had committed by the frames before.
+ * All that can be lost of the log (`synchronous=NORMAL`): its frames from any one on, but for those that a checkpoint
+ * had synced before it wrote them to the file. What is found is what the run had committed by the frames before.
  */
 function lostLogs(states: readonly State[]): Loss[] {
   return eras(states).flatMap((era) => {
@@ -32,7 +32,10 @@ function lostLogs(states: readonly State[]): Loss[] {
   });
 }
 
-/** States with the same file, and how many frames of one log each stands for. The log begins anew once all of it is in the file. */
+/**
+ * States with the same file, and how many frames of one log each stands for. The log begins anew once all of it is in
+ * the file.
+ */
 function eras(states: readonly State[]): { state: State; frames: number }[][] {
   const found: { state: State; frames: number }[][] = [];
   let last: State | null = null;

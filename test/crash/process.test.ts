@@ -64,7 +64,7 @@ test.each([19])(
     const killed = start(url, path);
     expect(await killed.ended).toMatchObject({ code: null, signal: 'SIGKILL' });
     expect(scene.world.log).toHaveLength(from + last - 1);
-    const next = { ...scene, nextWish: { baseUrl: url } };
+    const next = { ...scene, nextOptions: { baseUrl: url } };
     await expectCarriesOn(next, path, reference, pointOf(scene, from, `killed at request ${last}`));
   },
 );
@@ -93,7 +93,7 @@ test('a signal ends a process stuck in SQLite, and the next run completes its wo
   (other as Database.Database | null)?.close();
   const { nowMs, requests } = pointOf(scene, from, '');
   const point = { label: 'stopped in SQLite', nowMs, requests, inFlight: countOf(scene.world.log.slice(-1)) };
-  await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
+  await expectCarriesOn({ ...scene, nextOptions: { baseUrl: url } }, path, reference, point);
 });
 
 /** A file that the system lets grow to so many blocks of 512 bytes, and no further. */
@@ -119,7 +119,7 @@ test.each([
     const { nowMs, requests } = pointOf(scene, from, '');
     const refused = scene.world.log.slice(-1).filter(({ path }) => path !== 'environments');
     const point = { label: `${blocks} blocks`, nowMs, requests, inFlight: countOf(refused) };
-    await expectCarriesOn({ ...scene, nextWish: { baseUrl: url } }, path, reference, point);
+    await expectCarriesOn({ ...scene, nextOptions: { baseUrl: url } }, path, reference, point);
   },
 );
 

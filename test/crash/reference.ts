@@ -3,7 +3,7 @@ import type { World } from '../model/world.ts';
 import { type Contents, contentsOf, sidesOf } from './outcome.ts';
 import { countOf, type Point, type Requests } from './points.ts';
 import { MAKERS, type Scene } from './scenes.ts';
-import { syncFile, type Wish } from './sync-file.ts';
+import { type SyncFileOptions, syncFile } from './sync-file.ts';
 
 /** What two undisturbed runs of a scene leave, and the requests of each. */
 export interface Reference {
@@ -39,20 +39,20 @@ export const SCENES: [string, () => Promise<Staged>][] = Object.entries(MAKERS).
 async function referenceOf(scene: Scene): Promise<Reference> {
   const path = scene.fresh();
   scene.world.nowMs = scene.atMs;
-  const first = await runWell(scene.world, path, scene.wish);
-  const second = await runWell(scene.world, path, scene.nextWish);
+  const first = await runWell(scene.world, path, scene.options);
+  const second = await runWell(scene.world, path, scene.nextOptions);
   scene.world.nowMs = scene.atMs;
-  const same = JSON.stringify(scene.wish) === JSON.stringify(scene.nextWish);
-  const instead = same ? first : await runWell(scene.world, scene.fresh(), scene.nextWish);
+  const same = JSON.stringify(scene.options) === JSON.stringify(scene.nextOptions);
+  const instead = same ? first : await runWell(scene.world, scene.fresh(), scene.nextOptions);
   const { mirror, world } = sidesOf(path, scene.world);
   expect(mirror).toEqual(world);
   return { contents: contentsOf(path), first, second, instead };
 }
 
 /** A run that has to end well, from where the world's clock stands. @returns its requests */
-async function runWell(world: World, path: string, wish: Wish, label?: string): Promise<Requests> {
+async function runWell(world: World, path: string, options: SyncFileOptions, label?: string): Promise<Requests> {
   const from = world.log.length;
-  const { summary, error } = await syncFile(path, world, wish);
+  const { summary, error } = await syncFile(path, world, options);
   expect({ status: summary?.status, error }, label).toEqual({ status: 'done', error: null });
   return countOf(world.log.slice(from));
 }
@@ -70,16 +70,16 @@ export async function carryOn(
   point: Point,
 ): Promise<[string, number][]> {
   scene.world.nowMs = point.nowMs;
-  const next = await runWell(scene.world, path, scene.nextWish, point.label);
+  const next = await runWell(scene.world, path, scene.nextOptions, point.label);
   expect(contentsOf(path), point.label).toEqual(reference.contents);
   expect(scene.world.violations).toEqual([]);
   return excess(reference, point, next);
 }
 
 /**
- * Requests of a run that was cut off and of the next, beyond what R6 demands, by collection: its first round takes what it
- * takes undisturbed, in the run that begins it; once a page of it is kept, the next run reads one more round, as an undisturbed second run does; what
- * was asked for and not kept is asked for again.
+ * Requests of a run that was cut off and of the next, beyond what R6 demands, by collection: its first round takes what
+ * it takes undisturbed, in the run that begins it; once a page of it is kept, the next run reads one more round, as an
+ * undisturbed second run does; what was asked for and not kept is asked for again.
  */
 function excess(
   { first, second, instead }: Reference,

@@ -17,16 +17,16 @@ import {
 } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
-import { syncFile, type Wish } from './sync-file.ts';
+import { type SyncFileOptions, syncFile } from './sync-file.ts';
 
 /** A world that stands still, a mirror file from before the run at stake (none before a first sync), and that run. */
 export interface Scene {
   readonly world: World;
   /** When the run begins. */
   readonly atMs: number;
-  readonly wish: Wish;
+  readonly options: SyncFileOptions;
   /** What is wished for of every run after it. */
-  readonly nextWish: Wish;
+  readonly nextOptions: SyncFileOptions;
   /** A fresh path with the mirror as the run finds it. */
   fresh(): string;
 }
@@ -95,12 +95,12 @@ async function killedSync(): Promise<Scene> {
 const INDEXES = `select name from sqlite_schema where type = 'index' and sql > ''
   and tbl_name not in ('test_executions', 'sync_stream_runs')`;
 
-function sceneOf(world: World, path: string | null, wish: Wish): Scene {
+function sceneOf(world: World, path: string | null, options: SyncFileOptions): Scene {
   return {
     world,
     atMs: world.nowMs,
-    wish,
-    nextWish: {},
+    options,
+    nextOptions: {},
     fresh() {
       const copy = freshPath();
       if (path !== null && existsSync(path)) copyFileSync(path, copy);

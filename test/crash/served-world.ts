@@ -5,7 +5,8 @@ import { type Reply, startApiServer } from '../support/api-server.ts';
 import type { CountedQuota } from '../support/quota-server.ts';
 
 /**
- * A world over HTTP. `meet` is called with the number and the path of each request before it is answered; false leaves it hanging.
+ * A world over HTTP. `meet` is called with the number and the path of each request before it is answered; false leaves
+ * it hanging.
  */
 export async function serveWorld(
   world: World,

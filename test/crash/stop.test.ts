@@ -40,7 +40,7 @@ test.each(each(SCENES, 3))(
   'a stop while unchanged pages of %s wait to be committed loses nothing (R5, R6)',
   async (_, stage) => {
     const { scene, reference } = await stage();
-    const waiting = { ...scene, wish: { ...scene.wish, quietMs: HOUR_MS } };
+    const waiting = { ...scene, options: { ...scene.options, quietMs: HOUR_MS } };
     const states = await statesOf(waiting);
     expect(states.length).toBeLessThan((await statesOf(scene)).length);
     for (const { files, last } of each(states, 12)) {
@@ -54,5 +54,5 @@ test.each(each(SCENES, 3))(
 
 function inParallel(scene: Scene): Scene {
   const parallel = { concurrency: STREAMS_AT_ONCE };
-  return { ...scene, wish: { ...scene.wish, ...parallel }, nextWish: { ...scene.nextWish, ...parallel } };
+  return { ...scene, options: { ...scene.options, ...parallel }, nextOptions: { ...scene.nextOptions, ...parallel } };
 }

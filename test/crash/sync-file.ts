@@ -8,7 +8,7 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { World } from '../model/world.ts';
 
-export type Wish = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>> & {
+export type SyncFileOptions = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>> & {
   /** How long commits that bring nothing may wait for others. */
   readonly quietMs?: number;
 };
@@ -33,7 +33,11 @@ const OPTIONS: RunOptions = {
 };
 
 /** One run of all ten streams into a mirror file, opened and locked as the command does it. */
-export async function syncFile(path: string, world: World, { quietMs = 0, ...wish }: Wish = {}): Promise<Ended> {
+export async function syncFile(
+  path: string,
+  world: World,
+  { quietMs = 0, ...options }: SyncFileOptions = {},
+): Promise<Ended> {
   const { signal } = new AbortController();
   const clock = () => instantOfMs(world.nowMs);
   const ports = {
@@ -45,7 +49,7 @@ export async function syncFile(path: string, world: World, { quietMs = 0, ...wis
     onProgress: () => {},
   };
   try {
-    return { summary: await runSync(ports, { ...OPTIONS, ...wish }), error: null };
+    return { summary: await runSync(ports, { ...OPTIONS, ...options }), error: null };
   } catch (thrown) {
     const error = fileError(path, thrown);
     if (error instanceof SyncError) return { summary: null, error };

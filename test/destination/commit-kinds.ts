@@ -209,7 +209,10 @@ interface FurnishedRow {
   readonly row: Row;
 }
 
-/** One live row for every table of a stream, and a mark, a seen page, a rejected row and a held removal; of the environment `e`. */
+/**
+ * One live row for every table of a stream, and a mark, a seen page, a rejected row and a held removal; of the
+ * environment `e`.
+ */
 export function furnishedRows({ name: stream }: Stream): FurnishedRow[] {
   const live = CATALOGUE.flatMap(({ table, fields, childTables = [] }) => [{ table, fields }, ...childTables]).map(
     ({ table, fields }): FurnishedRow => {

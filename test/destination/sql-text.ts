@@ -2,7 +2,10 @@ const WIDTH = 120;
 
 const CLAUSE = /^(select|from|where|and|left join|cross join|values|set|on conflict|group by|order by|limit)\b/i;
 
-/** A statement as a reader wants it: in one line if it is short, else a line for each clause, indented by its parentheses. */
+/**
+ * A statement as a reader wants it: in one line if it is short, else a line for each clause, indented by its
+ * parentheses.
+ */
 export function readable(sql: string): string {
   const flat = sql.replaceAll(/\s+/g, ' ').trim();
   return flat.length <= WIDTH ? flat : clausesOf(flat).flatMap(folded).join('\n');

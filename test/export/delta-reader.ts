@@ -4,8 +4,8 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readWith } from './setup.ts';
 
 /**
- * A reader of Delta tables by the text of the protocol (reader version 1, writer version 2), which shares nothing with the program. It is
- * strict: it takes no field and no action that the protocol does not have.
+ * A reader of Delta tables by the text of the protocol (reader version 1, writer version 2), which shares nothing with
+ * the program. It is strict: it takes no field and no action that the protocol does not have.
  */
 export interface DeltaRead {
   readonly version: number;
@@ -168,7 +168,10 @@ const DUCKDB_TYPES: Readonly<Record<string, string>> = {
   date: 'DATE',
 };
 
-/** The rows of the tables of an export, as their logs have them, and the types that the logs and the files say they have. */
+/**
+ * The rows of the tables of an export, as their logs have them, and the types that the logs and the files say they
+ * have.
+ */
 export async function readDelta(to: string, tables: readonly string[]) {
   const read = tables.map((name) => [name, readTable(join(to, name))] as const);
   const sources = read.flatMap(([name, table]) => {

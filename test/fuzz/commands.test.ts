@@ -89,7 +89,9 @@ const BAD_URLS = [
   'http://999.1.1.1',
 ];
 
-/** What is likely to be taken, or nearly; nothing that would have a command wait long, or reach further than loopback. */
+/**
+ * What is likely to be taken, or nearly; nothing that would have a command wait long, or reach further than loopback.
+ */
 const POOLS: Readonly<Record<string, readonly string[]>> = {
   'base-url': [...URLS, ...URLS, ...BAD_URLS],
   retries: ['0', '0', '0', '-1', '101', '1.5', 'five'],

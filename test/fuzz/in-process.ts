@@ -13,7 +13,10 @@ export interface Ran {
   readonly shown: readonly unknown[];
 }
 
-/** Runs the program in this process, in `cwd`, with these `OBSYNC_…` variables and no others; `stopped` sends it SIGTERM once it listens. */
+/**
+ * Runs the program in this process, in `cwd`, with these `OBSYNC_…` variables and no others; `stopped` sends it SIGTERM
+ * once it listens.
+ */
 export async function inProcess(
   words: readonly string[],
   { cwd, env, stopped }: { cwd: string; env: Readonly<Record<string, string>>; stopped: boolean },

@@ -48,7 +48,10 @@ function expectValue({ type }: Field, value: ColumnValue | undefined, sent: unkn
   else expect(value).toBe(type === 'boolean' ? Number(sent) : sent);
 }
 
-/** What stands for a value that is not there, or does not fit: nothing, but for empty lists and counts that cannot be left out. */
+/**
+ * What stands for a value that is not there, or does not fit: nothing, but for empty lists and counts that cannot be
+ * left out.
+ */
 function standIn({ type, required, empty }: Field, sent: unknown): ColumnValue {
   if (sent === undefined || sent === null) return empty ?? null;
   return required && type === 'integer' && Number.isInteger(sent) ? (sent as number) : null;

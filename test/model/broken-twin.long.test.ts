@@ -20,7 +20,7 @@ test.each(KINDS.flatMap((kind) => NUMBERS.map((nth) => [kind, nth] as const)))(
       database = breakingDatabase(server, { schema: name, kind, every: EVERY, nth });
       return database;
     });
-    const simulation = simulate(['e1'], schema.pair);
+    const simulation = simulate(['e1'], schema.makeTwin);
     try {
       for (const command of [PLAIN_SYNC, ...HISTORY, PLAIN_SYNC]) await simulation.perform(command);
       expect(simulation.violations()).toEqual([]);

@@ -12,7 +12,7 @@ import { isFeed } from './request-log.ts';
 import { createTestMirror, type TestMirror } from './test-mirror.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
-export interface CommandResult {
+interface CommandResult {
   /** Null unless the command was a sync that ran to its end. */
   readonly summary: RunSummary | null;
   /** Whether the world stayed the same during the command. */

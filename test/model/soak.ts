@@ -30,7 +30,7 @@ let properties: readonly Property[] | null = null;
 
 /** All histories of a process share one PostgreSQL. */
 async function loadProperties(): Promise<readonly Property[]> {
-  properties ??= hasTwins ? propertiesOf((await twinSchema()).pair) : PROPERTIES;
+  properties ??= hasTwins ? propertiesOf((await twinSchema()).makeTwin) : PROPERTIES;
   return properties;
 }
 

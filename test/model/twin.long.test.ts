@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => schema.close());
 
-const PROPERTIES = propertiesOf((file, options) => schema.pair(file, options));
+const PROPERTIES = propertiesOf((file, options) => schema.makeTwin(file, options));
 
 test.each(PROPERTIES)(
   'mirrors in PostgreSQL and SQLite give the same answers and hold the same rows: property $id',

@@ -3,8 +3,14 @@ import { expect, test } from 'vitest';
 import type { Item } from '../model/environment.ts';
 import { entryNamed, PLAIN_FEEDS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
 import { type Copy, empty, follow, type Page } from '../support/feed-client.ts';
-import { createFollower, interrupted, mirrorAndCopy } from '../support/served-mirror.ts';
-import { inScene, patterns, type Scene, together, writings } from '../support/writing-meanwhile.ts';
+import { createFollower, interruptTransactions, mirrorAndCopy } from '../support/served-mirror.ts';
+import {
+  runConcurrently,
+  type ServedWorldScene,
+  turnPatterns,
+  withServedWorld,
+  writerSteps,
+} from '../support/writing-meanwhile.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 2);
@@ -72,12 +78,12 @@ interface Walk {
 }
 
 /** The rows that a list serves at this moment, by key, with the time of their last change. */
-function shownNow({ mirrored }: Scene, { rows }: List): Map<string, string> {
+function shownNow({ mirrored }: ServedWorldScene, { rows }: List): Map<string, string> {
   return new Map(mirrored.rows(rows).map((row) => [String(row['key']), String(row['mirrored_at'])]));
 }
 
 /** One page more of a walk. @returns whether it has ended */
-async function walkOn(scene: Scene, list: List, walk: Walk): Promise<boolean> {
+async function walkOn(scene: ServedWorldScene, list: List, walk: Walk): Promise<boolean> {
   const now = shownNow(scene, list);
   const before = walk.untouched;
   walk.untouched = before === null ? now : new Map([...before].filter(([key, at]) => now.get(key) === at));
@@ -99,9 +105,9 @@ test(
   async () => {
     const disturbed = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(writings, patterns, (written, pattern) =>
-        inScene((scene) =>
-          together(scene, { written, pattern }, async (turn, isOver) => {
+      fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
+        withServedWorld((scene) =>
+          runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
             const walks = new Map(LISTS.map((list) => [list, begin()]));
             while (!isOver()) {
               await turn();
@@ -125,7 +131,7 @@ test(
 );
 
 /** What the server shows when nobody writes, in the shape of a copy. */
-async function shown({ served }: Scene): Promise<Copy['held'] & { edges: Map<string, Set<string>> }> {
+async function shown({ served }: ServedWorldScene): Promise<Copy['held'] & { edges: Map<string, Set<string>> }> {
   const copy = empty();
   await follow(served, copy, async () => {});
   return { ...copy.held, edges: copy.edges };
@@ -133,10 +139,10 @@ async function shown({ served }: Scene): Promise<Copy['held'] & { edges: Map<str
 
 test('a client that follows the feeds while a sync writes ends with an equal copy, edges and all', LONG, async () => {
   await fc.assert(
-    fc.asyncProperty(writings, patterns, (written, pattern) =>
-      inScene(async (scene) => {
+    fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
+      withServedWorld(async (scene) => {
         const copy = empty();
-        await together(scene, { written, pattern }, async (turn, isOver) => {
+        await runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
           while (!isOver()) await follow(scene.served, copy, turn);
         });
         await follow(scene.served, copy, async () => {});
@@ -158,11 +164,11 @@ const manners = fc.record({
 
 test('a sync that reads while another writes ends with an equal mirror, without any overlap', LONG, async () => {
   await fc.assert(
-    fc.asyncProperty(writings, patterns, manners, (written, pattern, { pageSize, maxRequests }) =>
-      inScene(async (scene) => {
+    fc.asyncProperty(writerSteps, turnPatterns, manners, (steps, pattern, { pageSize, maxRequests }) =>
+      withServedWorld(async (scene) => {
         const copy = createFollower();
         try {
-          await together(scene, { written, pattern }, async (turn, isOver) => {
+          await runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
             while (!isOver()) {
               const { status } = await copy.sync(scene.served, { overlapSeconds: 0, pageSize, maxRequests, turn });
               expect(['done', 'stopped']).toContain(status);
@@ -183,14 +189,14 @@ test('a sync that reads while another writes ends with an equal mirror, without 
 });
 
 /** Every row with the time of its last change, deleted ones included. */
-const everyRow = ({ mirrored }: Scene): Map<string, string> =>
+const everyRow = ({ mirrored }: ServedWorldScene): Map<string, string> =>
   new Map(
     TABLES_OF_EVERY_RUN.flatMap((table) => mirrored.rows(`select '${table}' as "table", * from ${table}`)).map(
       (row) => [JSON.stringify(row), String(row['mirrored_at'])],
     ),
   );
 
-const clockOf = ({ mirrored }: Pick<Scene, 'mirrored'>) =>
+const clockOf = ({ mirrored }: Pick<ServedWorldScene, 'mirrored'>) =>
   String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at']);
 
 const seconds = (instant: unknown) => String(instant).slice(0, 19);
@@ -200,9 +206,9 @@ test(
   LONG,
   async () => {
     await fc.assert(
-      fc.asyncProperty(writings, patterns, (written, pattern) =>
-        inScene((scene) =>
-          together(scene, { written, pattern }, async (turn, isOver) => {
+      fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
+        withServedWorld((scene) =>
+          runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
             let told = '';
             let before = everyRow(scene);
             while (!isOver()) {
@@ -235,7 +241,7 @@ const COMMIT = `begin;
 
 test('what is committed in the midst of an answer is not in it, nor in its Date', async () => {
   let happens = (): void => {};
-  await inScene(
+  await withServedWorld(
     async ({ mirrored, served }) => {
       mirrored.exec(COMMIT);
       happens = () => mirrored.exec(COMMIT);
@@ -250,6 +256,6 @@ test('what is committed in the midst of an answer is not in it, nor in its Date'
         }
       }
     },
-    (file) => interrupted(file, () => happens()),
+    (file) => interruptTransactions(file, () => happens()),
   );
 });

@@ -18,7 +18,7 @@ import { type Simulation, simulate } from '../model/simulation.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
 import { openSource } from '../source/setup.ts';
-import { befall, ENVS, type Oddity, oddities, oddScore } from '../support/oddities.ts';
+import { applyOddity, ENVS, type Oddity, oddities, oddScore } from '../support/oddities.ts';
 import {
   createFollower,
   type Follower,
@@ -100,7 +100,7 @@ test(
 
 async function passRound(simulation: Simulation, served: ServedMirror, copy: Follower, round: Round): Promise<void> {
   simulation.world.latencyMs = round.standing ? 0 : 200;
-  for (const oddity of round.oddities) befall(simulation.world, oddity);
+  for (const oddity of round.oddities) applyOddity(simulation.world, oddity);
   for (const command of round.commands) await simulation.perform(command);
   await follow(simulation, served, copy, round.follow);
 }

@@ -6,9 +6,9 @@ import { bytesOf, type RecordedRequest, type Reply } from '../support/api-server
 import { openSource, type VirtualTime, virtualTime } from './setup.ts';
 
 /**
- * nock answers in place of a service: for tests of single exchanges, where status, headers, body and their order matter.
- * Tests of sockets, resets and time-outs use `setUp`, which starts a real server; nock must not be loaded in their files,
- * because it takes over every connection of the process.
+ * nock answers in place of a service: for tests of single exchanges, where status, headers, body and their order
+ * matter. Tests of sockets, resets and time-outs use `setUp`, which starts a real server; nock must not be loaded in
+ * their files, because it takes over every connection of the process.
  */
 export const SERVICE_URL = 'https://api.example.com';
 
@@ -33,8 +33,8 @@ interface NockSetup {
 }
 
 /**
- * A source and the answers it meets, each given once and in this order. The test fails when an answer is left over, and when
- * a request meets none.
+ * A source and the answers it meets, each given once and in this order. The test fails when an answer is left over, and
+ * when a request meets none.
  */
 export function answerWith(answers: readonly (Answer | Always)[], options: Partial<HttpSourceOptions> = {}): NockSetup {
   const requests: RecordedRequest[] = [];

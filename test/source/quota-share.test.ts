@@ -74,7 +74,10 @@ interface Quota {
   readonly isOnGrid: boolean;
 }
 
-/** Several processes that share a quota, each of which sends so many requests. @returns the share that they used of what they could use */
+/**
+ * Several processes that share a quota, each of which sends so many requests. @returns the share that they used of what
+ * they could use
+ */
 async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; refused: number }> {
   const time = simulatedTime();
   const random = randomFrom(seed);

@@ -50,7 +50,8 @@ describe('a list that is refused while others answer', () => {
     const failure = await failureOf(source.page(list('e1/assets')));
     expect(failure.message).toContain('/e1/assets: answered 429 while other lists were answered, after 3 tries.');
     const own = requests.filter(({ target }) => target.includes('/e1/assets?limit=2000'));
-    // After two refusals it is not clear yet whether the account or the list is refused; the other three are failed tries.
+    // After two refusals it is not clear yet whether the account or the list is refused; the other three are failed
+    // tries.
     expect([own.length, time.slept]).toEqual([5, [1000, 1000, 1000, 1000]]);
   });
 

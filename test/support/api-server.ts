@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** An answer as it goes over the wire; `body` is sent as JSON unless it is text or bytes. */
+/** A response. `body` is sent as JSON unless it is text or bytes. */
 export interface Reply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string | string[]>>;
@@ -10,17 +10,17 @@ export interface Reply {
 }
 
 /**
- * What the server does with one request: it answers, never answers (`hang`), sends a body byte by byte and without end (`trickle`),
- * cuts the connection before the answer (`reset`) or after half of the body (`truncate`).
+ * How the server handles one request: it replies, never replies (`hang`), sends an endless body byte by byte
+ * (`trickle`), or cuts the connection before the response (`reset`) or after half of the body (`truncate`).
  */
 export type Step = Reply | 'hang' | 'trickle' | 'reset' | { readonly truncate: Reply };
 
-/** A step, or a function that makes one from the request; a promise holds the answer back until it resolves. */
+/** A step, or a function that returns one for the request. A promise delays the response until it resolves. */
 export type ScriptedStep = Step | ((request: RecordedRequest) => Step | Promise<Step>);
 
 export interface RecordedRequest {
   readonly method: string;
-  /** Path and query as they stood in the request line. */
+  /** Path and query as in the request line. */
   readonly target: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
 }
@@ -28,13 +28,13 @@ export interface RecordedRequest {
 export interface ApiServer {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
-  /** The greatest number of requests that were unanswered at one time. */
+  /** The highest number of requests in flight so far. */
   mostInFlight(): number;
   /** Connections opened so far. */
   connections(): number;
-  /** Sets the steps for the coming requests, in their order; the last one answers all that follow. */
+  /** Sets the steps for the next requests, in order. The last one repeats. */
   script(...steps: ScriptedStep[]): void;
-  /** Resolves once this many requests have come in all. */
+  /** Resolves once this many requests were received in total. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
@@ -42,7 +42,7 @@ export interface ApiServer {
 /** An empty last page. */
 export const EMPTY_PAGE = { items: [], has_more: false, next_cursor: null };
 
-/** A real server on loopback that answers by script and remembers what it was asked. */
+/** A real server on loopback that replies by a script and records its requests. */
 export async function startApiServer(...steps: ScriptedStep[]): Promise<ApiServer> {
   const requests: RecordedRequest[] = [];
   const arrivals = new EventTarget();
@@ -115,7 +115,7 @@ function truncate(step: Reply, response: ServerResponse): void {
   response.write(body.subarray(0, body.length >> 1), () => response.socket?.end());
 }
 
-/** The body of an answer as bytes: JSON unless it is text or bytes already; an empty last page when none is given. */
+/** The body as bytes, by default an empty last page. */
 export function bytesOf(body: unknown): Buffer {
   if (Buffer.isBuffer(body)) return body;
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body ?? EMPTY_PAGE));

@@ -9,12 +9,11 @@ import {
 } from '../../src/destination/postgres/transaction.ts';
 
 /**
- * What happens at a statement: the connection is lost before it reaches the server, or before its answer is there, or the statement meets
- * another transaction.
+ * The connection breaks before the statement is sent or before its result arrives, or the transaction has a conflict.
  */
 export type BreakKind = 'unsent' | 'unanswered' | 'conflict';
 
-/** A schema over one connection that breaks at statements. */
+/** A schema on one connection that breaks at some statements. */
 export interface BreakingDatabase extends PostgresDatabase {
   /** How often it broke. */
   readonly breaks: () => number;
@@ -23,7 +22,7 @@ export interface BreakingDatabase extends PostgresDatabase {
 interface BreakOptions {
   readonly schema: string;
   readonly kind: BreakKind;
-  /** Of so many statements it breaks at one, the `nth`; which one that is moves on with every transaction. */
+  /** It breaks at the `nth` of this many statements. The statement moves by one with every transaction. */
   readonly every: number;
   readonly nth: number;
 }
@@ -36,7 +35,7 @@ class Conflict extends DatabaseError {
   }
 }
 
-/** A transaction that is tried again breaks at a later statement, so that after some tries it takes place. */
+/** A retried transaction breaks at a later statement, so it succeeds after some attempts. */
 export function breakingDatabase(
   server: PostgresConnection,
   { schema, kind, every, nth }: BreakOptions,
@@ -55,7 +54,7 @@ export function breakingDatabase(
       tries += 1;
       breaks += 1;
       await server.query('rollback');
-      // No number of a run is left out, because SQLite leaves none out.
+      // Run ids must have no gaps, because SQLite's have none.
       if (!connection.isCommitted())
         await server.query(`select setval('"${schema}".sync_runs_id_seq', $1::bigint, $2::bigint <> 0)`, [
           rows[0]?.['last_value'],
@@ -81,7 +80,7 @@ interface BreakingConnection extends PostgresConnection {
   isCommitted(): boolean;
 }
 
-/** It breaks at the statement of this number, from 0, and answers none from then on. */
+/** Breaks at statement number `breakAt`, from 0, and answers nothing from then on. */
 function breakingConnection(
   server: PostgresConnection,
   { kind, breakAt }: { readonly kind: BreakKind; readonly breakAt: number },
@@ -92,7 +91,7 @@ function breakingConnection(
     async query(text, values) {
       const number = sent++;
       if (isBroken && kind !== 'conflict') throw new LostConnection('broken');
-      // The server takes back a transaction in which a statement failed, also when it is told to commit it.
+      // The server rolls back a transaction in which a statement failed, even at a commit.
       if (isBroken) return server.query('rollback');
       const isHere = number === breakAt;
       isBroken ||= isHere;

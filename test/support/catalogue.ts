@@ -2,23 +2,23 @@ import type { FeedStream } from '../../src/core/stream.ts';
 import { CATALOGUE, type CollectionName, type FeedName } from '../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../src/streams/entry.ts';
 
-/** What tests need of the catalogue by name: a new collection is in these lists at once. */
+/** Lists derived from the catalogue. A new collection appears in them automatically. */
 
 const entriesOf = (method: string) => CATALOGUE.filter((entry) => entry.method === method);
 
 const isFeed = (entry: CatalogueEntry): entry is CatalogueEntry<FeedName> & FeedStream => entry.method === 'feed';
 
-/** The streams whose rows stay when they are deleted (R11). */
+/** The streams whose deleted rows stay in the table (R11). */
 export const FEED_ENTRIES = CATALOGUE.filter(isFeed);
 
 export const FEED_STREAMS: readonly FeedName[] = FEED_ENTRIES.map(({ name }) => name);
 
-/** Those whose rows belong to assets (R13). */
+/** The feed streams whose rows belong to assets (R13). */
 export const STREAMS_OF_ASSETS: readonly FeedName[] = FEED_ENTRIES.filter(
   ({ parent }) => parent?.table === 'assets',
 ).map(({ name }) => name);
 
-/** Those that no test knows by name: their samples are all that the tests need of them. */
+/** The feed streams that need nothing but their samples in tests. */
 export const PLAIN_FEEDS: readonly FeedName[] = FEED_STREAMS.filter(
   (name) => !['assets', 'columns', 'tests'].includes(name),
 );
@@ -29,14 +29,14 @@ export const entryNamed = <Name extends CollectionName>(name: Name): CatalogueEn
   return entry;
 };
 
-/** The lists of an environment, by their paths. */
+/** The paths of an environment's lists. */
 export const LIST_PATHS: readonly string[] = CATALOGUE.map(({ path }) => path)
   .filter((path) => !path.includes('{id}'))
   .map((path) => path.join('/'));
 
 export const FEED_TABLES: readonly string[] = FEED_ENTRIES.map(({ table }) => table);
 
-/** The streams whose rows are gathered beside their table (R16, R18). */
+/** The streams whose rows are staged (R16, R18). */
 export const STAGED_STREAMS: readonly CollectionName[] = CATALOGUE.filter(({ staged }) => staged !== undefined).map(
   ({ name }) => name,
 );
@@ -51,7 +51,7 @@ export const USUAL_STREAMS: readonly CollectionName[] = CATALOGUE.filter(({ opti
   ({ name }) => name,
 );
 
-/** The requests that read every row of an environment once, where each list has one page; or the keys of all rows alone. */
+/** How many requests read every row of an environment, or only every key, if each list has one page. */
 export const WHOLE_REQUESTS = {
   rows: scansOf(CATALOGUE),
   ids: scansOf(CATALOGUE.filter(({ subtype }) => subtype === undefined)),
@@ -68,12 +68,12 @@ export const TABLES_OF_EVERY_RUN: readonly string[] = [
 
 export const SNAPSHOT_STREAMS: readonly CollectionName[] = entriesOf('snapshot').map(({ name }) => name);
 
-/** Tables whose rows are kept for ever (R17). */
+/** Tables whose rows are never deleted (R17). */
 const HISTORY_TABLES: readonly string[] = CATALOGUE.flatMap(({ historyTables = [] }) =>
   historyTables.map(({ table }) => table),
 );
 
-/** Every table that streams write, the staged copies aside. */
+/** Every table that streams write, without the staging tables. */
 export const STREAM_TABLES: readonly string[] = [
   ...new Set([
     ...CATALOGUE.flatMap(({ table, childTables = [] }) => [table, ...childTables.map((part) => part.table)]),
@@ -81,7 +81,7 @@ export const STREAM_TABLES: readonly string[] = [
   ]),
 ];
 
-/** The least requests of an environment in which nothing changed: two for each feed, one for each list of a snapshot (R22). */
+/** The requests for an unchanged environment: two per feed, one per list of a snapshot (R22). */
 export const LEAST_REQUESTS: readonly string[] = [
   ...entriesOf('feed').flatMap(({ path }) => [path, path]),
   ...entriesOf('snapshot')

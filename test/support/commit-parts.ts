@@ -3,7 +3,7 @@ import type { Commit, PageCommit, RoundEndCommit } from '../../src/core/ports/de
 
 type WithoutCheckpoint<Each> = Each extends unknown ? Omit<Each, 'checkpoint'> : never;
 
-/** A commit but its checkpoint; that of a page where no kind is named. */
+/** A commit without its checkpoint; by default that of a page. */
 export type CommitParts =
   | WithoutCheckpoint<Exclude<Commit, PageCommit>>
   | (Omit<PageCommit, 'checkpoint' | 'kind'> & { readonly kind?: 'page' });
@@ -12,7 +12,7 @@ export function commitOf(checkpoint: Checkpoint, parts: CommitParts): Commit {
   return { kind: 'page', ...parts, checkpoint };
 }
 
-/** What a commit says of a page; nothing of any other commit. */
+/** The page's part of a commit; empty for any other commit. */
 export function pageOf(commit: Commit): Partial<PageCommit> {
   return commit.kind === 'page' ? commit : {};
 }

@@ -6,11 +6,11 @@ import { openForWriting } from '../../src/destination/sqlite/open.ts';
 export interface MirrorRelation {
   readonly name: string;
   readonly columns: readonly string[];
-  /** The columns of doubles that are means: each database adds up in its own order. */
+  /** Columns with means, which may differ slightly because each database sums in its own order. */
   readonly means: readonly string[];
 }
 
-/** All that the migrations make, whatever is added later; the log of migrations is each database's own. */
+/** Everything that the migrations create, except the log of migrations. */
 function relationsOf(type: 'table' | 'view'): MirrorRelation[] {
   const { connection } = openForWriting(':memory:');
   const named = connection.prepare<[string], string>(
@@ -34,12 +34,12 @@ const isMean = (relation: string, column: string): boolean =>
 export const TABLES: readonly MirrorRelation[] = relationsOf('table');
 export const VIEWS: readonly MirrorRelation[] = relationsOf('view');
 
-/** Asks a mirror, with the values that SQLite would give. */
+/** Queries a mirror. The values have the types that SQLite would return. */
 export type AskMirror = (sql: string) => Promise<readonly Row[]> | readonly Row[];
 
 /**
- * Expects two mirrors to have the same rows in these relations. `except` are columns that are known to differ, by their relation; null for all
- * columns of it.
+ * Expects two mirrors to have the same rows in these relations. `except` lists the columns of a relation that may
+ * differ; null means all of them.
  */
 export async function expectSameRows(
   one: AskMirror,
@@ -60,7 +60,7 @@ export function selectOf({ name, columns }: MirrorRelation, except: readonly str
   return `select ${named.join(', ')} from "${name}"`;
 }
 
-/** @throws AssertionError where the rows differ, in whatever order they come */
+/** Compares rows in any order. @throws AssertionError */
 export function sameRows({ name, means }: MirrorRelation, rows: readonly Row[], others: readonly Row[]): void {
   deepStrictEqual({ [name]: sorted(others, means) }, { [name]: sorted(rows, means) });
 }
@@ -80,8 +80,8 @@ function shown(name: string, value: Row[string] | undefined, means: readonly str
 }
 
 /**
- * PostgreSQL has no text with U+0000, nor with half of a surrogate pair: it shows U+FFFD. So does Node for the three bytes that SQLite stores
- * for such a half.
+ * PostgreSQL cannot store U+0000 or half of a surrogate pair; it has U+FFFD instead. Node reads the three bytes that
+ * SQLite stores for such a half as U+FFFD, too.
  */
 export function shownText(text: string): string {
   return text.replaceAll('\u0000', '\ufffd').replaceAll('\ufffd\ufffd\ufffd', '\ufffd');

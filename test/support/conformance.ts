@@ -7,7 +7,7 @@ import { describeReplacements } from './conformance/replacements.ts';
 import { describeState } from './conformance/state.ts';
 import { type MakeMirror, workbench } from './conformance/workbench.ts';
 
-/** What every mirror has to do, its destination and its state, whatever it is stored in: call this with a way to make a new, empty one. */
+/** What every destination and its state must do. `make` creates a new, empty mirror. */
 export function describeDestination(name: string, make: MakeMirror): void {
   describe(name, () => {
     const bench = workbench(make);

@@ -10,16 +10,16 @@ export interface Page {
   readonly next_cursor: string | null;
 }
 
-/** A copy that a client of its own keeps: whole lists at first, then the feeds and nothing else. */
+/** A client's copy: whole lists first, then only the feeds. */
 export interface Copy {
   readonly held: Readonly<Record<FeedName, Map<string, Item>>>;
   /** Upstream columns by downstream column. */
   readonly edges: Map<string, Set<string>>;
-  /** `Date` of the answer that opened the last round. */
+  /** `Date` of the first response of the last round. */
   since: string | null;
 }
 
-/** One round: the time first, then each upserts feed before its tombstones feed, then the edges of what has changed. */
+/** One round: the time, each upserts feed before its tombstones feed, then the edges of changed columns. */
 export async function follow(served: ServedMirror, copy: Copy, turn: () => Promise<void>): Promise<void> {
   const read = async (path: string): Promise<Item[]> => {
     const items: Item[] = [];
@@ -41,7 +41,7 @@ export async function follow(served: ServedMirror, copy: Copy, turn: () => Promi
     const lists = since === null ? fullLists(list, scanQueries) : [`${list}?synced_since=${since}`];
     for (const each of lists) for (const item of await read(each)) changed.add(upsert(copy.held[name], item));
     if (since === null) continue;
-    for (const item of await read(`${list}?deleted_since=${since}`)) bury(copy.held[name], item);
+    for (const item of await read(`${list}?deleted_since=${since}`)) removeItem(copy.held[name], item);
   }
   const edges = Map.groupBy(
     await read(since === null ? 'column-lineage?order_by=id' : `column-lineage?synced_since=${since}`),
@@ -61,7 +61,7 @@ function upsert(held: Map<string, Item>, item: Item): string {
   return id;
 }
 
-function bury(held: Map<string, Item>, item: Item): void {
+function removeItem(held: Map<string, Item>, item: Item): void {
   const id = String(item['id']);
   if (String(held.get(id)?.['synced_at'] ?? '') <= String(item['deleted_at'])) held.delete(id);
 }

@@ -3,17 +3,19 @@ import type { ColumnKind } from '../../schema/column-types.ts';
 import { COPIED_TABLES, type CopiedTable } from '../../src/destination/sql/copied-tables.ts';
 import { list, quote } from '../../src/destination/sql/tables.ts';
 
-/** Texts that a database may treat in its own way: quotes, backslashes, braces, NULL as a word, other scripts, line breaks. */
+/**
+ * Text that databases may treat differently: quotes, backslashes, braces, the word NULL, other scripts, line breaks.
+ */
 const TEXTS = ['', 'NULL', '{}', '{"a"}', 'a,b', '"', "'", '\\', '\\N', 'a\nb\tc', 'ä€😀', ' x ', '0', '\u0001'];
 
 const JSONS = ['{"b":1,"a":[1.0,1e3,null]}', '[]', '"\\u0000"', '{"a":1,"a":2}', '  null ', '12345678901234567890'];
 
-/** The values that a kind of column may hold; the row's number keeps keys apart. */
+/** Values for a kind of column. The row's number makes keys unique. */
 const VALUES: Readonly<Record<ColumnKind, (row: number) => string | number>> = {
   text: (row) => `${TEXTS[row % TEXTS.length]} ${row}`,
   integer: (row) => row * 1_000_003 + 1,
   real: (row) => [0.1, -0, 1e300, 5e-324, 1 / 3, 12][row % 6] as number,
-  // The year 0 is a year, too.
+  // The year 0 is valid, too.
   time: (row) =>
     `${row % 7 === 0 ? '0000' : '2026'}-${row % 2 === 0 ? '02' : '11'}-20T04:10:00.${String(row).padStart(6, '0')}Z`,
   day: (row) => `20${10 + (row % 80)}-02-03`,
@@ -21,7 +23,7 @@ const VALUES: Readonly<Record<ColumnKind, (row: number) => string | number>> = {
   json: (row) => JSONS[row % JSONS.length] as string,
 };
 
-/** Fills every table with rows of every kind of value; a column that may be empty is empty in every third row. */
+/** Fills every table with every kind of value. A nullable column is null in every third row. */
 export function fillAllTables(connection: Database, rowsOf: (table: CopiedTable) => number): void {
   for (const table of COPIED_TABLES) {
     const required = new Set(
@@ -43,7 +45,7 @@ export function fillAllTables(connection: Database, rowsOf: (table: CopiedTable)
   }
 }
 
-/** All rows of all tables, in an order of their own; staged rows in the order in which they were written. */
+/** All rows of all tables, sorted; staged rows stay in the order in which they were written. */
 export function allRows(connection: Database): Record<string, unknown[]> {
   return Object.fromEntries(
     COPIED_TABLES.map(({ name, columns, isOrdered }) => {

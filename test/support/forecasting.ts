@@ -7,9 +7,9 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import type { TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
-type Wish = NonNullable<Parameters<TestMirror['sync']>[0]>;
+type SyncOptions = NonNullable<Parameters<TestMirror['sync']>[0]>;
 
-interface Mirroring {
+interface MirroredWorld {
   readonly world: World;
   readonly mirrored: TestMirror;
 }
@@ -26,10 +26,10 @@ const OPTIONS = {
   concurrency: 2,
 };
 
-/** What the next run of a world's mirror, told the same, is expected to take. */
-export async function foretold(
-  { world, mirrored }: Mirroring,
-  { maxRequests = null as never, only, history, signal: _, ...options }: Wish = {},
+/** Forecasts the next run with these options. */
+export async function forecastNextRun(
+  { world, mirrored }: MirroredWorld,
+  { maxRequests = null as never, only, history, signal: _, ...options }: SyncOptions = {},
 ): Promise<RunForecast> {
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = openForDryRun(String(mirrored.rows('pragma database_list')[0]?.['file']));
@@ -45,13 +45,13 @@ export async function foretold(
   }
 }
 
-/** What the next run sends is what was foretold of it, stream by stream; at least that, where it was said so. */
-export async function expectForetold(
-  scene: Mirroring,
-  wish: Wish = {},
+/** The next run sends the forecast requests of each stream, or at least those if the forecast says `at_least`. */
+export async function expectForecastHolds(
+  scene: MirroredWorld,
+  options: SyncOptions = {},
 ): Promise<{ forecast: RunForecast; summary: RunSummary }> {
-  const forecast = await foretold(scene, wish);
-  const summary = await scene.mirrored.sync(wish);
+  const forecast = await forecastNextRun(scene, options);
+  const summary = await scene.mirrored.sync(options);
   const atLeast = forecast.streams.map((stream) => stream.at_least);
   expect(partsOf(forecast, atLeast)).toEqual(partsOf(summary, atLeast));
   for (const [i, stream] of forecast.streams.entries())
@@ -59,12 +59,12 @@ export async function expectForetold(
   return { forecast, summary };
 }
 
-interface Told {
+interface RunRequests {
   readonly requests: number;
   readonly streams: readonly Omit<RunForecast['streams'][number], 'at_least'>[];
 }
 
-function partsOf({ requests, streams }: Told, atLeast: readonly boolean[]): unknown {
+function partsOf({ requests, streams }: RunRequests, atLeast: readonly boolean[]): unknown {
   return {
     requests: atLeast.includes(true) ? 'some' : requests,
     streams: streams.map(

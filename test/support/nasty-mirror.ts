@@ -1,6 +1,6 @@
 import type { Row } from '../../src/core/stream.ts';
 
-/** Numbers from 0 to 1, always the same ones for a seed. */
+/** Random numbers in [0, 1), the same for the same seed. */
 function randomOf(seed: number): () => number {
   let state = seed;
   return () => {
@@ -31,7 +31,7 @@ const LISTS = [
   '[{"name":"x","name2":"y"},{"Name":"upper"},{"name ":"blank"}]',
 ];
 
-/** Text of other kinds. */
+/** Other text. */
 const TEXTS = ['ID', 'id', 'Id', 'ÄPFEL', 'äpfel', '', ' ', "o'clock", '100 %', 'x'.repeat(300), '\u{1f600}', null];
 
 const DAY_MS = 86_400_000;
@@ -43,7 +43,7 @@ const instant = (ms: number, micros = 0) =>
 /** Adds a row of a table. */
 export type AddRow = (table: string, row: Row) => void;
 
-/** Fills every mirrored table with rows that hold whatever a mirror may hold. */
+/** Fills every mirrored table with every odd value that a mirror may contain. */
 export function fillNastyMirror(add: AddRow, seed: number): void {
   const random = randomOf(seed);
   const upTo = (count: number) => Math.floor(random() * count);
@@ -134,7 +134,7 @@ export function fillNastyMirror(add: AddRow, seed: number): void {
       id,
       sub_type: 'rows',
       status: pick(['PASS', 'PASS', 'FAIL', 'WARN', 'ERROR', 'SKIPPED', 'NO_DATA', 'new status']),
-      // Few moments, so that runs share them.
+      // Only a few times, so runs share them.
       start_time: random() < 0.5 ? instant(START_MS + (upTo(6) * DAY_MS) / 2, pick([0, 499, 500, 501, 999])) : time(),
       duration_seconds: pick([0, 1.5, 0.1, 1e-9, 123_456.789]),
       failure_count: pick([null, 0, 3, 9_007_199_254_740_991]),

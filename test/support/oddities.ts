@@ -15,18 +15,18 @@ import {
 import type { World } from '../model/world.ts';
 import { FEED_STREAMS } from './catalogue.ts';
 
-/** Two environments, the second with an id that has to be encoded. */
+/** Two environments. The id of the second one needs encoding. */
 export const ENVS = ['e1', 'e/2 ü?'];
 const IDS = ['a/b c', 'ü.é', '%2F?&=#', `"o'brien"`, '😀', '0', '__proto__', ' ', 'constructor', 'a0'];
 
-/** Something out of the ordinary: an odd id, or fields of odd names and types, at whatever an item may be. */
+/** An unusual item or its removal: an odd id, or fields with odd names and types. */
 export interface Oddity {
-  readonly at: Kind | 'execution' | 'score' | 'assetEdge' | 'columnEdge';
+  readonly target: Kind | 'execution' | 'score' | 'assetEdge' | 'columnEdge';
   readonly env: string;
   readonly id: string;
   readonly other: string;
   readonly fields: Item;
-  readonly goes: boolean;
+  readonly removes: boolean;
 }
 
 /** Known optional fields, required ones (a row without is rejected, R20), and names that no version knows. */
@@ -40,7 +40,7 @@ const KIND_NAMES = ['table', 'bi', 'etl', 'neuland'];
 const TIMES = ['1970-01-01T00:00:00', '2026-11-01T10:00:00.123456789+02:00', '2026-02-30T00:00:00Z'];
 
 export const oddities: fc.Arbitrary<Oddity> = fc.record({
-  at: fc.constantFrom<Oddity['at'][]>(
+  target: fc.constantFrom<Oddity['target'][]>(
     ...FEED_STREAMS,
     ...FEED_STREAMS,
     'execution',
@@ -60,28 +60,28 @@ export const oddities: fc.Arbitrary<Oddity> = fc.record({
       { maxLength: 4 },
     )
     .map((members) => Object.fromEntries(members)),
-  goes: fc.nat({ max: 4 }).map((n) => n === 0),
+  removes: fc.nat({ max: 4 }).map((n) => n === 0),
 });
 
-export function befall(world: World, { at, env, id, other, fields, goes }: Oddity): void {
+export function applyOddity(world: World, { target, env, id, other, fields, removes }: Oddity): void {
   const place = world.environment(env);
-  if (goes && isKind(at)) remove(place, at, id);
-  else if (at === 'assets') putAsset(place, id, fields);
-  else if (at === 'columns') putColumn(place, id, other, fields);
-  else if (at === 'tests') putTest(place, id, other, fields);
-  else if (isKind(at)) putSample(place, at, id, other, fields);
-  else if (at === 'execution') execute(place, other, id, { ...fields, sub_test_unique_id: id });
-  else if (at === 'score') oddScore(place, id, fields);
-  else if (at === 'assetEdge') putAssetEdge(place, id, other);
-  else putColumnEdges(place, id, goes ? [] : [other, id]);
+  if (removes && isKind(target)) remove(place, target, id);
+  else if (target === 'assets') putAsset(place, id, fields);
+  else if (target === 'columns') putColumn(place, id, other, fields);
+  else if (target === 'tests') putTest(place, id, other, fields);
+  else if (isKind(target)) putSample(place, target, id, other, fields);
+  else if (target === 'execution') execute(place, other, id, { ...fields, sub_test_unique_id: id });
+  else if (target === 'score') oddScore(place, id, fields);
+  else if (target === 'assetEdge') putAssetEdge(place, id, other);
+  else putColumnEdges(place, id, removes ? [] : [other, id]);
 }
 
-const isKind = (at: Oddity['at']): at is Kind => FEED_STREAMS.some((kind) => kind === at);
+const isKind = (at: Oddity['target']): at is Kind => FEED_STREAMS.some((kind) => kind === at);
 
 /** A score with the same fields at every level. */
-export function oddScore(place: EnvironmentModel, id: string, fields: Item): void {
-  const bucket = { score: 0.5, test_count: 2, bucket_at: `${place.stamp().slice(0, 13)}:00:00` };
-  place.scores.set(id, {
+export function oddScore(env: EnvironmentModel, id: string, fields: Item): void {
+  const bucket = { score: 0.5, test_count: 2, bucket_at: `${env.stamp().slice(0, 13)}:00:00` };
+  env.scores.set(id, {
     ...fields,
     asset_id: id,
     total: { ...fields, ...bucket },

@@ -7,7 +7,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
 import { pgliteDatabase } from './pglite-mirror.ts';
 
-/** The mirror in a schema that has its tables, as the conformance suite needs it. */
+/** A mirror for the conformance suite, in a schema that already has the tables. */
 export async function mirrorIn(
   server: PostgresConnection,
   schema: string,

@@ -17,10 +17,10 @@ export async function pgliteConnection(): Promise<PostgresConnection & { close()
   };
 }
 
-/** Values reach the server as the driver `pg` sends them: as texts. Here by the number of their type: boolean. */
+/** The driver `pg` sends values as text. By type number; 16 is boolean. */
 const AS_GIVEN = { 16: String };
 
-/** A schema over one connection: one transaction comes after the other. */
+/** A schema on one connection, which runs one transaction at a time. */
 export function pgliteDatabase(connection: PostgresConnection, schema: string): PostgresDatabase {
   let last: Promise<unknown> = Promise.resolve();
   return {

@@ -11,14 +11,16 @@ export interface TestSchema {
   /** The address of the server, without the schema. */
   readonly serverUrl: string;
   readonly schema: string;
-  /** Runs statements as another program would, with the schema as its search path; the rows of the last one, each value a text or null. */
+  /**
+   * Runs statements with the schema as the search path. Returns the last one's rows, with each value as text or null.
+   */
   ask(sql: string): Promise<Record<string, unknown>[]>;
   drop(): Promise<void>;
 }
 
 /**
- * The address of a real server: of the variable `OBSYNC_TEST_POSTGRES`, or of the one that all test files of a run share. A test that
- * stops its server, or fills it, starts one of its own: `startServer()` of `postgres/server.ts`.
+ * The address of a real server: `OBSYNC_TEST_POSTGRES`, or the server that all test files of a run share. A test that
+ * stops or fills its server starts its own with `startServer()` of `postgres/server.ts`.
  */
 export async function postgresServer(): Promise<string> {
   const own = process.env['OBSYNC_TEST_POSTGRES'];
@@ -29,7 +31,7 @@ export async function postgresServer(): Promise<string> {
   return said;
 }
 
-/** Names a new schema; nothing makes it before the test does. Drop it at the end. */
+/** Reserves a name for a schema, which the test creates. Drop it at the end. */
 export async function testSchema(serverUrl?: string): Promise<TestSchema> {
   const server = serverUrl ?? (await postgresServer());
   const schema = `obsync_test_${randomBytes(6).toString('hex')}`;
@@ -40,7 +42,7 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
     await client.connect();
     try {
       await client.query(`set search_path to ${schema}`);
-      // Several statements in one text have several results.
+      // Several statements return several results.
       return [await client.query(sql)].flat().at(-1)?.rows ?? [];
     } finally {
       await client.end();
@@ -57,7 +59,7 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text };
 
-/** PostgreSQL in this process: one connection, nothing to start. The values are as SQLite gives them, unless other parsers are given, by the number of a type. */
+/** PostgreSQL in this process, with one connection. By default, values have the types that SQLite returns. */
 export function pglite(parsers: Readonly<Record<number, (text: string) => unknown>> = PARSERS): Promise<PGlite> {
   return PGlite.create({ parsers: { ...parsers } });
 }

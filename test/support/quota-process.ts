@@ -5,7 +5,7 @@ import { openPool } from '../../src/destination/postgres/pool.ts';
 import { rowKeeper } from '../../src/destination/postgres/quota-row.ts';
 import { createHttpSource } from '../../src/source/http-source.ts';
 
-/** Started as a process of its own: it sends so many requests to the server, within the account's quota, and tells of the first answer. */
+/** Runs as its own process: sends requests to the server within the account's quota, and reports the first response. */
 const [baseUrl = '', count = '0', keeper = 'file', concurrency = '4'] = process.argv.slice(2);
 const token = 'the-token-of-them-all';
 const server = process.env['OBSYNC_TEST_SERVER'] ?? '';

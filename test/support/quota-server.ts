@@ -8,17 +8,17 @@ export interface CountedQuota {
   /** How many requests each window accepted. */
   readonly accepted: readonly number[];
   refused(): number;
-  /** Counts a request. @returns how it is answered */
+  /** Counts a request. @returns the response */
   take(): { readonly status: 200 | 429; readonly headers: Readonly<Record<string, string>> };
 }
 
-/** Accepts so many requests per window. */
+/** Accepts `limit` requests per window. */
 interface QuotaWindow {
   readonly limit: number;
   readonly windowMs: number;
   /**
-   * A window ends so long after it began. Else, so long after its last request was accepted: a slow machine does not change how many a
-   * window accepts then, but its end comes later than was said if it is not used up.
+   * Fixed: a window ends `windowMs` after it began. Otherwise it ends `windowMs` after its last accepted request, so a
+   * slow machine does not change how many requests a window accepts; an unused window then ends later than announced.
    */
   readonly isFixed?: boolean;
 }
@@ -52,12 +52,12 @@ export interface QuotaServer {
   /** How many requests each window accepted. */
   readonly accepted: readonly number[];
   refused(): number;
-  /** Resolves once so many requests have come in all. */
+  /** Resolves once this many requests were received in total. */
   received(count: number): Promise<void>;
   close(): Promise<void>;
 }
 
-/** A server whose answers are empty, with a quota. */
+/** A server with a quota and empty responses. */
 export async function startQuotaServer(quota: QuotaWindow): Promise<QuotaServer> {
   const { accepted, refused, take } = countQuota(quota);
   const arrivals = new EventTarget();

@@ -3,7 +3,7 @@ import type { CollectionName } from '../../src/streams/catalogue.ts';
 /** An item of a collection as the service sends it, without `synced_at`. */
 type Sample = Record<string, unknown>;
 
-/** `id` is the item's own; `parent` is the id of the row that it belongs to, or of the other end of an edge. */
+/** `parent` is the id of the row that the item belongs to, or of the other end of an edge. */
 type SampleBuilder = (id: string, parent: string) => Sample;
 
 const execution: SampleBuilder = (id, parent) => ({
@@ -20,7 +20,7 @@ const execution: SampleBuilder = (id, parent) => ({
 
 const asset: SampleBuilder = (id) => ({ id, name: id, kind: 'etl', source_type: 'dbt', owners: [], tags: [] });
 
-/** One item of each collection: what a new collection owes the tests, beside what is special about it. */
+/** One item of each collection. A new collection must be added here. */
 export const SAMPLES: Readonly<Record<CollectionName, SampleBuilder>> = {
   assets: asset,
   table_assets: (id, parent) => ({

@@ -8,15 +8,15 @@ import { furnish } from '../model/furnish.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, type LoggedRequest, type World } from '../model/world.ts';
 
-/** A furnished world of one environment with a mirror of it, not yet synced. */
+/** A world with one filled environment, and a mirror that was not synced yet. */
 export interface Scene {
   readonly world: World;
   readonly env: EnvironmentModel;
   readonly mirrored: TestMirror;
 }
 
-/** The body of a test that has a world of its own. */
-export function inWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
+/** Wraps a test that needs its own world. */
+export function withWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
   return async () => {
     const world = createWorld();
     fill(world.environment());
@@ -30,22 +30,22 @@ export function inWorld(body: (scene: Scene) => Promise<void>, fill = furnish): 
   };
 }
 
-/** As `inWorld`, with a first sync behind it and two hours gone since. */
-export function inSyncedWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
-  return inWorld(async (scene) => {
+/** Like `withWorld`, two hours after a first sync. */
+export function withSyncedWorld(body: (scene: Scene) => Promise<void>, fill = furnish): () => Promise<void> {
+  return withWorld(async (scene) => {
     expect((await scene.mirrored.sync()).status).toBe('done');
     scene.world.advance(2 * 3600);
     await body(scene);
   }, fill);
 }
 
-/** The mirror holds what the token can see, row by row. */
-export function expectTrue({ mirrored, env }: Scene): void {
+/** Expects the mirror to equal what the token can see, row by row. */
+export function expectMirrored({ mirrored, env }: Scene): void {
   const { mirror, world } = comparableRows(mirrored, env);
   expect(mirror).toEqual(world);
 }
 
-/** Ids of the live rows of a table. */
+/** The ids of a table's live rows. */
 export function liveIds({ mirrored }: Scene, table: FeedName): unknown[] {
   return mirrored.rows(`select id from ${table} where deleted_at is null order by id`).map((row) => row['id']);
 }
@@ -54,36 +54,36 @@ export function rowOf({ mirrored }: Scene, table: string, id: string): Record<st
   return mirrored.rows(`select * from ${table} where id = ?`, id)[0];
 }
 
-/** T of a run that opens now. */
+/** T of a run that starts now. */
 export function timeOfRun({ world }: Scene): string {
   const ms = Math.floor((world.nowMs + world.latencyMs) / 1000) * 1000;
   return new Date(ms).toISOString().replace('.000Z', '.000000Z');
 }
 
-/** The next run fails in its way at the `nth` request of a collection, once. */
+/** Makes the `nth` request of a collection fail once with this recovery. */
 export function failAt({ world }: Scene, path: string, nth = 1, recovery: SyncError['recovery'] = 'stream'): void {
-  let met = 0;
+  let count = 0;
   world.beforeRequest = (asked) => {
-    if (!asked.path.endsWith(`/${path}`) || ++met !== nth) return;
+    if (!asked.path.endsWith(`/${path}`) || ++count !== nth) return;
     throw new SyncError(recovery, `${path} fails at its request ${nth}`);
   };
 }
 
-/** Something happens at the `nth` request of a collection, before it is answered. */
-export function at({ world }: Scene, path: string, nth: number, change: () => void): void {
+/** Calls `change` at the `nth` request of a collection, before it is answered. */
+export function onRequest({ world }: Scene, path: string, nth: number, change: () => void): void {
   let met = 0;
   world.beforeRequest = (asked) => {
     if (asked.path.endsWith(`/${path}`) && ++met === nth) change();
   };
 }
 
-export function calm({ world }: Scene): void {
+export function removeHooks({ world }: Scene): void {
   world.beforeRequest = () => {};
   world.transformPage = (page) => page;
 }
 
-/** Items put into, or left out of, the answers that a collection gives in one way of asking. */
-export function alter(
+/** Changes the items that a collection returns to scans, or to one of its feeds. */
+export function transformItems(
   { world }: Scene,
   path: string,
   as: 'scan' | 'synced_since' | 'deleted_since',

@@ -26,15 +26,15 @@ import { FEED_TABLES } from './catalogue.ts';
 export const TOKEN = 'secret';
 const ADMITTED = { authorization: `Bearer ${TOKEN}` };
 
-/** A mirror under the real server; readers come in through `app.inject`. */
+/** A mirror behind the real server, read through `server.inject`. */
 export interface ServedMirror {
   readonly server: FastifyInstance;
-  /** One answer, and the `Date` it had. @throws Error for any status but 200 */
+  /** A response and its `Date`. @throws Error for any status but 200 */
   get(path: string): Promise<{ body: unknown; date: Instant }>;
   close(): Promise<void>;
 }
 
-/** `through` may put something between the server and its file. */
+/** `through` may wrap the server's file. */
 export async function serveMirrored(
   mirrored: Pick<TestMirror, 'rows'>,
   through: (file: MirrorFile) => MirrorFile = (file) => file,
@@ -61,8 +61,8 @@ function dateOf(headers: Readonly<Record<string, unknown>>): Instant {
   return instantOfMs(ms);
 }
 
-/** The file, with something that happens after the first statement of every transaction. */
-export function interrupted({ connection, ...file }: MirrorFile, happens: () => void): MirrorFile {
+/** The file, with a callback after the first statement of every transaction. */
+export function interruptTransactions({ connection, ...file }: MirrorFile, happens: () => void): MirrorFile {
   let isFirst = true;
   const prepare = (sql: string) => {
     const statement = connection.prepare(sql);
@@ -95,9 +95,9 @@ interface Following {
   readonly turn?: () => Promise<void>;
 }
 
-/** A mirror of a mirror, in a file of its own; its machine's clock stands still, years behind. */
+/** A mirror of a mirror in its own file. Its machine's clock does not move and is years slow. */
 export interface Follower {
-  /** One run with its history over a server, or over a source of one's own. */
+  /** Runs one sync with `--history` from a server or another source. */
   sync(from: ServedMirror | Source, following?: Following): Promise<RunSummary>;
   rows(sql: string, ...values: unknown[]): Row[];
   close(): void;
@@ -144,7 +144,7 @@ export function createFollower(): Follower {
   };
 }
 
-/** The source of one run, without the network. */
+/** The source of one run, without a network. */
 function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
   let requests = 0;
   let times = NO_TIMES;
@@ -178,7 +178,7 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
   };
 }
 
-/** Rows as text by table: comparable, and readable when they differ. */
+/** Rows as text, by table: easy to compare and to read in a diff. */
 type Tables = Record<string, string[]>;
 
 const lives = (table: string, id: string) =>
@@ -190,7 +190,7 @@ const gone = (table: string, id: string) =>
 
 const isTimed = (table: string): boolean => FEED_TABLES.includes(table);
 
-/** What of each table is served; a round that was cut off leaves more behind for a while. */
+/** The part of each table that is served. An interrupted round may leave more rows for a while. */
 const SERVED: Readonly<Record<string, string>> = {
   assets: 't.deleted_at is null',
   columns: 't.deleted_at is null',
@@ -206,8 +206,8 @@ const SERVED: Readonly<Record<string, string>> = {
 const SCORES: readonly string[] = ['asset_health_scores', 'asset_health_score_dimensions'];
 
 /**
- * A mirror and its copy, row by row, `synced_at` of the copy against `mirrored_at` of the mirror. Scores are read once an hour
- * (R22), so they are compared only `withScores`.
+ * The rows of a mirror and its copy: the copy's `synced_at` must equal the mirror's `mirrored_at`. Scores are read once
+ * an hour (R22), so they are compared only `withScores`.
  */
 export function mirrorAndCopy(
   mirrored: Pick<TestMirror, 'rows'>,
@@ -240,7 +240,7 @@ function environmentsOf({ rows }: Pick<TestMirror, 'rows'>): Row[] {
 
 const keyOf = (row: Row) => JSON.stringify([row['env_id'], row['id']]);
 
-/** Assets whose typed fields the mirror has not read: it serves none, and the copy keeps those it was shown last. */
+/** Assets whose typed fields the mirror has not read. It serves none, and the copy keeps its last ones. */
 function unfilledAssets({ rows }: Pick<TestMirror, 'rows'>): Set<string> {
   const sql = `select env_id, id from assets where kind = 'table' and data_platform is null or kind = 'bi' and bi_type is null`;
   return new Set(rows(sql).map(keyOf));
@@ -254,16 +254,16 @@ function comparable(table: string, row: Row, servedAt: Row[string], unfilled: Re
   return { ...kept, ...Object.fromEntries(typed.map((name) => [name, null])), synced_at: servedAt ?? null };
 }
 
-/** Rows in an order of their own, each as text. */
+/** Rows as text, sorted. */
 export const texts = (rows: readonly Row[]): string[] =>
   rows.map((row) => JSON.stringify(inOrder({ ...row, ...extraOf(row) }))).sort();
 
 const inOrder = (members: object) => Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1));
 
-/** The members of an object have no order. */
+/** Sorts the members of objects, whose order does not matter. */
 const extraOf = ({ extra }: Row) => (typeof extra === 'string' ? { extra: inOrder(JSON.parse(extra)) } : {});
 
-/** Executions that the copy holds and the mirror does not. */
+/** Executions that the copy has and the mirror does not. */
 export function inventedExecutions(mirrored: Pick<TestMirror, 'rows'>, copy: Pick<Follower, 'rows'>): string[] {
   const keys = 'select env_id, sub_test_unique_id, id from test_executions';
   const held = new Set(texts(mirrored.rows(keys)));

@@ -6,7 +6,7 @@ import { inject, onTestFinished } from 'vitest';
 
 const PROGRAM = join(inject('compiled'), 'quota-process.js');
 
-/** Starts a process that sends requests to a server of quota, and ends it with the test. */
+/** Starts a process that sends requests to a quota server. The test's end kills it. */
 export function startQuotaProcess(words: readonly string[], env: NodeJS.ProcessEnv): ChildProcess {
   const child = spawn(process.execPath, [PROGRAM, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -16,7 +16,7 @@ export function startQuotaProcess(words: readonly string[], env: NodeJS.ProcessE
   return child;
 }
 
-/** Resolves once a process has its first answer. */
+/** Resolves once a process has its first response. */
 export const answered = async ({ stdout }: ChildProcess): Promise<unknown> => once(stdout as Readable, 'data');
 
 export const ended = async (child: ChildProcess): Promise<unknown> => (await once(child, 'exit'))[0];

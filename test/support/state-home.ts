@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** Every test file has a state folder of its own: no test writes into the user's, or learns from another what a quota has left. */
+/** Each test file has its own state folder, so no test writes to the user's or sees another's quota. */
 const home = mkdtempSync(join(tmpdir(), 'obsync-state-'));
 process.env['XDG_STATE_HOME'] = home;
 afterAll(() => rmSync(home, { recursive: true, force: true }));

@@ -14,15 +14,15 @@ import type { MakeTwin, MirrorTwin } from '../model/mirror-twin.ts';
 import { type MirrorRelation, sameRows, selectOf, shownText, TABLES, VIEWS } from './compare-mirrors.ts';
 import { pgliteConnection, pgliteDatabase } from './pglite-mirror.ts';
 
-/** A schema in PostgreSQL for the twins of files, one after the other. */
+/** A schema in PostgreSQL for the twins of files, one at a time. */
 export interface TwinSchema {
-  readonly pair: MakeTwin;
+  readonly makeTwin: MakeTwin;
   close(): Promise<void>;
 }
 
-/** What is known to differ. */
+/** Columns that may differ. */
 const EXCEPT: Readonly<Record<string, readonly string[]>> = {
-  // SQLite gives a number again once its row is gone.
+  // SQLite reuses a number after its row was deleted.
   seen_pages: ['id'],
 };
 
@@ -31,7 +31,7 @@ const SCHEMA = 'twin';
 export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchema> {
   const server = await pgliteConnection();
   await migratePostgres(server, SCHEMA);
-  // Outside of transactions only the comparison reads, so it may keep its settings in the session.
+  // Only the comparison reads outside of transactions, so it may set session parameters.
   await server.query(`set search_path to ${SCHEMA}`);
   await server.query("set timezone to 'UTC'");
   const ask = async (sql: string): Promise<readonly Row[]> => (await server.query(sql)).rows;
@@ -42,10 +42,10 @@ export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchem
   const database = databaseOf(server, SCHEMA);
   let isIdle = (): Promise<unknown> => Promise.resolve();
   return {
-    pair(file, options) {
-      // Whatever a history that failed has left to be done comes before.
-      const begun = isIdle().then(() => ask(`truncate ${found?.['tables']} restart identity`));
-      const made = twinOf({ file, ...options, database, ask, begun });
+    makeTwin(file, options) {
+      // A failed history may have left operations, which must finish first.
+      const emptied = isIdle().then(() => ask(`truncate ${found?.['tables']} restart identity`));
+      const made = createTwin({ file, ...options, database, ask, emptied });
       isIdle = made.isIdle;
       return made.twin;
     },
@@ -62,28 +62,28 @@ interface TwinParts {
   readonly hasSeveralEnvironments: boolean;
   readonly database: PostgresDatabase;
   readonly ask: (sql: string) => Promise<readonly Row[]>;
-  /** Ends when the database is empty. */
-  readonly begun: Promise<unknown>;
+  /** Resolves once the database is empty. */
+  readonly emptied: Promise<unknown>;
 }
 
-function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: TwinParts) {
+function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptied }: TwinParts) {
   const recording = recordWrites(file);
-  /** The machine's clock during the present call, here and in PostgreSQL, where it is made later. */
+  /** The machine's clock during the current call, also for PostgreSQL, which repeats the call later. */
   const now: { here: Instant; there: Instant } = { here: '', there: '' };
   let envIds: readonly string[] = [];
-  let last: Promise<unknown> = begun;
+  let last: Promise<unknown> = emptied;
   const rowsOf = (relation: MirrorRelation): Row[] => rowsInFile(file, relation);
   const compare = async (rows: readonly (readonly [MirrorRelation, readonly Row[]])[]): Promise<void> => {
     for (const [relation, own] of rows) sameRows(relation, own, await ask(selectOf(relation, EXCEPT[relation.name])));
   };
   const follow = (work: () => Promise<void>): void => {
     last = last.then(work);
-    // It is thrown by `settled`.
+    // `settled` throws it.
     last.catch(() => undefined);
   };
-  /** Makes a call of both, and compares their answers and the tables that it may have changed. */
+  /** Repeats a call on the twin, and compares the results and the tables that it may have changed. */
   const both = (call: string, own: () => Promise<unknown>, other: () => Promise<unknown>): Promise<unknown> => {
-    const at = hasSeveralEnvironments ? rising(file, clock()) : clock();
+    const at = hasSeveralEnvironments ? monotonicClock(file, clock()) : clock();
     now.here = at;
     const known = environmentsOf(file);
     recording.tables.clear();
@@ -93,8 +93,8 @@ function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: T
       now.there = at;
       envIds = known;
       const [ours, theirs] = [await outcome(answer), await outcome(other())];
-      await explained(call, async () => {
-        deepStrictEqual(asShown(theirs), asShown(ours));
+      await withCallInError(call, async () => {
+        deepStrictEqual(printable(theirs), printable(ours));
         await compare(rows);
       });
     });
@@ -106,7 +106,7 @@ function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: T
   const there = { ...waiting, clock: () => now.there, randomHex };
   const settled = async (relations: readonly MirrorRelation[]): Promise<void> => {
     await last;
-    await explained('all that was done', () => compare(relations.map((each) => [each, rowsOf(each)] as const)));
+    await withCallInError('all that was done', () => compare(relations.map((each) => [each, rowsOf(each)] as const)));
   };
   const twin: MirrorTwin = {
     limits: POSTGRES_LIMITS,
@@ -114,7 +114,7 @@ function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: T
     randomHex,
     file: { ...file, prepare: recording.prepare },
     state: (own) =>
-      pairOf(
+      mirroredPort(
         own,
         postgresState(database, {
           ...there,
@@ -124,7 +124,12 @@ function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: T
         both,
       ),
     destination: (own, { envId, run }) =>
-      pairOf(own, createPostgresDestination(database, { ...there, envId, run, lease: null, errorOf }), both, envId),
+      mirroredPort(
+        own,
+        createPostgresDestination(database, { ...there, envId, run, lease: null, errorOf }),
+        both,
+        envId,
+      ),
     settled: () => settled(TABLES),
     equal: () => settled([...TABLES, ...VIEWS]),
   };
@@ -134,14 +139,19 @@ function twinOf({ file, clock, hasSeveralEnvironments, database, ask, begun }: T
 type Both = (call: string, own: () => Promise<unknown>, other: () => Promise<unknown>) => Promise<unknown>;
 type Methods = Readonly<Record<string, (...given: unknown[]) => Promise<unknown>>>;
 
-/** A port of which each method is called of two. */
-function pairOf<Port extends Destination | StateStore>(own: Port, other: Port, both: Both, where = 'state'): Port {
+/** A port whose methods call both ports. */
+function mirroredPort<Port extends Destination | StateStore>(
+  own: Port,
+  other: Port,
+  both: Both,
+  where = 'state',
+): Port {
   const [ours, theirs] = [own, other] as unknown as [Methods, Methods];
   const methods = Object.keys(own).map((name) => [
     name,
     (...given: unknown[]) =>
       both(
-        `${where} ${name} ${shownCall(given)}`,
+        `${where} ${name} ${describeCall(given)}`,
         async () => ours[name]?.(...given),
         async () => theirs[name]?.(...given),
       ),
@@ -151,17 +161,17 @@ function pairOf<Port extends Destination | StateStore>(own: Port, other: Port, b
 
 const MOST_SHOWN = 2000;
 
-function shownCall(given: readonly unknown[]): string {
+function describeCall(given: readonly unknown[]): string {
   const text = given.map((each) => (hasTable(each) ? each.name : JSON.stringify(each))).join(', ');
   return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
 }
 
-/** A stream is long to show. */
+/** Whether an argument is a stream, which is too long to print. */
 function hasTable(given: unknown): given is { readonly name: string } {
   return typeof given === 'object' && given !== null && 'table' in given && 'name' in given;
 }
 
-async function explained(call: string, work: () => Promise<void>): Promise<void> {
+async function withCallInError(call: string, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (cause) {
@@ -171,7 +181,7 @@ async function explained(call: string, work: () => Promise<void>): Promise<void>
   }
 }
 
-/** An answer, or what has to be done about an error (its text names the database). */
+/** The result, or the recovery of an error. Error messages differ by database. */
 async function outcome(answer: Promise<unknown>): Promise<unknown> {
   try {
     return { answer: await answer };
@@ -180,15 +190,15 @@ async function outcome(answer: Promise<unknown>): Promise<unknown> {
   }
 }
 
-function asShown(value: unknown): unknown {
+function printable(value: unknown): unknown {
   if (typeof value === 'string') return shownText(value);
-  if (Array.isArray(value)) return value.map(asShown);
-  if (value instanceof Map) return new Map([...value].map(([key, each]) => [asShown(key), asShown(each)]));
+  if (Array.isArray(value)) return value.map(printable);
+  if (value instanceof Map) return new Map([...value].map(([key, each]) => [printable(key), printable(each)]));
   if (value === null || typeof value !== 'object' || value instanceof Error) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, asShown(each)]));
+  return Object.fromEntries(Object.entries(value).map(([key, each]) => [key, printable(each)]));
 }
 
-/** The tables that statements write, from their texts. */
+/** Records the tables that statements write, read from their SQL. */
 function recordWrites({ prepare }: MirrorFile) {
   const tables = new Set<string>();
   return {
@@ -202,7 +212,7 @@ function recordWrites({ prepare }: MirrorFile) {
   };
 }
 
-/** Keys that wait for the end of the transaction count as written: PostgreSQL has each commit in its own. */
+/** Includes keys that SQLite has not flushed yet, because PostgreSQL writes each commit in its own transaction. */
 function rowsInFile({ connection, noted }: MirrorFile, relation: MirrorRelation): Row[] {
   const rows = connection.prepare(selectOf(relation, EXCEPT[relation.name])).all() as Row[];
   if (relation.name !== 'seen_pages') return rows;
@@ -217,10 +227,10 @@ function environmentsOf({ connection }: MirrorFile): string[] {
 }
 
 /**
- * With several environments, SQLite moves a clock past those of all, PostgreSQL past its own: the times are the same as long as the machine's
- * clock rises.
+ * SQLite advances its clock past those of all environments, PostgreSQL past that of its own. The times are equal if the
+ * machine's clock never moves back.
  */
-function rising({ connection }: MirrorFile, now: Instant): Instant {
+function monotonicClock({ connection }: MirrorFile, now: Instant): Instant {
   const last = connection.prepare('select max(mirrored_at) from mirror_environments').pluck().get();
   return typeof last === 'string' && last >= now ? after(last) : now;
 }

@@ -9,7 +9,7 @@ const CODES: Readonly<Partial<Record<SyncError['recovery'], [number, string]>>> 
   'restart-read': [400, 'invalid_cursor'],
 };
 
-/** The model service behind a real server; `quota` are the headers of every answer. */
+/** The model of the service behind a real server. `quota` returns the headers of every response. */
 export function serveWorld(
   world: World,
   quota: () => Readonly<Record<string, string>> = () => ({}),

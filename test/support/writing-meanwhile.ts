@@ -22,17 +22,17 @@ import { type ServedMirror, serveMirrored } from './served-mirror.ts';
 const WRITER = 0;
 const READER = 1;
 
-/** What the writer does: between its syncs something happens, and time goes on, stands still or runs backwards. */
-export interface Written {
-  readonly happenings: readonly Action[];
+/** One step of the writer: actions, then a sync. Time may advance, stand still or run backwards. */
+export interface WriterStep {
+  readonly actions: readonly Action[];
   readonly seconds: number;
   readonly clockHours: number;
   readonly full: boolean;
 }
 
-export const writings: fc.Arbitrary<Written[]> = fc.array(
+export const writerSteps: fc.Arbitrary<WriterStep[]> = fc.array(
   fc.record({
-    happenings: fc.array(actions('reported'), { minLength: 1, maxLength: 6 }),
+    actions: fc.array(actions('reported'), { minLength: 1, maxLength: 6 }),
     seconds: fc.constantFrom(0, 0, 1, HOUR),
     clockHours: fc.constantFrom(0, 0, 0, 5, -5),
     full: fc.boolean(),
@@ -40,53 +40,56 @@ export const writings: fc.Arbitrary<Written[]> = fc.array(
   { minLength: 2, maxLength: 4 },
 );
 
-/** Who takes the next step, over and over; both come up. */
-export const patterns = fc
+/** A repeating order of turns that includes both the writer and the reader. */
+export const turnPatterns = fc
   .array(fc.constantFrom(WRITER, READER), { maxLength: 9 })
   .map((some) => [...some, WRITER, READER]);
 
-/** Things that nothing happens to, before, among and behind those that change. */
-function furnish(place: EnvironmentModel): void {
-  populate(place);
+/** Adds rows that never change, whose keys lie before, between and after those that do. */
+function furnish(env: EnvironmentModel): void {
+  populate(env);
   for (const id of ['a', 'a00', 'a1x', 'a2x', 'z']) {
-    putAsset(place, id);
-    for (const n of [0, 1]) putColumn(place, `${id}.c${n}`, id);
-    putTest(place, `t-${id}`, id);
-    putTest(place, `off-${id}`, id, { disabled: true });
-    execute(place, `t-${id}`, `t-${id}-first`);
-    for (const kind of PLAIN_FEEDS) putSample(place, kind, `${kind}-${id}`, id);
-    putScore(place, id, 0.25);
-    putAssetEdge(place, 'a', id);
-    putColumnEdges(place, `${id}.c0`, ['a.c1', 'far']);
+    putAsset(env, id);
+    for (const n of [0, 1]) putColumn(env, `${id}.c${n}`, id);
+    putTest(env, `t-${id}`, id);
+    putTest(env, `off-${id}`, id, { disabled: true });
+    execute(env, `t-${id}`, `t-${id}-first`);
+    for (const kind of PLAIN_FEEDS) putSample(env, kind, `${kind}-${id}`, id);
+    putScore(env, id, 0.25);
+    putAssetEdge(env, 'a', id);
+    putColumnEdges(env, `${id}.c0`, ['a.c1', 'far']);
   }
 }
 
-/** Before every sync something happens to some row of every list. */
-function stir(place: EnvironmentModel, round: number): void {
-  putAsset(place, 'a1', { kind: 'table', description: `of round ${round}` });
-  putColumn(place, 'a1.c0', 'a1', { data_type: `of round ${round}` });
-  putColumnEdges(place, 'a1.c0', [`up${round}`]);
+/** Changes a row of every list before a sync. */
+function changeEveryList(env: EnvironmentModel, round: number): void {
+  putAsset(env, 'a1', { kind: 'table', description: `of round ${round}` });
+  putColumn(env, 'a1.c0', 'a1', { data_type: `of round ${round}` });
+  putColumnEdges(env, 'a1.c0', [`up${round}`]);
   for (const [id, disabled] of [
     ['t-stirred', false],
     ['off-stirred', true],
   ] as const)
-    putTest(place, id, 'a', { disabled, description: `of round ${round}` });
-  for (const kind of PLAIN_FEEDS) putSample(place, kind, `${kind}-stirred`, 'a', { seen: round });
-  putAsset(place, `a1y${round}`);
-  putAssetEdge(place, 'a', `a1y${round}`);
-  execute(place, 't-stirred', `t-stirred-${round}`);
-  putScore(place, 'a1', round / 8);
+    putTest(env, id, 'a', { disabled, description: `of round ${round}` });
+  for (const kind of PLAIN_FEEDS) putSample(env, kind, `${kind}-stirred`, 'a', { seen: round });
+  putAsset(env, `a1y${round}`);
+  putAssetEdge(env, 'a', `a1y${round}`);
+  execute(env, 't-stirred', `t-stirred-${round}`);
+  putScore(env, 'a1', round / 8);
 }
 
-export interface Scene {
+export interface ServedWorldScene {
   readonly world: World;
   readonly mirrored: TestMirror;
   readonly served: ServedMirror;
 }
 
-/** A furnished world, its mirror after a first sync, and the server over it. */
-export async function inScene(body: (scene: Scene) => Promise<void>, through?: (file: MirrorFile) => MirrorFile) {
-  // Long ago: a server that told its machine's time would run ahead.
+/** Runs a test with a filled world, its mirror after a first sync, and a server for the mirror. */
+export async function withServedWorld(
+  body: (scene: ServedWorldScene) => Promise<void>,
+  through?: (file: MirrorFile) => MirrorFile,
+) {
+  // Years ago, so a server that sent its machine's time would be noticed.
   const world = createWorld(['e1'], '2020-02-20T04:10:00.250Z');
   furnish(world.environment());
   const mirrored = createTestMirror(world);
@@ -99,10 +102,10 @@ export async function inScene(body: (scene: Scene) => Promise<void>, through?: (
   }
 }
 
-/** The writer and a reader at the same time: every page of the one falls between two pages of the other. */
-export async function together(
-  { world, mirrored }: Scene,
-  { written, pattern }: { written: readonly Written[]; pattern: readonly number[] },
+/** Runs the writer and a reader concurrently, alternating page by page as the pattern says. */
+export async function runConcurrently(
+  { world, mirrored }: ServedWorldScene,
+  { steps, pattern }: { steps: readonly WriterStep[]; pattern: readonly number[] },
   read: (turn: () => Promise<void>, isOver: () => boolean) => Promise<void>,
 ): Promise<void> {
   const turns = createTurns(2, pattern);
@@ -119,10 +122,10 @@ export async function together(
     return { ...source, environments: before(source.environments), page: before(source.page) };
   };
   const write = async (): Promise<void> => {
-    for (const [round, { happenings, seconds, clockHours, full }] of written.entries()) {
-      stir(world.environment(), round);
-      for (const action of happenings) applyAction(world, action);
-      // It is about readers: every run of the writer ends well.
+    for (const [round, { actions, seconds, clockHours, full }] of steps.entries()) {
+      changeEveryList(world.environment(), round);
+      for (const action of actions) applyAction(world, action);
+      // This tests the readers, so every run of the writer must succeed.
       for (const failing of [
         world.environment().brokenScans,
         world.environment().brokenHistories,
@@ -132,7 +135,7 @@ export async function together(
       world.latencyMs = seconds === 0 ? 0 : 200;
       world.advance(seconds);
       mirrored.clockSkewMs = clockHours * HOUR * 1000;
-      // Scores of the same hour are read by a full one alone (R22).
+      // Only a full run reads the scores twice in an hour (R22).
       const { status } = await mirrored.sync({ pageSize: 3, concurrency: 1, full: full || round === 0 });
       expect(status).toBe('done');
     }
@@ -149,15 +152,15 @@ export async function together(
   world.source = open;
 }
 
-/** Lets several work at the same time take their turns one by one, in an order that repeats. */
+/** Makes concurrent workers take turns in a repeating order. */
 interface Turns {
-  /** Awaited by one of them before each of its steps; there is one step of each at a time. */
-  take(who: number): Promise<void>;
-  /** One of them has no more steps. */
-  leave(who: number): void;
+  /** A worker awaits this before each of its steps, one at a time. */
+  take(worker: number): Promise<void>;
+  /** A worker calls this after its last step. */
+  leave(worker: number): void;
 }
 
-/** `pattern` names who goes on next, over and over; whoever is named and has left is passed over. */
+/** `pattern` lists whose turn it is, over and over. Workers that left are skipped. */
 function createTurns(workers: number, pattern: readonly number[]): Turns {
   const present = new Set(Array.from({ length: workers }, (_, i) => i));
   const waiting = new Map<number, () => void>();

@@ -4,7 +4,7 @@ import { PLAIN_SYNC } from '../model/commands.ts';
 import { histories } from '../model/histories.ts';
 import { heal, simulate } from '../model/simulation.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { expectForetold } from '../support/forecasting.ts';
+import { expectForecastHolds } from '../support/forecasting.ts';
 
 /** The run that is foretold: how long after the last one, and how. */
 const NEXT = fc.record({
@@ -28,7 +28,7 @@ describe('a forecast after any history', () => {
           await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize });
           await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize, full: true });
           life.world.advance(seconds);
-          await expectForetold(life, wish);
+          await expectForecastHolds(life, wish);
         } finally {
           life.mirrored.close();
         }

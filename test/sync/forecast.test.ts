@@ -4,8 +4,8 @@ import { furnish } from '../model/furnish.ts';
 import { createTestMirror } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
-import { expectForetold, foretold } from '../support/forecasting.ts';
-import { inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import { expectForecastHolds, forecastNextRun } from '../support/forecasting.ts';
+import { type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** The process dies at the nth request of a run. */
 async function killedAt({ world, mirrored }: Scene, nth: number, wish: Parameters<typeof mirrored.sync>[0] = {}) {
@@ -23,22 +23,22 @@ describe('a forecast', () => {
     { pageSize: 3, history: true },
     { pageSize: 2000, history: false },
   ])('it equals what a run sends: $pageSize rows per page, history: $history', (wish) =>
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       await scene.mirrored.sync(wish);
       for (const seconds of [60, 2 * HOUR, 8 * DAY, 100 * DAY]) {
         scene.world.advance(seconds);
-        const { forecast } = await expectForetold(scene, wish);
+        const { forecast } = await expectForecastHolds(scene, wish);
         expect(forecast.at_least).toBe(false);
       }
-      await expectForetold(scene, { ...wish, full: true });
+      await expectForecastHolds(scene, { ...wish, full: true });
     })(),
   );
 
   test(
     'it names the reason why each stream is read',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const reasons = async (wish = {}): Promise<unknown> => {
-        const { streams } = await foretold(scene, wish);
+        const { streams } = await forecastNextRun(scene, wish);
         return ['assets', 'asset_lineage', 'column_lineage', 'asset_health_scores'].map(
           (name) => streams.find(({ stream }) => stream === name)?.reason,
         );
@@ -57,54 +57,54 @@ describe('a forecast', () => {
 
   test(
     'it writes nothing and doesn’t change what the next run does',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const everything = (): unknown =>
         ['sync_runs', 'sync_checkpoints', 'marks', 'mirror', 'environments', 'list_lengths'].map((table) =>
           scene.mirrored.rows(`select * from ${table}`),
         );
       const before = everything();
-      await foretold(scene, { full: true, history: true, pageSize: 1 });
+      await forecastNextRun(scene, { full: true, history: true, pageSize: 1 });
       expect(everything()).toEqual(before);
     }),
   );
 
   test(
     'it includes marked columns, tables without details, and children of deleted or restored assets',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { env, mirrored } = scene;
       removeAsset(env, 'a3', 'lost');
       putColumnEdges(env, 'a2.c2', ['a1.c1']);
       for (const n of [4, 5, 6]) putAsset(env, `a${n}`);
       await mirrored.sync({ only: ['assets', 'columns'] });
       scene.world.advance(3 * HOUR);
-      const { forecast } = await expectForetold(scene);
+      const { forecast } = await expectForecastHolds(scene);
       expect(forecast.streams.find(({ stream }) => stream === 'column_lineage')).toMatchObject({
         mode: 'marked',
         requests: 1,
       });
-      await expectForetold(scene);
+      await expectForecastHolds(scene);
     }),
   );
 
   test(
     'it includes the lookup of a marked column without edges in the list of columns (R18)',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       putColumn(scene.env, 'a2.c3', 'a2', { data_type: 'changed' });
       await scene.mirrored.sync({ only: ['assets', 'columns'] });
       scene.world.advance(3 * HOUR);
-      const { forecast } = await expectForetold(scene);
+      const { forecast } = await expectForecastHolds(scene);
       expect(forecast.streams.find(({ stream }) => stream === 'column_lineage')?.requests).toBe(2);
     }),
   );
 
   test(
     'it includes the second read, after the overlap, of what was read within the overlap (R18, R22)',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       putColumnEdges(scene.env, 'a2.c2', ['a1.c1']);
       putAsset(scene.env, 'a2', { description: 'changed' });
       await scene.mirrored.sync();
       for (const requests of [0, 1, 0]) {
-        const { forecast } = await expectForetold(scene);
+        const { forecast } = await expectForecastHolds(scene);
         for (const name of ['column_lineage', 'table_assets'])
           expect(forecast.streams.find(({ stream }) => stream === name)?.requests, name).toBe(requests);
         scene.world.advance(2 * HOUR);
@@ -114,7 +114,7 @@ describe('a forecast', () => {
 
   test(
     'it counts pages from which the service removes what the token may not see',
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       for (const n of [1, 2, 3, 4, 5]) {
         putAsset(scene.env, `z${n}`);
         putTest(scene.env, `z${n}`, `z${n}`);
@@ -122,30 +122,30 @@ describe('a forecast', () => {
       }
       await scene.mirrored.sync({ pageSize: 2 });
       scene.world.advance(8 * DAY);
-      await expectForetold(scene, { pageSize: 2 });
+      await expectForecastHolds(scene, { pageSize: 2 });
     }),
   );
 
   test(
     'it assumes that what was denied or not live still is',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       scene.env.denied.add('columns');
       scene.env.notLive.add('tests').add('executions');
       await scene.mirrored.sync({ history: true });
-      const { summary } = await expectForetold(scene, { history: true });
+      const { summary } = await expectForecastHolds(scene, { history: true });
       expect(summary.streams.map(({ status }) => status)).toContain('denied');
     }),
   );
 
   test(
     'it counts held-back removals as missing from the list (R14)',
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
       await scene.mirrored.sync();
       for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
       await scene.mirrored.sync({ full: true });
       scene.world.advance(2 * HOUR);
-      const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
+      const { forecast, summary } = await expectForecastHolds(scene, { full: true, pageSize: 10 });
       expect(forecast).toMatchObject({ requests: summary.requests, at_least: true });
     }),
   );
@@ -153,25 +153,25 @@ describe('a forecast', () => {
   test.each([true, false])(
     'it includes the lookups before --allow-shrink removes held-back rows (with --full: %s) (R14)',
     (full) =>
-      inWorld(async (scene) => {
+      withWorld(async (scene) => {
         for (let n = 0; n < 60; n++) putAsset(scene.env, `h${n}`);
         await scene.mirrored.sync();
         for (let n = 0; n < 60; n++) scene.env.assets.delete(`h${n}`);
         await scene.mirrored.sync({ full: true });
         scene.world.advance(2 * HOUR);
-        const { forecast } = await expectForetold(scene, { full, allowShrink: true });
+        const { forecast } = await expectForecastHolds(scene, { full, allowShrink: true });
         expect(forecast.streams.find(({ stream }) => stream === 'assets')).toMatchObject({
           status: 'done',
           requests: 3,
           at_least: false,
         });
-        expect((await expectForetold(scene, { full: true })).forecast.at_least).toBe(false);
+        expect((await expectForecastHolds(scene, { full: true })).forecast.at_least).toBe(false);
       })(),
   );
 
   test(
     'it counts no edges of held-back columns, but includes the lookup of those columns (R18)',
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       for (let n = 0; n < 60; n++) {
         putColumn(scene.env, `h${n}`, 'a1');
         putColumnEdges(scene.env, `h${n}`, ['a1.c1']);
@@ -180,7 +180,7 @@ describe('a forecast', () => {
       for (let n = 0; n < 60; n++) remove(scene.env, 'columns', `h${n}`, 'lost');
       await scene.mirrored.sync({ full: true });
       for (const pageSize of [60, 100]) {
-        const { forecast, summary } = await expectForetold(scene, { full: true, pageSize });
+        const { forecast, summary } = await expectForecastHolds(scene, { full: true, pageSize });
         for (const told of [forecast.streams, summary.streams])
           expect(told.find(({ stream }) => stream === 'column_lineage')?.requests).toBe(2);
       }
@@ -189,13 +189,13 @@ describe('a forecast', () => {
 
   test(
     'it is a minimum for lists from which held-back rows may only be hidden (R14)',
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       putAsset(scene.env, 'z');
       for (let n = 0; n < 60; n++) putColumn(scene.env, `h${n}`, 'z');
       await scene.mirrored.sync();
       scene.env.hidden.add('z');
       await scene.mirrored.sync({ full: true, pageSize: 10 });
-      const { forecast, summary } = await expectForetold(scene, { full: true, pageSize: 10 });
+      const { forecast, summary } = await expectForecastHolds(scene, { full: true, pageSize: 10 });
       expect(forecast.streams.filter(({ at_least }) => at_least).map(({ stream }) => stream)).toEqual(['columns']);
       expect(forecast.requests).toBeLessThan(summary.requests);
     }),
@@ -203,12 +203,12 @@ describe('a forecast', () => {
 
   test(
     'it continues the cycle of a run stopped by its budget, and says how many runs that takes',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const wish = { full: true, pageSize: 2, concurrency: 1, maxRequests: 12 };
-      const { runs } = await foretold(scene, wish);
+      const { runs } = await forecastNextRun(scene, wish);
       let ran = 0;
       for (let status = 'stopped'; status === 'stopped'; ran++) {
-        const { forecast, summary } = await expectForetold(scene, wish);
+        const { forecast, summary } = await expectForecastHolds(scene, wish);
         expect(forecast.runs).toBe((runs ?? 0) - ran);
         status = summary.status;
       }
@@ -218,34 +218,34 @@ describe('a forecast', () => {
 
   test(
     'it counts no more than a hundred runs',
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       for (let n = 0; n < 101; n++) putColumn(scene.env, `a1.x${n}`, 'a1');
       await scene.mirrored.sync();
-      expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 2 })).runs).toBeNull();
-      expect((await foretold(scene, { full: true, pageSize: 1, maxRequests: 4 })).runs).toBeLessThan(100);
+      expect((await forecastNextRun(scene, { full: true, pageSize: 1, maxRequests: 2 })).runs).toBeNull();
+      expect((await forecastNextRun(scene, { full: true, pageSize: 1, maxRequests: 4 })).runs).toBeLessThan(100);
     }),
   );
 
   test.each([4, 11, 17, 23])('it resumes a run killed at its request %i, and includes the round after it (R6)', (nth) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       await killedAt(scene, nth, { full: nth % 2 === 0, pageSize: 1 });
       scene.world.advance(60);
-      await expectForetold(scene, { pageSize: 1 });
+      await expectForecastHolds(scene, { pageSize: 1 });
     })(),
   );
 
   test(
     'it is a minimum for lists that were never read to the end',
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       const wish = { history: true, pageSize: 2 };
       await killedAt(scene, 5, wish);
-      const forecast = await foretold(scene, wish);
+      const forecast = await forecastNextRun(scene, wish);
       const summary = await scene.mirrored.sync(wish);
       expect(forecast.at_least).toBe(true);
       for (const [i, stream] of forecast.streams.entries()) {
         if (stream.at_least) expect(stream.requests).toBeLessThanOrEqual(summary.streams[i]?.requests ?? 0);
       }
-      expect((await foretold(scene, wish)).at_least).toBe(false);
+      expect((await forecastNextRun(scene, wish)).at_least).toBe(false);
     }),
   );
 
@@ -257,14 +257,14 @@ describe('a forecast', () => {
     await mirrored.sync();
     world.environment('e2').listed = false;
     await mirrored.sync();
-    expect((await foretold(scene)).missing).toEqual(['env e2']);
+    expect((await forecastNextRun(scene)).missing).toEqual(['env e2']);
     world.environment('e2').listed = true;
     world.advance(HOUR);
-    const { forecast } = await expectForetold(scene, { pageSize: 2 });
+    const { forecast } = await expectForecastHolds(scene, { pageSize: 2 });
     expect(forecast.streams.filter(({ env_id, reason }) => env_id === 'e2' && reason === 'returned')).toHaveLength(
       SCANNED_STREAMS.length,
     );
-    await expectForetold(scene, { environments: ['env e3'], only: ['tests', 'column_lineage'] });
+    await expectForecastHolds(scene, { environments: ['env e3'], only: ['tests', 'column_lineage'] });
     mirrored.close();
   });
 });

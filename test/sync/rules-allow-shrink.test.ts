@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { type EnvironmentModel, putAsset, putColumn, putColumnEdges, remove, undelete } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { at, calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
+import { expectMirrored, onRequest, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 const COUNT = 110;
 const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
@@ -23,7 +23,7 @@ const loseColumns = ({ env }: Scene, count: number): void => {
 
 test(
   '--allow-shrink applies held-back removals without a new scan (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     const { server_time } = await scene.mirrored.sync({ full: true });
     scene.world.advance(HOUR);
@@ -35,14 +35,14 @@ test(
       rows_deleted: 60,
     });
     expect(rowOf(scene, 'columns', 'c000')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
-    expectTrue(scene);
+    expectMirrored(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
   }, furnishMany),
 );
 
 test(
   '--allow-shrink first looks held-back rows up by id, and returned rows stay (R12, R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     loseColumns(scene, 60);
     await mirrored.sync({ full: true });
@@ -51,7 +51,7 @@ test(
     const summary = await mirrored.sync({ allowShrink: true });
     expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
     expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done', rows_deleted: 30 });
-    expectTrue(scene);
+    expectMirrored(scene);
     expect((await mirrored.sync()).status).toBe('done');
   }, furnishMany),
 );
@@ -63,7 +63,7 @@ test.each([
   ['none of them is returned, all are removed', false, 0],
   ['one of them is returned, those that were not looked up stay held back', true, 20],
 ])('--allow-shrink looks held-back rows up in twenty requests, two ids each: if %s (R12, R14)', (_, isReturned, held) =>
-  inSyncedWorld(
+  withSyncedWorld(
     async (scene) => {
       const { env, world, mirrored } = scene;
       for (const id of longIds) remove(env, 'columns', id, 'lost');
@@ -78,7 +78,7 @@ test.each([
         status: isReturned ? 'held' : 'done',
       });
       expect((await mirrored.sync({ allowShrink: true })).status).toBe('done');
-      expectTrue(scene);
+      expectMirrored(scene);
     },
     (place) => {
       putAsset(place, 'hub');
@@ -89,40 +89,40 @@ test.each([
 
 test(
   'a run that starts with --allow-shrink holds nothing back (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     expect((await scene.mirrored.sync({ full: true, allowShrink: true })).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
 test(
   '--allow-shrink doesn’t remove rows that were returned again (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
     for (const n of some(30)) putColumn(scene.env, `c${n}`, 'hub');
     await scene.mirrored.sync();
     await scene.mirrored.sync({ allowShrink: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
 test(
   'before applying held-back edges, --allow-shrink reads their columns again and keeps edges of hidden ones (R14, R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     for (const n of some(60)) env.columnEdges.delete(`far>c${n}`);
     world.advance(2 * HOUR);
     expect(streamSummary(await mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({ rows_held: 60 });
     for (const n of some(20)) env.columnEdges.set(`far>c${n}`, ['far', `c${n}`]);
-    at(scene, 'column-lineage', 1, () => env.hidden.add('hub'));
+    onRequest(scene, 'column-lineage', 1, () => env.hidden.add('hub'));
     await mirrored.sync({ allowShrink: true, concurrency: 1 });
     expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT);
-    calm(scene);
+    removeHooks(scene);
     env.hidden.clear();
     await mirrored.sync({ allowShrink: true });
     expect(mirrored.rows('select * from column_lineage')).toHaveLength(COUNT - 40);
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );

@@ -5,7 +5,15 @@ import { putAsset, putColumn, putColumnEdges, removeAsset } from '../model/envir
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, PLAIN_FEEDS } from '../support/catalogue.ts';
-import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  onRequest,
+  removeHooks,
+  type Scene,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 /** Runs of so many requests until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {
@@ -22,31 +30,31 @@ async function inSlices({ mirrored, world }: Scene, maxRequests: number, options
 test.each([2, 3, 7])(
   'with --max-requests %i, runs continue one cycle, which reads no page twice and ends done (R6)',
   (max) =>
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       const { summary, asked, runs } = await inSlices(scene, max);
       expect(summary).toMatchObject({ status: 'done', cycle: 1, run: runs });
       const counted = asked.filter((line) => !line.includes('asset-health-scores'));
       expect(new Set(counted).size).toBe(counted.length);
       expect(asked.filter((line) => line.includes('_since'))).toEqual([]);
-      expectTrue(scene);
+      expectMirrored(scene);
     })(),
 );
 
 test(
   'with --max-requests, the run after the end of a cycle begins a new one',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { summary } = await inSlices(scene, 4);
     putColumn(scene.env, 'a1.c9', 'a1');
     const next = await scene.mirrored.sync();
     expect(next.cycle).toBe(next.run);
     expect(next.run).toBe((summary.run ?? 0) + 1);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'with --max-requests, streams finished in the cycle are not read again, and no round is repeated (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     const { asked, runs } = await inSlices(scene, 5);
     expect(runs).toBeGreaterThan(1);
@@ -59,18 +67,18 @@ test(
 
 test(
   'with --max-requests, a cycle with --full scans every stream once',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { summary, asked } = await inSlices(scene, 6, { full: true });
     expect(summary.status).toBe('done');
     for (const stream of ['assets', 'columns', 'column-lineage'])
       expect(asked.filter((line) => line.includes(`"e1/${stream}",{"limit":2},null`))).toHaveLength(1);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'with --max-requests, a round begun in an earlier cycle is followed by another one in the new cycle',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new Error('crash');
     };
@@ -80,7 +88,7 @@ test(
     putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     const { summary } = await inSlices(scene, 5);
     expect(summary).toMatchObject({ status: 'done', cycle: 2 });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -90,18 +98,20 @@ async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise
   const first = await scene.mirrored.sync({ maxRequests, concurrency: 1 });
   expect(first.status).toBe('stopped');
   expect(streamSummary(first, leader as CollectionName).status).toBe('failed');
-  calm(scene);
+  removeHooks(scene);
   const second = await scene.mirrored.sync();
   expect(second).toMatchObject({ status: 'done', cycle: first.cycle });
   return [first, second];
 }
 
-/** Nothing is owed in this cycle, and the mirror is true. What is `left` is read once more after the overlap (R18, R22). */
+/**
+ * Nothing is owed in this cycle, and the mirror is true. What is `left` is read once more after the overlap (R18, R22).
+ */
 async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<void> {
   const marks = (): unknown => scene.mirrored.rows('select stream, id from marks');
   expect(scene.mirrored.rows('select stream, id from marks where left_by_run is null')).toEqual([]);
   expect(marks()).toEqual(left);
-  expectTrue(scene);
+  expectMirrored(scene);
   scene.world.advance(2 * HOUR);
   expect((await scene.mirrored.sync()).status).toBe('done');
   expect(marks()).toEqual([]);
@@ -109,7 +119,7 @@ async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<v
 
 test(
   'typed assets that finished before assets were marked are read once more in the same cycle (R9, R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a9', { db_name: 'new' });
     const [first, second] = await inTwo(scene, 'assets', 6);
     expect(streamSummary(first, 'table_assets').status).toBe('done');
@@ -120,7 +130,7 @@ test(
 
 test(
   'columns and tests that finished before their asset was deleted are looked up in the same cycle (R9, R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 6);
     for (const name of ['columns', 'tests'] as const) {
@@ -133,7 +143,7 @@ test(
 
 test(
   'tests that were being read when their asset was deleted are looked up in the same cycle (R9, R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'lost');
     const [first] = await inTwo(scene, 'assets', 5);
     expect(streamSummary(first, 'tests').status).toBe('stopped');
@@ -144,7 +154,7 @@ test(
 
 test(
   'column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     // Two for each feed that is read before the column lineage.
     const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
@@ -156,17 +166,17 @@ test(
 
 test(
   'a signal stops a run after the current page, which the next run doesn’t request again (R27)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const stop = new AbortController();
-    at(scene, 'columns', 2, () => stop.abort());
+    onRequest(scene, 'columns', 2, () => stop.abort());
     const wish = { pageSize: 2, concurrency: 1 };
     expect((await scene.mirrored.sync({ ...wish, signal: stop.signal })).status).toBe('interrupted');
     const stoppedAt = scene.mirrored.requests('columns').at(-1)?.cursor;
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync(wish)).status).toBe('done');
     const cursors = scene.mirrored.requests('columns').map(({ cursor }) => cursor);
     expect(cursors[0]).not.toBeNull();
     expect(cursors).not.toContain(stoppedAt);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -4,7 +4,16 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { pageOf } from '../support/commit-parts.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  liveIds,
+  removeHooks,
+  rowOf,
+  type Scene,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 const daysBefore = (time: string | null, days: number): string =>
   new Date(Date.parse(String(time)) - days * DAY * 1000).toISOString().replace('.000Z', '.000000Z');
@@ -18,7 +27,7 @@ test.each([
   ['that is an hour and a minute later than T is not trusted: the whole window is read again', 61, 90],
   ['that is half an hour later than T is trusted: the next read starts from it', 30, 7],
 ])('the last read of a history %s (R1, R22)', (_, minutes, days) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
     const ahead = 30 * DAY + minutes * 60;
@@ -41,7 +50,7 @@ test.each([
 
 test(
   'after the service’s clock ran ahead, a scan without a bound finds the changes that were missed (R1)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= 5400 * 1000;
     remove(scene.env, 'columns', 'a1.c1');
@@ -51,7 +60,7 @@ test(
       expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
     expect(bounds(scene)).toEqual([]);
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: summary.server_time });
-    expectTrue(scene);
+    expectMirrored(scene);
     const next = await scene.mirrored.sync();
     expect(streamSummary(next, 'columns').mode).toBe('feed');
     expect(bounds(scene).every((bound) => bound < String(next.server_time))).toBe(true);
@@ -60,7 +69,7 @@ test(
 
 test(
   'with a small overlap, a service’s clock set back by less than an hour causes scans, and nothing is lost (R1)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     await mirrored.sync({ overlapSeconds: 60 });
     world.nowMs -= 40 * 60_000;
@@ -69,14 +78,14 @@ test(
     const summary = await mirrored.sync({ overlapSeconds: 60 });
     for (const stream of FEED_STREAMS)
       expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'clock' });
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(streamSummary(await mirrored.sync({ overlapSeconds: 60 }), 'columns').mode).toBe('feed');
   }),
 );
 
 test(
   'without any Date each run scans, deletes unlisted rows and moves no watermark (R1)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     world.dates = 'never';
     for (const reason of ['first', 'clock', 'clock']) {
@@ -84,7 +93,7 @@ test(
       expect(summary).toMatchObject({ status: 'done', server_time: null });
       for (const stream of FEED_STREAMS) expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason });
       expect(bounds(scene)).toEqual([]);
-      expectTrue(scene);
+      expectMirrored(scene);
       world.advance(DAY);
       const lost = reason === 'first' ? 'a1.c1' : 'a2.c2';
       remove(env, 'columns', lost, reason === 'first' ? 'lost' : 'tombstone');
@@ -100,7 +109,7 @@ test(
 
 test(
   'a run without a Date continues the round of a run with one, and deletes what is missing from it (R1)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     await mirrored.sync();
     world.advance(2 * HOUR);
@@ -108,7 +117,7 @@ test(
     // The columns of the asset that went are asked for after both feeds.
     failAt(scene, 'columns', 3, 'run');
     await mirrored.sync({ concurrency: 1 });
-    calm(scene);
+    removeHooks(scene);
     const { watermark } = mirrored.checkpoint('columns');
     world.dates = 'never';
     const live: unknown[] = [];
@@ -119,6 +128,6 @@ test(
     expect(live).toEqual([false]);
     expect(rowOf(scene, 'columns', 'a2.c1')).toMatchObject({ deletion: 'absent', deleted_at: expect.any(String) });
     expect(String(mirrored.checkpoint('columns').watermark) >= String(watermark)).toBe(true);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -5,7 +5,7 @@ import { execute, putAsset, putColumn, putTest } from '../model/environment.ts';
 import { createTestMirror, streamSummary } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import { expectMirrored, failAt, removeHooks, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** From now on every run meets the end of the quota at its request `last` and one. */
 function quotaOf({ world }: Scene, last: number): void {
@@ -32,7 +32,7 @@ async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promi
 
 test(
   'runs ended by the quota are continued as one cycle, until one ends done (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     // The quota does not meet the same list twice: that list would count as failed.
     quotaOf(scene, 6 + 2 * PLAIN_FEEDS.length);
     const all = await runs(scene, 8);
@@ -40,26 +40,26 @@ test(
     expect(end).toBeGreaterThan(1);
     expect(all.slice(0, end).map(({ recovery }) => recovery)).toEqual(Array(end).fill('quota'));
     expect(new Set(all.slice(0, end + 1).map(({ cycle }) => cycle))).toEqual(new Set([2]));
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run ended by a signal is not continued: the next run is accurate as of its own T (R6, R27)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const stop = new AbortController();
     scene.world.beforeRequest = ({ number }) => number === 6 && stop.abort();
     expect((await scene.mirrored.sync({ signal: stop.signal, concurrency: 1 })).status).toBe('interrupted');
-    calm(scene);
+    removeHooks(scene);
     putAsset(scene.env, 'a1', { description: 'changed after the signal' });
     expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: 3 });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a cycle lasts 24 hours of server time, whatever the local clock says; then all is read again (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const first = await mirrored.sync({ maxRequests: 5, concurrency: 1 });
     expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'done']);
@@ -72,24 +72,24 @@ test(
     mirrored.clockSkewMs = 0;
     const third = await mirrored.sync();
     expect(third).toMatchObject({ status: 'done', cycle: third.run });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   '--full scans what a cycle without --full has finished (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 5, concurrency: 1 });
     const full = await scene.mirrored.sync({ full: true });
     expect(full).toMatchObject({ status: 'done', cycle: full.run });
     expect(streamSummary(full, 'assets')).toMatchObject({ mode: 'scan', reason: 'full' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   '--full scans again what a run without it finished in a cycle begun with it (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 3, concurrency: 1, full: true });
     const plain = await scene.mirrored.sync({ maxRequests: 3, concurrency: 1 });
     expect(plain.cycle).toBe(2);
@@ -103,7 +103,7 @@ test(
 test.each(['budget', 'quota'] as const)(
   'a list that spends the whole %s on failed attempts comes last in the next run (R6)',
   (recovery) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { mirrored, env } = scene;
       breakList(scene, '/assets', recovery);
       putColumn(env, 'a1.c9', 'a1', { name: 'new' });
@@ -117,7 +117,7 @@ test.each(['budget', 'quota'] as const)(
 
 test(
   'a failing list doesn’t block others in later cycles, because a cycle with only failed lists left is over (R6)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     breakList(scene, '/assets');
     const cycles: (number | null)[] = [];
@@ -127,21 +127,21 @@ test(
     }
     expect(cycles).toEqual([2, 2, 4, 5]);
     expect(mirrored.rows("select data_type from columns where id = 'a1.c1'")).toEqual([{ data_type: 'type 2' }]);
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'streams that depend on a list that came last are read after it in the same run (R6, R9)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'assets');
     const [first] = (await runs(scene, 1, { maxRequests: 4 })) as [RunSummary];
     expect([first.status, streamSummary(first, 'assets').status]).toEqual(['stopped', 'failed']);
-    calm(scene);
+    removeHooks(scene);
     expect(await scene.mirrored.sync()).toMatchObject({ status: 'done', cycle: first.cycle });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -149,7 +149,7 @@ test.each([
   ['/tests', 't9'],
   ['/latest-test-executions', 't1'],
 ])('histories that %s makes due are read in the same run, even if that list comes last (R6, R22)', (list, id) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     expect((await mirrored.sync({ history: true })).status).toBe('done');
     scene.world.advance(HOUR);
@@ -158,7 +158,7 @@ test.each([
     expect(first.status).toBe('stopped');
     if (id === 't9') putTest(env, id, 'a1');
     execute(env, id, 'news');
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync({ history: true, concurrency: 1 })).status).toBe('done');
     expect(mirrored.requests(`${id}/executions`)).toHaveLength(1);
   })(),

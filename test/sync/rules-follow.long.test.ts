@@ -7,7 +7,7 @@ import { histories } from '../model/histories.ts';
 import { simulate } from '../model/simulation.ts';
 import type { TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from '../support/catalogue.ts';
-import { failAt, inSyncedWorld, type Scene } from '../support/scene.ts';
+import { failAt, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 const timeOf = (mirrored: TestMirror): string =>
   String(mirrored.rows('select max(mirrored_at) mirrored_at from mirror_environments')[0]?.['mirrored_at'] ?? '');
@@ -90,7 +90,7 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
 }
 
 test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', (status, bring) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     // Behind the mirror's time, the machine's clock itself moves nothing.
     mirrored.clockSkewMs = -24 * 3600 * 1000;
@@ -108,7 +108,7 @@ test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s
 
 test(
   'a run refused before anything is read moves the mirror’s clock too (R21)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = timeOf(scene.mirrored);
     scene.world.beforeRequest = ({ path }) => {
       if (path === 'environments') throw new SyncError('token', 'the token is refused');

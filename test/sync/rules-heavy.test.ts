@@ -4,7 +4,7 @@ import { putColumn } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import { pageOf } from '../support/commit-parts.ts';
-import { calm, expectTrue, inWorld, type Scene } from '../support/scene.ts';
+import { expectMirrored, removeHooks, type Scene, withWorld } from '../support/scene.ts';
 
 /** Pages of the collection that are asked for with more rows fail every try. */
 function onlySmall({ world }: Scene, path: string, most: number): void {
@@ -20,7 +20,7 @@ const limits = ({ mirrored }: Scene, path = 'columns'): unknown[] => [
 
 test(
   'a list that only answers small pages is requested at half the limit, once per run, until it answers (R24)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     onlySmall(scene, 'columns', 200);
     const runs: unknown[] = [];
     for (let run = 0; run < 3; run++) {
@@ -34,7 +34,7 @@ test(
       ['problems', [500, 250], said(250, 125)],
       ['done', [125], null],
     ]);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(limits(scene)).toEqual([125]);
   }),
@@ -43,7 +43,7 @@ test(
 test.each(['budget', 'quota'] as const)(
   'attempts at a page add up over runs with few requests, until its limit is halved: %s (R24)',
   (spends) =>
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       await scene.mirrored.sync({ pageSize: 200, only: ['assets'] });
       scene.world.failing = { path: 'e1/columns', tries: 6 };
       scene.world.limitedBy = spends;
@@ -60,14 +60,14 @@ test.each(['budget', 'quota'] as const)(
       scene.world.failing = null;
       expect((await scene.mirrored.sync()).status).toBe('done');
       expect(limits(scene)).toEqual([500]);
-      expectTrue(scene);
+      expectMirrored(scene);
     })(),
 );
 
 test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, only: ['columns'] as const }])(
   'a smaller page size takes effect at once, whatever limit was stored: %j (R6)',
   (wish) =>
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       onlySmall(scene, 'columns', 200);
       await scene.mirrored.sync();
       expect(streamSummary(await scene.mirrored.sync(wish), 'columns').status).toBe('done');
@@ -77,7 +77,7 @@ test.each([{ pageSize: 100 }, { pageSize: 100, full: true }, { pageSize: 50, onl
 
 test(
   'a week after pages failed, a limit twice as large is tried, and a failure halves it again (R24)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     onlySmall(scene, 'asset-lineage', 700);
     expect((await scene.mirrored.sync()).status).toBe('problems');
     const weekly: unknown[] = [];
@@ -87,7 +87,7 @@ test(
       scene.world.advance(7 * DAY);
     }
     expect(weekly).toEqual([[500], [500], [1000, 500], [500]]);
-    calm(scene);
+    removeHooks(scene);
     for (let run = 0; run < 5; run++) {
       expect((await scene.mirrored.sync()).status).toBe('done');
       scene.world.advance(7 * DAY);
@@ -98,7 +98,7 @@ test(
 
 test(
   'an interrupted read resumes with its limit, which is halved if it fails in a second run (R6, R24)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     for (let n = 0; n < 130; n++) putColumn(scene.env, `a1.x${n}`, 'a1');
     let broken = false;
     scene.world.beforeRequest = ({ path, cursor, query }) => {
@@ -114,13 +114,13 @@ test(
       .map(({ query, cursor }) => `${query['limit']}${cursor ? ' on' : ''}`);
     // The scan, then both feeds of the round after it.
     expect(asked).toEqual(['60 on', '50', '50 on', '50 on', '50', '50 on', '50 on', '50']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a history that only answers small pages has a limit of its own (R24)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     onlySmall(scene, 't1/executions', 200);
     const runs: unknown[] = [];
     for (let run = 0; run < 3; run++) {
@@ -137,7 +137,7 @@ test(
 
 test(
   'a heavy page is committed in slices, and only its last slice advances the read (R5, R27)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored } = scene;
     mirrored.isHeavy = () => true;
     const cursors: unknown[] = [];
@@ -155,13 +155,13 @@ test(
     expect(streamSummary(summary, 'columns').pages).toBe(mirrored.requests('columns').length);
     mirrored.afterCommit = () => {};
     await mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'after a heavy history none is requested in advance, so only the current one is in memory (R27)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.mirrored.isHeavy = () => true;
     const order: string[] = [];

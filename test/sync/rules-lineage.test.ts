@@ -11,7 +11,17 @@ import {
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
-import { alter, at, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  onRequest,
+  removeHooks,
+  rowOf,
+  type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 const edgesInto = ({ mirrored }: Scene, id: string): unknown[] =>
   mirrored
@@ -35,25 +45,25 @@ function putOld(place: EnvironmentModel, id: string, ups: readonly string[] = []
 
 test(
   'the first scan of column_lineage waits for the first scan of columns to end (R18)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'columns', 3);
     const summary = await scene.mirrored.sync({ pageSize: 2 });
     expect(streamSummary(summary, 'column_lineage')).toMatchObject({ status: 'waiting', requests: 0 });
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'one read of the upserts feed replaces the edges of a changed column, and another after the overlap (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3', 'elsewhere']);
     const summary = await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['synced_since']]);
     expect(streamSummary(summary, 'column_lineage')).toMatchObject({ rows_written: 2, rows_deleted: 2 });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c3', 'elsewhere']);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marks(scene)).toEqual(['a2.c1']);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([]);
@@ -62,7 +72,7 @@ test(
     scene.env.columnEdges.set('a1.c2>a2.c1', ['a1.c2', 'a2.c1']);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['synced_since']]);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marks(scene)).toEqual([]);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([]);
@@ -71,66 +81,66 @@ test(
 
 test(
   'a column without edges in the feed loses its last edge, and is read once more after the overlap (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c2', []);
     await scene.mirrored.sync();
     expect(edgesInto(scene, 'a2.c2')).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marks(scene)).toEqual(['a2.c2']);
     // The service commits the column's new edge later than the column.
     scene.env.columnEdges.set('a1.c3>a2.c2', ['a1.c3', 'a2.c2']);
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marks(scene)).toEqual([]);
   }),
 );
 
 test(
   'edges of one column that come on two pages are replaced together (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3', 'a3.c3', 'x', 'y']);
     const seen = new Set<string>();
     scene.mirrored.afterCommit = () => void seen.add(JSON.stringify(edgesInto(scene, 'a2.c1')));
     await scene.mirrored.sync({ pageSize: 2 });
     expect(seen.size).toBe(2);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'marks survive a run in which lineage failed after columns were committed (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     failAt(scene, 'column-lineage');
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(marks(scene)).toEqual(['a2.c1']);
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(5 * DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'marks survive runs that don’t read lineage (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     await scene.mirrored.sync({ only: ['assets', 'columns'] });
     scene.world.advance(DAY);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['synced_since']]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'marks made after a read began survive it (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3']);
     failAt(scene, 'column-lineage', 2, 'run');
     await scene.mirrored.sync({ pageSize: 1, concurrency: 1 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(60);
     putColumnEdges(scene.env, 'a2.c1', ['elsewhere']);
     await scene.mirrored.sync({ only: ['columns'] });
@@ -140,25 +150,25 @@ test(
     const owedThen: unknown[] = [];
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(owedThen).toEqual([['a2.c1'], []]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a column changed while its edges are read is read again in the next run (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c1', 'a1.c3']);
-    at(scene, 'column-lineage', 2, () => putColumnEdges(scene.env, 'a2.c1', ['elsewhere']));
+    onRequest(scene, 'column-lineage', 2, () => putColumnEdges(scene.env, 'a2.c1', ['elsewhere']));
     await scene.mirrored.sync({ pageSize: 1 });
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'marked columns beyond the reach of the feed are looked up by column_ids (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putOld(scene.env, 'a1.old', ['a2.c3']);
     scene.env.denied.add('columns');
     await scene.mirrored.sync();
@@ -166,13 +176,13 @@ test(
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['column_ids']]);
     expect(edgesInto(scene, 'a1.old')).toEqual(['a2.c3']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a column outside the window of the feed and one inside are both brought up to date (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putOld(scene.env, 'a1.old', ['a2.c3']);
     putColumnEdges(scene.env, 'a2.c1', ['a1.old']);
     scene.env.denied.add('columns');
@@ -180,13 +190,13 @@ test(
     scene.env.denied.clear();
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([['column_ids'], ['synced_since']]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'column lineage is scanned if that takes fewer requests than looking up the marked columns (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (let n = 0; n < 6; n++) putOld(scene.env, `${n}${'ö'.repeat(498)}`, ['a2.c3']);
     scene.env.denied.add('columns');
     await scene.mirrored.sync();
@@ -197,27 +207,27 @@ test(
       reason: 'fewer-requests',
       requests: 1,
     });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'edges are kept only for live columns, and arrive with their column (R18)',
-  inSyncedWorld(async (scene) => {
-    at(scene, 'column-lineage', 1, () => {
+  withSyncedWorld(async (scene) => {
+    onRequest(scene, 'column-lineage', 1, () => {
       putColumn(scene.env, 'a1.new', 'a1');
       putColumnEdges(scene.env, 'a1.new', ['a2.c1']);
     });
     await scene.mirrored.sync({ full: true });
     expect(edgesInto(scene, 'a1.new')).toEqual([]);
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each(['tombstone', 'lost'] as const)('a deleted column (%s) loses its edges at both ends (R18)', (how) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a2.c1', how);
     let left: unknown[] = ['not looked'];
     scene.mirrored.beforeCommit = ({ stream }) => {
@@ -225,13 +235,13 @@ test.each(['tombstone', 'lost'] as const)('a deleted column (%s) loses its edges
     };
     await scene.mirrored.sync({ full: how === 'lost' });
     expect(left).toEqual([[], ['elsewhere']]);
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
 test(
   'an edge deleted with its upstream column returns in the same run if the service still has it (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = edgesInto(scene, 'a3.c1');
     scene.mirrored.afterCommit = ({ stream, commit }) => {
       if (stream === 'columns' && roundEndOf(commit)) expect(edgesInto(scene, 'a3.c1')).not.toEqual(before);
@@ -239,40 +249,40 @@ test(
     remove(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync();
     expect(edgesInto(scene, 'a3.c1')).toEqual(before);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a restored column gets its edges back (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
     undelete(scene.env, 'columns', 'a2.c1');
     await scene.mirrored.sync({ full: true });
     expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c1', 'a1.c2']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a column tombstoned twice on one page loses its edges (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a2.c1');
     const { deletedAt } = scene.env.columns.get('a2.c1') ?? {};
     const again = new Date(Date.parse(String(deletedAt)) + 1000).toISOString();
-    alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a2.c1', deleted_at: again }]);
+    transformItems(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a2.c1', deleted_at: again }]);
     expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ rows_deleted: 1 });
     expect(rowOf(scene, 'columns', 'a2.c1')?.['deleted_at']).toBe(again.replace('Z', '000Z'));
     expect(edgesInto(scene, 'a2.c1')).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'between scans no request is sent without a mark, even if the feeds no longer reach back (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(6 * DAY);
     await scene.mirrored.sync();
     expect(queries(scene)).toEqual([]);
@@ -285,7 +295,7 @@ test(
 
 test(
   '--full scans column lineage (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     expect(streamSummary(await scene.mirrored.sync({ full: true }), 'column_lineage')).toMatchObject({
       reason: 'full',
     });
@@ -295,20 +305,20 @@ test(
 
 test(
   'a clamped bound causes a scan of column lineage if there is a mark (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
     scene.world.advance(100 * DAY);
     expect(streamSummary(await scene.mirrored.sync(), 'column_lineage')).toMatchObject({
       mode: 'scan',
       reason: 'clamp',
     });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a column whose edges changed gets a new mirrored_at, and one that was only read again doesn’t (R21)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const time = (id: string): unknown => rowOf(scene, 'columns', id)?.['mirrored_at'];
     await scene.mirrored.sync();
     scene.env.columnEdges.delete('a1.c1>a2.c1');
@@ -321,7 +331,7 @@ test(
 
 test(
   'a column that gets its first edge gets a new mirrored_at (R21)',
-  inSyncedWorld(
+  withSyncedWorld(
     async (scene) => {
       putColumnEdges(scene.env, 'c1', ['c2']);
       let columnsAt = '';

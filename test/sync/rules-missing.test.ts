@@ -10,7 +10,7 @@ import { furnish } from '../model/furnish.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
-import { calm, expectTrue, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import { expectMirrored, removeHooks, rowOf, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** A second environment, as full as the first. */
 function createOther({ world, env }: Scene): EnvironmentModel {
@@ -27,7 +27,7 @@ const scans = ({ streams }: RunSummary): string[] =>
 
 test(
   'a run that lists no environment marks all as missing and has problems; returned ones are scanned (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     env.listed = false;
     const none = await mirrored.sync();
@@ -38,13 +38,13 @@ test(
     const back = await mirrored.sync();
     expect(scans(back)).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run of an unlisted environment is refused but marks it as missing; once listed again it is scanned (R13)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     createOther(scene);
     await mirrored.sync();
@@ -57,13 +57,13 @@ test(
     env.hidden.add('a2');
     env.listed = true;
     expect(scans(await mirrored.sync())).toEqual(SCANNED_STREAMS.map((name) => `env e1 ${name} returned`));
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an environment that returns again during the scan of its first return is scanned once more (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { world, mirrored, env } = scene;
     env.listed = false;
     await mirrored.sync();
@@ -77,7 +77,7 @@ test(
       status: 'failed',
     });
     expect(mirrored.requests('columns')[0]?.query).toEqual({ limit: 4 });
-    calm(scene);
+    removeHooks(scene);
     env.listed = false;
     await mirrored.sync();
     remove(env, 'columns', 'a1.c1', 'lost');
@@ -86,7 +86,7 @@ test(
     expect(streamSummary(await mirrored.sync(), 'columns')).toMatchObject({ reason: 'returned', status: 'done' });
     const firsts = mirrored.requests('columns').filter(({ query, cursor }) => cursor === null && !('ids' in query));
     expect(firsts.map(({ query }) => Object.keys(query))).toContainEqual(['limit']);
-    expectTrue(scene);
+    expectMirrored(scene);
     world.advance(HOUR);
     expect(streamSummary(await mirrored.sync(), 'columns').mode).toBe('feed');
   }),
@@ -97,7 +97,7 @@ const dueScans = ({ mirrored }: Scene): unknown[] =>
 
 test(
   'after a return every stream with scans is scanned once, and no other stream has a scan due (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     env.listed = false;
     await mirrored.sync();
@@ -110,7 +110,7 @@ test(
 
 test(
   'after a return no stream without scans has a scan due, not even one that was not read (R13)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, env } = scene;
     await mirrored.sync({ history: true });
     env.listed = false;
@@ -136,7 +136,7 @@ function comeAndGo({ mirrored, world, env }: Scene, held: readonly Row[]): void 
 test('an environment that a concurrent run finds missing and back is scanned once per stream (R13)', async () => {
   let commits = 0;
   for (let nth = 1; nth <= Math.max(commits, 1); nth++)
-    await inSyncedWorld(async (scene) => {
+    await withSyncedWorld(async (scene) => {
       const { mirrored, world } = scene;
       const held = await mirrored.otherRun.environments();
       let met = 0;
@@ -149,7 +149,7 @@ test('an environment that a concurrent run finds missing and back is scanned onc
       expect([...during, ...after].toSorted(), `at commit ${nth}`).toEqual(
         SCANNED_STREAMS.map((name) => `env e1 ${name} returned`).toSorted(),
       );
-      expectTrue(scene);
+      expectMirrored(scene);
       world.advance(HOUR);
       expect(scans(await mirrored.sync())).toEqual([]);
     })();

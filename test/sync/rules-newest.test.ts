@@ -9,15 +9,24 @@ import {
   undelete,
 } from '../model/environment.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { alter, calm, expectTrue, failAt, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  liveIds,
+  removeHooks,
+  rowOf,
+  type Scene,
+  transformItems,
+  withSyncedWorld,
+} from '../support/scene.ts';
 
 const column = (scene: Scene, id: string): Item => scene.env.columns.get(id)?.item as Item;
 
 /** What the next feed of columns shows beyond what there is. */
 async function feedWith(scene: Scene, as: 'synced_since' | 'deleted_since', item: Item): Promise<void> {
-  alter(scene, 'columns', as, (sent) => [...sent, item]);
+  transformItems(scene, 'columns', as, (sent) => [...sent, item]);
   await scene.mirrored.sync();
-  calm(scene);
+  removeHooks(scene);
 }
 
 test.each([
@@ -25,7 +34,7 @@ test.each([
   ['of the same time as the stored row replaces it', 0, 'shown'],
   ['newer than the stored row replaces it', 60, 'shown'],
 ])('an upsert %s (R10)', (_, seconds, wanted) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const synced_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
     await feedWith(scene, 'synced_since', { ...held, data_type: 'shown', synced_at });
@@ -35,7 +44,7 @@ test.each([
 
 test(
   'an upsert without a time counts as the oldest and doesn’t replace the row (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { synced_at: _, ...timeless } = column(scene, 'a1.c1');
     await feedWith(scene, 'synced_since', { ...timeless, data_type: 'timeless' });
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'int' });
@@ -47,7 +56,7 @@ test.each([
   ['causes a lookup if its deleted_at equals', 0, null, 1],
   ['applies if its deleted_at is after', 1, 'tombstone', 0],
 ])('a tombstone %s the synced_at of its row (R10)', (_, seconds, deletion, lookups) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     const deleted_at = new Date(Date.parse(String(held['synced_at'])) + seconds * 1000).toISOString();
     await feedWith(scene, 'deleted_since', { ...held, deleted_at });
@@ -62,22 +71,22 @@ const lookedUp = ({ mirrored }: Scene): unknown[] =>
 
 test(
   'a row and its tombstone of the same instant are looked up by id, and absent if not returned (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { synced_at } = column(scene, 'a1.c1');
     remove(scene.env, 'columns', 'a1.c1', 'lost');
-    alter(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a1.c1', deleted_at: synced_at }]);
+    transformItems(scene, 'columns', 'deleted_since', (sent) => [...sent, { id: 'a1.c1', deleted_at: synced_at }]);
     const { server_time, status } = await scene.mirrored.sync();
     expect(status).toBe('done');
     expect(lookedUp(scene)).toEqual([['a1.c1']]);
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each([false, true])(
   'a row recreated at the instant of its deletion is live after a lookup; tombstone mirrored before: %s (R10)',
   (wasMirrored) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { env, mirrored } = scene;
       env.keepsTombstones = true;
       remove(env, 'columns', 'a1.c1');
@@ -86,7 +95,7 @@ test.each([false, true])(
       recreateInSameSecond(env, 'columns', 'a1.c1');
       await mirrored.sync();
       expect(lookedUp(scene)).toEqual([['a1.c1']]);
-      expectTrue(scene);
+      expectMirrored(scene);
     })(),
 );
 
@@ -94,7 +103,7 @@ test.each([
   ['no newer than the deletion does not revive', 0, 'tombstone'],
   ['newer than the deletion revives', 1, null],
 ])('an upsert %s a deleted row (R10)', (_, seconds, deletion) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
@@ -107,7 +116,7 @@ test.each([
 
 test(
   'a scan replaces a row of a later time, as after a restore of the source (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'to be undone' });
     await scene.mirrored.sync();
     Object.assign(column(scene, 'a1.c1'), { data_type: 'restored', synced_at: '2026-11-01T00:00:00.000Z' });
@@ -115,34 +124,34 @@ test(
     expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'to be undone' });
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a resumed scan is trusted only up to the time when it began (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const stale = { ...column(scene, 'a3.c3') };
     failAt(scene, 'columns', 2, 'run');
     await scene.mirrored.sync({ full: true, pageSize: 4 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(HOUR);
     putColumn(scene.env, 'a3.c3', 'a3', { data_type: 'newer than the scan' });
     scene.world.advance(DAY);
-    alter(scene, 'columns', 'scan', (sent) => [...sent, { ...column(scene, 'a3.c3') }, stale]);
+    transformItems(scene, 'columns', 'scan', (sent) => [...sent, { ...column(scene, 'a3.c3') }, stale]);
     const seen = new Set<unknown>();
     scene.mirrored.afterCommit = ({ stream }) => {
       if (stream === 'columns') seen.add(rowOf(scene, 'columns', 'a3.c3')?.['data_type']);
     };
     await scene.mirrored.sync();
     expect([...seen]).toEqual(['newer than the scan']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a scan revives a row whose deletion was undone once the tombstone is older than the overlap (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
     undelete(scene.env, 'columns', 'a1.c1');
@@ -150,13 +159,13 @@ test(
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an absent deletion yields to a returned row, even to an older version (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const held = column(scene, 'a1.c1');
     remove(scene.env, 'columns', 'a1.c1', 'lost');
     await scene.mirrored.sync({ full: true });
@@ -168,7 +177,7 @@ test(
 
 test(
   'pages applied in any order, and repeatedly, give the same rows (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const sent: Item[] = [];
     const at = (seconds: number): string => new Date(scene.world.nowMs + seconds * 1000).toISOString();
     const base = { asset_id: 'a1', name: 'x', data_type: 'v' };
@@ -196,10 +205,10 @@ test(
 
 test(
   'the feed corrects or deletes a row whose time was a century ahead (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const id of ['a1', 'a2']) stampInFuture(scene.env, 'assets', id);
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ description: 'from the future', synced_at: null });
     scene.world.advance(DAY);
     putAsset(scene.env, 'a1', { description: 'corrected' });
@@ -212,7 +221,7 @@ test(
 
 test(
   'deleted rows stay, with the time and kind of their deletion (R11)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'tests', 't1');
     remove(scene.env, 'tests', 't2', 'lost');
     const deletedAt = String(scene.env.tests.get('t1')?.deletedAt).replace('Z', '000Z');

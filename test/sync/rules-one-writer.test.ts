@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { expectTrue, inSyncedWorld } from '../support/scene.ts';
+import { expectMirrored, withSyncedWorld } from '../support/scene.ts';
 
 test(
   'a run locks its environments before it reads a page (R26)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     const steps: string[] = [];
     mirrored.onHold = (envIds) => void steps.push(`holds ${envIds.join()}`);
     mirrored.beforeFetch = () => void steps.push('reads');
     expect((await mirrored.sync()).status).toBe('done');
     expect(steps.slice(0, 2)).toEqual([`holds ${env.id}`, 'reads']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run whose environment another run is writing reads nothing, writes nothing and logs nothing (R26)',
-  inSyncedWorld(async ({ mirrored }) => {
+  withSyncedWorld(async ({ mirrored }) => {
     const runs = mirrored.rows('select * from sync_runs');
     mirrored.onHold = () => {
       throw new SyncError('locked', 'another run writes it');

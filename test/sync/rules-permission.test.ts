@@ -15,20 +15,20 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_ENTRIES, SCANNED_STREAMS } from '../support/catalogue.ts';
 import {
-  alter,
-  calm,
-  expectTrue,
+  expectMirrored,
   failAt,
-  inSyncedWorld,
-  inWorld,
   liveIds,
+  removeHooks,
   rowOf,
   type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
 } from '../support/scene.ts';
 
 test(
   'rows that silently became visible or hidden are found by the scan due after --full-every (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.hidden.add('a1');
     scene.world.advance(6 * DAY);
     expect((await scene.mirrored.sync()).streams.filter(({ mode }) => mode === 'scan')).toEqual([]);
@@ -37,17 +37,17 @@ test(
     const summary = await scene.mirrored.sync();
     for (const stream of SCANNED_STREAMS)
       expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every' });
-    expectTrue(scene);
+    expectMirrored(scene);
     scene.env.hidden.delete('a1');
     scene.world.advance(8 * DAY);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'edges and typed fields that silently changed are found without a mark by the scan due after --full-every (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, mirrored, world } = scene;
     env.columnEdges.delete('a1.c2>a2.c2');
     env.columnEdges.set('a1.c3>a2.c3', ['a1.c3', 'a2.c3']);
@@ -62,7 +62,7 @@ test(
     const summary = await mirrored.sync();
     for (const stream of ['column_lineage', 'table_assets', 'bi_assets'] as const)
       expect(streamSummary(summary, stream)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
-    expectTrue(scene);
+    expectMirrored(scene);
     await mirrored.sync();
     expect(asked()).toEqual([[], [], []]);
   }),
@@ -70,10 +70,10 @@ test(
 
 test(
   'the days of --full-every count from the end of the last scan (R13)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(3 * DAY);
     await scene.mirrored.sync({ fullEveryDays: 5 });
     scene.world.advance(4.9 * DAY);
@@ -85,7 +85,7 @@ test(
 
 test(
   '--full scans every stream that has scans (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const summary = await scene.mirrored.sync({ full: true });
     const scanned = summary.streams.filter(({ mode }) => mode === 'scan');
     expect(scanned.map(({ stream, reason }) => `${stream} ${reason}`)).toEqual(
@@ -96,7 +96,7 @@ test(
 
 test(
   'an unlisted environment keeps its rows and is scanned once it is listed again (R13)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { world, mirrored, env } = scene;
     const other = createOther(scene);
     await mirrored.sync();
@@ -114,8 +114,8 @@ test(
       SCANNED_STREAMS.map((name) => `env e1 ${name} returned`),
     );
     expect(rowOf(scene, 'environments', 'e1')).toMatchObject({ missing_since: null });
-    expectTrue(scene);
-    expectTrue({ ...scene, env: other });
+    expectMirrored(scene);
+    expectMirrored({ ...scene, env: other });
   }),
 );
 
@@ -129,14 +129,14 @@ function createOther({ world, env }: Scene): EnvironmentModel {
 
 test(
   'a scan that began before its environment went missing doesn’t replace the due scan (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { world, mirrored, env } = scene;
     createOther(scene);
     world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
     };
     await mirrored.sync({ full: true, pageSize: 4 });
-    calm(scene);
+    removeHooks(scene);
     env.listed = false;
     await mirrored.sync({ environments: ['e2'] });
     remove(env, 'columns', 'a1.c1', 'lost');
@@ -144,12 +144,12 @@ test(
     world.advance(HOUR);
     const summary = await mirrored.sync();
     expect(streamSummary(summary, 'columns').reason).toBe('returned');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each(FEED_ENTRIES)('$name is scanned once its 403 is over (R13)', ({ name, path }) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.denied.add(path.join('/'));
     const denied = await scene.mirrored.sync();
     expect(denied.status).toBe('problems');
@@ -171,7 +171,7 @@ test.each([
   ['column_lineage', 'column-lineage'],
   ['table_assets', 'assets/tables'],
 ] as const)('%s is scanned once its 403 is over (R13)', (name, path) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, mirrored } = scene;
     putColumn(env, 'a2.c1', 'a2', { data_type: 'changed' });
     putAsset(env, 'a2', { description: 'changed' });
@@ -194,7 +194,7 @@ test.each([
 
 test(
   'columns and tests of a deleted asset are looked up in the same run, and absent if not returned (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'lost');
     const { server_time, status } = await scene.mirrored.sync();
     expect(status).toBe('done');
@@ -207,7 +207,7 @@ test(
       ]),
     );
     expect(rowOf(scene, 'columns', 'a2.c1')).toMatchObject({ deletion: 'absent', deleted_at: server_time });
-    expectTrue(scene);
+    expectMirrored(scene);
     await scene.mirrored.sync();
     expect(scene.mirrored.requests().filter(({ query }) => 'asset_ids' in query)).toEqual([]);
   }),
@@ -215,10 +215,10 @@ test(
 
 test(
   'an asset tombstoned twice on one page has its columns and tests looked up (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'lost');
     const again = new Date(Date.parse(String(scene.env.assets.get('a2')?.deletedAt)) + 1000).toISOString();
-    alter(scene, 'assets', 'deleted_since', (sent) => [...sent, { id: 'a2', deleted_at: again }]);
+    transformItems(scene, 'assets', 'deleted_since', (sent) => [...sent, { id: 'a2', deleted_at: again }]);
     expect((await scene.mirrored.sync()).status).toBe('done');
     const asked = scene.mirrored.requests().filter(({ query }) => 'asset_ids' in query);
     expect(asked.map(({ path, query }) => [path, query['asset_ids']])).toEqual(
@@ -227,38 +227,38 @@ test(
         ['e1/tests', ['a2']],
       ]),
     );
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an asset deleted before it was mirrored takes its mirrored columns and tests along (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a9');
     putColumn(scene.env, 'a9.c1', 'a9');
     failAt(scene, 'assets');
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns')).toContain('a9.c1');
-    calm(scene);
+    removeHooks(scene);
     removeAsset(scene.env, 'a9', 'lost');
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'rows of a deleted asset stay while the service returns them (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'stay');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(liveIds(scene, 'columns')).toContain('a2.c1');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'columns and tests of a restored asset are mirrored in the same run, although no feed has them (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     removeAsset(scene.env, 'a2', 'lost');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
@@ -266,13 +266,13 @@ test(
     for (const id of ['a2.c1', 'a2.c2', 'a2.c3']) undelete(scene.env, 'columns', id);
     undelete(scene.env, 'tests', 't3');
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'columns and tests of an asset that a scan finds newly visible or gone are looked up in the same run (R13)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.env.hidden.add('a3');
     await scene.mirrored.sync();
     scene.world.advance(2 * HOUR);
@@ -284,13 +284,13 @@ test(
     scene.world.advance(2 * HOUR);
     const summary = await scene.mirrored.sync();
     expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'parents that don’t fit into one request are looked up in several (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const ids = Array.from({ length: 12 }, (_, n) => `${n}${'ö'.repeat(300)}`);
     for (const id of ids) {
       putAsset(scene.env, id, { kind: 'etl' });
@@ -302,19 +302,19 @@ test(
     const asked = scene.mirrored.requests('columns').filter(({ query }) => 'asset_ids' in query);
     expect(asked.length).toBeGreaterThan(2);
     expect(asked.every(({ query }) => encodeURIComponent(String(query['asset_ids'])).length < 8000)).toBe(true);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a row dated before the first feed is found only by a scan (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     put(scene.env, 'columns', 'a1.old', { asset_id: 'a1', name: 'old' });
     const held = scene.env.columns.get('a1.old');
     if (held) held.item['synced_at'] = '1970-01-01T00:00:00';
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns')).not.toContain('a1.old');
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -6,21 +6,21 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, type LoggedRequest } from '../model/world.ts';
 import { LIST_PATHS, USUAL_STREAMS } from '../support/catalogue.ts';
 import {
-  at,
-  calm,
-  expectTrue,
+  expectMirrored,
   failAt,
-  inSyncedWorld,
-  inWorld,
   liveIds,
+  onRequest,
+  removeHooks,
   rowOf,
   type Scene,
   timeOfRun,
+  withSyncedWorld,
+  withWorld,
 } from '../support/scene.ts';
 
 test(
   'a page, its marks and its checkpoint are committed together or not at all (R5)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
     const before = mirrored.checkpoint('columns');
     putColumn(env, 'a1.c9', 'a1');
@@ -32,12 +32,12 @@ test(
     expect(mirrored.checkpoint('columns')).toEqual(before);
     mirrored.exec('drop trigger no_progress');
     expect((await mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each(['before', 'after'] as const)('a crash %s any commit of a first sync loses nothing (R5)', (when) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored } = scene;
     const hook = when === 'before' ? 'beforeCommit' : 'afterCommit';
     for (let crashAt = 1, crashed = true; crashed; crashAt += 3) {
@@ -50,16 +50,16 @@ test.each(['before', 'after'] as const)('a crash %s any commit of a first sync l
         () => true,
       );
     }
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
 test(
   'an interrupted read resumes first, from its stored cursor with its stored limit, however old (R6)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, concurrency: 1 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(80 * DAY);
     await scene.mirrored.sync({ pageSize: 5, concurrency: 1 });
     const [first, second] = scene.mirrored.requests();
@@ -75,42 +75,42 @@ test(
 
 test(
   'a round begun in an earlier run is followed by another, so a green run is accurate as of its own T (R6)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(DAY);
     putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     const time = timeOfRun(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(scene.mirrored.checkpoint('columns').watermark).toBe(time);
   }),
 );
 
 test(
   'two runs within the same second are distinguished (R6)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.world.latencyMs = 1;
     failAt(scene, 'columns', 3, 'run');
     const { server_time } = await scene.mirrored.sync({ pageSize: 2 });
-    calm(scene);
+    removeHooks(scene);
     putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed since' });
     expect((await scene.mirrored.sync()).server_time).toBe(server_time);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   '--full restarts an unfinished scan, unless it continues its own cycle (R6)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const firstPages = () =>
       scene.mirrored
         .requests('columns')
         .filter(({ cursor, query }) => cursor === null && !('synced_since' in query) && !('deleted_since' in query));
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(DAY);
     const wish = { full: true, pageSize: 2, concurrency: 1, only: ['columns'] as const };
     expect((await scene.mirrored.sync({ ...wish, maxRequests: 3 })).status).toBe('stopped');
@@ -118,7 +118,7 @@ test(
     expect((await scene.mirrored.sync(wish)).status).toBe('done');
     expect(firstPages()).toEqual([]);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -132,17 +132,17 @@ function expireCursorsOf({ world }: Scene, path: string, times = 99): void {
 
 test(
   'invalid_cursor restarts a read at its first page (R7)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     expireCursorsOf(scene, 'columns', 3);
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expect(scene.mirrored.requests('columns').filter(({ cursor }) => cursor === null)).toHaveLength(4);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a read restarts at most three times per run, and again three times in the next (R7)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     for (let run = 1; run <= 2; run++) {
       expireCursorsOf(scene, 'columns');
       const summary = await scene.mirrored.sync({ pageSize: 2 });
@@ -151,17 +151,17 @@ test(
       const firsts = scene.mirrored.requests('columns').filter(({ cursor }) => cursor === null);
       expect(firsts).toHaveLength(4);
     }
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a restarted read forgets which rows it saw, so they can be swept (R7)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
-    at(scene, 'columns', 2, () => {
+    onRequest(scene, 'columns', 2, () => {
       remove(scene.env, 'columns', 'a1.c1', 'lost');
       scene.world.cursorEpoch += 1;
     });
@@ -172,8 +172,8 @@ test(
 
 test(
   'a restarted read discards what it staged (R7)',
-  inSyncedWorld(async (scene) => {
-    at(scene, 'latest-test-executions', 2, () => {
+  withSyncedWorld(async (scene) => {
+    onRequest(scene, 'latest-test-executions', 2, () => {
       remove(scene.env, 'tests', 't1');
       scene.world.cursorEpoch += 1;
     });
@@ -185,11 +185,11 @@ test(
 
 test(
   'short and empty pages don’t end a read (R8)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.env.hidden.add('a1').add('a2');
     expect((await scene.mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expect(liveIds(scene, 'columns')).toEqual(['a3.c1', 'a3.c2', 'a3.c3']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -208,7 +208,7 @@ function remember(page: Page): Page {
 }
 
 test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', (_, answer) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     CYCLE.first = null;
     scene.world.transformPage = (page, asked) => (asked.path === 'e1/columns' ? answer(page, asked) : page);
     const summary = await scene.mirrored.sync({ pageSize: 1 });
@@ -216,19 +216,19 @@ test.each(BAD_CURSORS)('a bad cursor fails only its own stream: %s (R8)', (_, an
     expect(summary.streams.filter(({ status }) => status === 'failed').map(({ stream }) => stream)).toEqual([
       'columns',
     ]);
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(scene.mirrored.requests('columns')[0]?.cursor).toBeNull();
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
 test(
   'a resumed read detects a repetition of the cursor it resumed from (R8)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 1 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.transformPage = (page, asked) =>
       asked.path === 'e1/columns' ? { ...page, nextCursor: asked.cursor } : page;
     const summary = await scene.mirrored.sync({ pageSize: 1 });
@@ -237,7 +237,7 @@ test(
 );
 
 test.each(LIST_PATHS)('a failing stream stops no other, and the run is not green: %s (R9)', (path) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, path);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('problems');
@@ -247,8 +247,8 @@ test.each(LIST_PATHS)('a failing stream stops no other, and the run is not green
     const follow = { assets: ['table_assets', 'bi_assets'], columns: ['column_lineage'] } as Record<string, string[]>;
     expect(waiting).toEqual(follow[path] ?? []);
     expect(summary.streams).toHaveLength(USUAL_STREAMS.length);
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );

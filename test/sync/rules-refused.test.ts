@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { execute, putColumn, remove } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, type Scene } from '../support/scene.ts';
+import { expectMirrored, failAt, removeHooks, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** How the columns were read in the last run: cursor, kind of read, limit. */
 const reads = ({ mirrored }: Scene): unknown[] =>
@@ -16,12 +16,12 @@ async function refuseColumns(scene: Scene, options = {}): Promise<void> {
   const summary = await scene.mirrored.sync({ pageSize: 4, ...options });
   expect(summary.status).toBe('problems');
   expect(streamSummary(summary, 'columns').status).toBe('failed');
-  calm(scene);
+  removeHooks(scene);
 }
 
 test(
   'a permanent failure drops the round, and the next run begins a new one with its own page size (R6, R24)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
     scene.world.advance(DAY);
@@ -34,27 +34,27 @@ test(
       ['next', 'synced_since', 7],
       ['first', 'deleted_since', 7],
     ]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a first scan that failed permanently starts over with the page size of the next run (R24)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await refuseColumns(scene);
     expect((await scene.mirrored.sync({ pageSize: 5 })).status).toBe('done');
     expect(reads(scene)).toEqual([
       ['first', 'limit', 5],
       ['next', 'limit', 5],
     ]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each(['permission', 'returned'] as const)(
   'a scan that failed permanently stays due (%s), and what it saw no longer counts (R24)',
   (reason) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { mirrored, env, world } = scene;
       if (reason === 'permission') env.denied.add('columns');
       else env.listed = false;
@@ -70,22 +70,22 @@ test.each(['permission', 'returned'] as const)(
         ['next', 'limit', 5],
         ['first', 'deleted_since', 5],
       ]);
-      expectTrue(scene);
+      expectMirrored(scene);
       expect(streamSummary(await mirrored.sync(), 'columns').mode).toBe('feed');
     })(),
 );
 
 test(
   'a snapshot that failed permanently leaves no staged rows (R24)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     execute(scene.env, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3, 'restart-round');
     await scene.mirrored.sync({ pageSize: 1 });
     remove(scene.env, 'tests', 't1');
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync({ pageSize: 3 })).status).toBe('done');
     const read = scene.mirrored.requests('latest-test-executions').filter(({ query }) => !('sub_test_ids' in query));
     expect(read.map(({ query }) => query['limit'])).toEqual([3, 3]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -12,7 +12,7 @@ import {
 } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
-import { calm, expectTrue, inSyncedWorld, liveIds, type Scene } from '../support/scene.ts';
+import { expectMirrored, liveIds, removeHooks, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 const rejected = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select stream, row_key from rejected_rows order by 1, 2').map((row) => Object.values(row).join(' '));
@@ -34,7 +34,7 @@ async function rejectChange(scene: Scene): Promise<void> {
 
 test(
   'a rejected row is looked up in every run, none of which is green, until it is accepted (R9, R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await rejectChange(scene);
     for (const _ of [1, 2]) {
       const summary = await scene.mirrored.sync();
@@ -47,7 +47,7 @@ test(
     scene.env.malformed.clear();
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rejected(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
     await scene.mirrored.sync();
     expect(askedIds(scene, 'columns')).toEqual([]);
   }),
@@ -55,7 +55,7 @@ test(
 
 test(
   'rejected tests are looked up in both lists, and removed if neither returns them (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const [id, disabled] of [
       ['x1', true],
       ['x2', false],
@@ -71,13 +71,13 @@ test(
     expect(rejected(scene)).toEqual(['tests x1']);
     repairAll(scene.env);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a rejected row with a live earlier version stays until a scan has ended, even if no response has it (R12, R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await rejectChange(scene);
     remove(scene.env, 'columns', 'a1.c1', 'lost');
     expect((await scene.mirrored.sync()).status).toBe('problems');
@@ -90,20 +90,20 @@ test(
 
 test(
   'a rejected row is removed with its asset (R13, R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await rejectChange(scene);
     removeAsset(scene.env, 'a1', 'lost');
     await scene.mirrored.sync();
     scene.world.advance(DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rejected(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a rejected typed asset is looked up in its own list (R20, R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const broken = (item: unknown) => ((item as Item)['id'] === 'a1' ? { ...(item as Item), db_name: 7 } : item);
     scene.world.transformPage = (page, { path }) =>
       path.endsWith('assets/tables') ? { ...page, items: [...page.items].map(broken) } : page;
@@ -112,15 +112,15 @@ test(
     scene.world.advance(DAY);
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(askedIds(scene, 'assets/tables')).toEqual(['a1']);
-    calm(scene);
+    removeHooks(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run is not green while a stream that it syncs has rejected rows (R9, R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await rejectChange(scene);
     expect((await scene.mirrored.sync({ only: ['tests'] })).status).toBe('done');
     expect((await scene.mirrored.sync({ only: ['columns'] })).status).toBe('problems');
@@ -129,7 +129,7 @@ test(
 
 test(
   'the whole history of a rejected execution is read again until the execution is accepted (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { world, env, mirrored } = scene;
     execute(env, 't1', 'odd', { start_time: new Date(world.nowMs - 30 * DAY * 1000).toISOString() });
     const broken = (item: unknown) => ((item as Item)['id'] === 'odd' ? { ...(item as Item), status: 7 } : item);
@@ -141,7 +141,7 @@ test(
       world.advance(10 * DAY);
     }
     expect(mirrored.requests('executions').map(({ path }) => path)).toEqual(['e1/tests/t1/executions']);
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync({ history: true })).status).toBe('done');
     expect(mirrored.rows("select id from test_executions where id = 'odd'")).toHaveLength(1);
     await mirrored.sync({ history: true });
@@ -155,7 +155,7 @@ test.each([
 ] as const)(
   'a row of %s without a key stays rejected until a scan after --full-every no longer returns it (R13, R20)',
   (stream, path, keyless) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { mirrored, env, world } = scene;
       const modes = async (days: number): Promise<unknown[]> => {
         world.advance(days * DAY);
@@ -172,7 +172,7 @@ test.each([
       expect(await modes(1)).toEqual(['problems', 'done', 'marked', 'increment', 1]);
       expect(await modes(1)).toEqual(['problems', 'done', 'marked', 'increment', 0]);
       expect(await modes(6)).toEqual(['problems', 'done', 'scan', 'full-every', 1]);
-      calm(scene);
+      removeHooks(scene);
       expect(await modes(2)).toEqual(['problems', 'done', 'marked', 'increment', 0]);
       expect(await modes(6)).toEqual(['done', 'done', 'scan', 'full-every', 1]);
       expect(rejected(scene)).toEqual([]);

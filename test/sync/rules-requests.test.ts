@@ -5,7 +5,16 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { LEAST_REQUESTS } from '../support/catalogue.ts';
 import { pageOf } from '../support/commit-parts.ts';
-import { alter, calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  removeHooks,
+  rowOf,
+  type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 const paths = ({ mirrored }: Scene): string[] =>
   mirrored
@@ -22,7 +31,7 @@ const histories = ({ mirrored }: Scene): string[] =>
 
 test(
   'an idle run sends one request for the environments, two per feed stream, and the snapshots (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(HOUR);
     const first = await scene.mirrored.sync();
     expect(first.requests).toBe(1 + LEAST_REQUESTS.length + 1);
@@ -40,7 +49,7 @@ test(
 
 test(
   'pages have 2000 rows by default (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.requests().every(({ query }) => query['limit'] === 2000)).toBe(true);
   }),
@@ -48,7 +57,7 @@ test(
 
 test(
   'health scores are read at most once per hour of server time, except with --full (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const read = async (options = {}): Promise<number> => {
       await scene.mirrored.sync(options);
       return scene.mirrored.requests('asset-health-scores').length;
@@ -66,21 +75,21 @@ test(
 
 test(
   'the typed feed of a kind is read only while an asset of it is marked (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a1', { db_name: 'other' });
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since']);
-    expectTrue(scene);
+    expectMirrored(scene);
     putAsset(scene.env, 'o1', { name: 'of no kind' });
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an asset whose typed fields were read within the overlap is read once more after the overlap (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     putAsset(env, 'a1', { db_name: 'other' });
     await mirrored.sync();
@@ -93,7 +102,7 @@ test(
     world.advance(20 * 60);
     await mirrored.sync();
     expect(typed(scene)).toEqual(['assets/tables synced_since']);
-    expectTrue(scene);
+    expectMirrored(scene);
     await mirrored.sync();
     expect(typed(scene)).toEqual([]);
     expect(mirrored.rows('select * from marks')).toEqual([]);
@@ -102,32 +111,33 @@ test(
 
 test(
   'marks of assets survive a run in which the typed read failed (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a1', { db_name: 'other' });
     putAsset(scene.env, 'b2', { kind: 'bi' });
     failAt(scene, 'assets/tables');
     expect((await scene.mirrored.sync()).status).toBe('problems');
     expect(rowOf(scene, 'assets', 'a1')).toMatchObject({ db_name: 'd' });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(3 * DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    // The read that failed counts from the run in which it began, within the overlap: so a1 is read once more, and so is b2.
+    // The read that failed counts from the run in which it began, within the overlap: so a1 is read once more, and so
+    // is b2.
     expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/bi synced_since', 'assets/tables ids']);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(scene.mirrored.rows('select * from marks')).toEqual([]);
   }),
 );
 
 test(
   'rows still marked after the feed are looked up once by ids (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a1', { db_name: 'other' });
     putAsset(scene.env, 'a2', { db_name: 'other' });
-    alter(scene, 'assets/tables', 'synced_since', (sent) => sent.filter(({ id }) => id !== 'a2'));
+    transformItems(scene, 'assets/tables', 'synced_since', (sent) => sent.filter(({ id }) => id !== 'a2'));
     await scene.mirrored.sync();
     const [, byIds] = scene.mirrored.requests('assets/tables');
     expect(byIds?.query['ids']).toEqual(['a2']);
-    expectTrue(scene);
+    expectMirrored(scene);
     await scene.mirrored.sync();
     expect(typed(scene)).toEqual([]);
   }),
@@ -135,11 +145,11 @@ test(
 
 test(
   'a typed row that is never returned is looked up once, and once more after the overlap (R18, R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a1', { db_name: 'other' });
     for (const way of ['synced_since', 'ids'] as const) {
       const before = scene.world.transformPage;
-      alter(scene, 'assets/tables', way as 'scan', () => []);
+      transformItems(scene, 'assets/tables', way as 'scan', () => []);
       const mine = scene.world.transformPage;
       scene.world.transformPage = (page, asked) => mine(before(page, asked), asked);
     }
@@ -161,7 +171,7 @@ test(
 
 test(
   'marked assets beyond the reach of the feed are looked up by ids, or scanned if that takes fewer requests (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const old = (id: string): void => {
       putAsset(scene.env, id);
       Object.assign(scene.env.assets.get(id)?.item as Item, { synced_at: '1970-01-01T00:00:00' });
@@ -175,11 +185,11 @@ test(
     old('old');
     await find();
     expect(typed(scene)).toEqual(['assets/tables ids']);
-    expectTrue(scene);
+    expectMirrored(scene);
     for (let n = 0; n < 4; n++) old(`${n}${'ö'.repeat(498)}`);
     await find();
     expect(typed(scene)).toEqual(['assets/tables limit']);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -190,7 +200,7 @@ test.each([
   ['etl', 'table'],
   ['bi', 'neuland'],
 ])('a change of kind from %s to %s blanks the fields of the other kind (R22)', (from, to) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     putAsset(scene.env, 'k1', { kind: from });
     await scene.mirrored.sync();
     scene.world.advance(HOUR);
@@ -202,7 +212,7 @@ test.each([
     expect(typedFields.map((name) => rowOf(scene, 'assets', 'k1')?.[name])).toEqual([null, null, null, null]);
     scene.env.denied.clear();
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
@@ -211,7 +221,7 @@ const DAYS = (time: string | null, days: number): string =>
 
 test(
   'histories are first read for 90 days, then only for tests with new executions and from 7 days earlier (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
     scene.world.latencyMs = 1;
     const first = await scene.mirrored.sync({ history: true });
@@ -230,11 +240,11 @@ test(
 
 test(
   'a failed history is read again, after that of a new test (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     failAt(scene, 'executions', 3);
     const broken = await scene.mirrored.sync({ history: true });
     expect(streamSummary(broken, 'test_executions').status).toBe('failed');
-    calm(scene);
+    removeHooks(scene);
     putTest(scene.env, 't5', 'a1');
     await scene.mirrored.sync({ history: true });
     // Those never read come first, what failed last.
@@ -249,7 +259,7 @@ test.each([
 ] as const)(
   'a history that cannot be read (%s) blocks no other, in this run or the next: %s (R22)',
   (recovery, status) =>
-    inWorld(async (scene) => {
+    withWorld(async (scene) => {
       scene.world.beforeRequest = ({ path }) => {
         if (path.endsWith('t1/executions')) throw new SyncError(recovery, 'it cannot be read');
       };
@@ -259,7 +269,7 @@ test.each([
         expect(summary.status).toBe(status === 'done' ? 'done' : 'problems');
         expect([...new Set(histories(scene).map((line) => line.slice(0, 2)))]).toEqual(asked);
       }
-      calm(scene);
+      removeHooks(scene);
       expect((await scene.mirrored.sync({ history: true })).status).toBe('done');
       expect((await scene.mirrored.sync({ history: true })).requests).toBeGreaterThan(0);
       expect(histories(scene)).toEqual([]);
@@ -268,7 +278,7 @@ test.each([
 
 test(
   'a run that continues a cycle retries the history that failed in it, and is not green without it (R9, R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     scene.world.beforeRequest = ({ path }) => {
       if (path.endsWith('t1/executions')) throw new SyncError('stream', 'it cannot be read');
@@ -284,7 +294,7 @@ test(
 
 test(
   'several histories are requested concurrently and committed in order (R22, R5)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
     const order: string[] = [];
     scene.world.beforeRequest = ({ path }) => void order.push(`asked ${path.split('/')[2]}`);
@@ -309,13 +319,13 @@ test(
 
 test(
   'a test whose execution arrives while its history is read is read again in the next run (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.beforeRequest = ({ path }) => {
       if (path.endsWith('t1/executions')) execute(scene.env, 't1', 't1-during');
     };
     await scene.mirrored.sync({ history: true });
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync({ history: true });
     expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t1']);
   }),
@@ -323,7 +333,7 @@ test(
 
 test(
   'a period that was never read and is out of reach is recorded as a gap (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.world.latencyMs = 1;
     const { server_time } = await scene.mirrored.sync({ history: true });
     scene.world.advance(120 * DAY);
@@ -338,7 +348,7 @@ test(
 
 test(
   'a test whose history is not found is skipped (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.world.beforeRequest = ({ path }) => {
       if (path.endsWith('t2/executions')) remove(scene.env, 'tests', 't2', 'lost');
     };

@@ -4,15 +4,15 @@ import { dumpTables } from '../model/invariants.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import {
-  alter,
-  calm,
-  expectTrue,
+  expectMirrored,
   failAt,
-  inSyncedWorld,
-  inWorld,
   liveIds,
+  removeHooks,
   rowOf,
   type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
 } from '../support/scene.ts';
 
 const rejected = ({ mirrored }: Scene): unknown[][] =>
@@ -22,7 +22,7 @@ const rejected = ({ mirrored }: Scene): unknown[][] =>
 
 test(
   'unknown fields are kept in extra, by the typed stream for its kinds (R19)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     putAsset(scene.env, 'a1', { sla: { hours: 4 } });
     putAsset(scene.env, 'o1', { flow: 7 });
     putTest(scene.env, 't1', 'a1', { tier: 'gold' });
@@ -32,13 +32,13 @@ test(
     expect(rowOf(scene, 'tests', 't1')?.['extra']).toBe('{"tier":"gold"}');
     putAsset(scene.env, 'a1', { sla: { hours: 8 } });
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'fields of the typed list survive a change of the common fields (R19)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.denied.add('assets/tables');
     putAsset(scene.env, 'a1', { name: 'renamed' });
     await scene.mirrored.sync();
@@ -48,7 +48,7 @@ test(
 
 test(
   'an unknown field of the typed list is not blanked by the common list (R19)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     putAsset(scene.env, 'a1', { cluster_by: 'day' });
     await scene.mirrored.sync();
     putAsset(scene.env, 'a1', { name: 'renamed' });
@@ -60,20 +60,20 @@ test(
 
 test(
   'unknown enum values are stored as received, and views show an unknown kind as other (R19)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     putAsset(scene.env, 'n1', { kind: 'neuland', source_type: 'nowhere' });
     execute(scene.env, 't1', 't1-r9', { status: 'MAYBE' });
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rowOf(scene, 'assets', 'n1')).toMatchObject({ kind: 'neuland', source_type: 'nowhere' });
     expect(rowOf(scene, 'live_assets', 'n1')).toMatchObject({ kind: 'other' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a row that cannot be stored is kept with its payload and reason, and affects no other row (R20)',
-  inWorld(async (scene) => {
-    alter(scene, 'columns', 'scan', (sent) => [
+  withWorld(async (scene) => {
+    transformItems(scene, 'columns', 'scan', (sent) => [
       ...sent,
       { id: 'x1', asset_id: 'a1' },
       { id: 'x2', asset_id: 'a1', name: 7 },
@@ -91,13 +91,13 @@ test(
     expect(scene.mirrored.rows("select payload from rejected_rows where row_key = 'x1'")).toEqual([
       { payload: '{"id":"x1","asset_id":"a1"}' },
     ]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a row with a key of more than 1,000 bytes is rejected until the source deletes it; 1,000 are stored (R20)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, env } = scene;
     const [stored, tooLong] = ['é'.repeat(500), `${'é'.repeat(500)}x`];
     for (const id of [stored, tooLong]) putColumn(env, id, 'a1');
@@ -112,23 +112,23 @@ test(
     for (const id of [stored, tooLong]) remove(env, 'columns', id);
     expect((await mirrored.sync({ full: true })).status).toBe('done');
     expect(liveIds(scene, 'columns')).not.toContain(stored);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a row rejected again is one row with a later seen_at, removed once it is accepted (R20)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const broken = { id: 'x1', asset_id: 'a1' };
     const seen = (): unknown => scene.mirrored.rows('select seen_at from rejected_rows')[0]?.['seen_at'];
-    alter(scene, 'columns', 'scan', (sent) => [...sent, broken, { name: 'keyless' }]);
+    transformItems(scene, 'columns', 'scan', (sent) => [...sent, broken, { name: 'keyless' }]);
     await scene.mirrored.sync();
     const first = seen();
     scene.world.advance(DAY);
     await scene.mirrored.sync({ full: true });
     expect(rejected(scene)).toHaveLength(2);
     expect(String(seen()) > String(first)).toBe(true);
-    calm(scene);
+    removeHooks(scene);
     putColumn(scene.env, 'x1', 'a1');
     await scene.mirrored.sync();
     expect(rejected(scene).map(([, key]) => key)).toEqual(['{"name":"keyless"}']);
@@ -139,7 +139,7 @@ test.each([
   ['older than the rejected row it names does not remove it', 'older'],
   ['newer than the rejected row it names removes it', 'newer'],
 ])('a tombstone %s (R20)', (_, age) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();
     putColumn(scene.env, 'a1.c1', 'a1', { name: 7 });
@@ -148,7 +148,7 @@ test.each([
     const synced = Date.parse(String(rowOf(scene, 'columns', 'a1.c1')?.['synced_at']));
     const deleted_at = new Date(synced + (age === 'older' ? -1000 : 1000)).toISOString();
     scene.world.advance(DAY);
-    alter(scene, 'columns', 'deleted_since', () => [{ id: 'a1.c1', deleted_at }]);
+    transformItems(scene, 'columns', 'deleted_since', () => [{ id: 'a1.c1', deleted_at }]);
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns').includes('a1.c1')).toBe(age === 'older');
     expect(rejected(scene)).toHaveLength(age === 'older' ? 1 : 0);
@@ -159,27 +159,27 @@ test.each([
   ['scan', 'columns', 'columns', { full: true }],
   ['snapshot', 'asset-lineage', 'asset_lineage', {}],
 ] as const)('a rejected row that a later %s no longer returns is removed (R20)', (_, path, stream, options) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const broken = path === 'columns' ? { id: 'x1', asset_id: 'a1' } : { upstream_asset_id: 'a1' };
-    alter(scene, path, 'scan', (sent) => [...sent, broken, { id: '' }]);
+    transformItems(scene, path, 'scan', (sent) => [...sent, broken, { id: '' }]);
     expect(await scene.mirrored.sync(options)).toMatchObject({ status: 'problems', rows_rejected: 2 });
     expect(rejected(scene).map(([name]) => name)).toEqual([stream, stream]);
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(DAY);
     await scene.mirrored.sync({ only: ['tests'] });
     expect(rejected(scene)).toHaveLength(2);
     expect((await scene.mirrored.sync(options)).status).toBe('done');
     expect(rejected(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
 test(
   'a row rejected without a key survives feeds until a scan no longer returns it (R20)',
-  inSyncedWorld(async (scene) => {
-    alter(scene, 'columns', 'scan', (sent) => [...sent, { id: '', asset_id: 'a1' }]);
+  withSyncedWorld(async (scene) => {
+    transformItems(scene, 'columns', 'scan', (sent) => [...sent, { id: '', asset_id: 'a1' }]);
     await scene.mirrored.sync({ full: true });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(DAY);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('problems');
@@ -190,7 +190,7 @@ test(
 
 test(
   'a row rejected by a scan that a later run finishes stays rejected (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.transformPage = (page, { path, query }) => {
       const shows = 'ids' in query || ([...page.items][0] as Item | undefined)?.['id'] === 'a1.c1';
       return path.endsWith('/columns') && shows ? { ...page, items: [...page.items, { id: 'x1' }] } : page;
@@ -207,7 +207,7 @@ test(
 
 test(
   'rejected rows without a key don’t accumulate from run to run (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const run of [1, 2, 3]) {
       scene.world.transformPage = (page, { path, query }) =>
         /columns|asset-lineage|latest/.test(path) && !('deleted_since' in query)
@@ -223,7 +223,7 @@ test(
 
 test(
   'an optional field of the wrong type becomes NULL, and extra keeps its value (R20)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     putColumn(scene.env, 'a1.c1', 'a1', { data_type: 7 });
     putTest(scene.env, 't1', 'a1', { config: 'text', description: ['d'] });
     expect((await scene.mirrored.sync()).status).toBe('done');
@@ -235,10 +235,10 @@ test(
 
 test(
   'a tombstone needs only its key and deleted_at, and keeps the stored fields of its row (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const deleted_at = new Date(scene.world.nowMs).toISOString();
     remove(scene.env, 'columns', 'a1.c1');
-    alter(scene, 'columns', 'deleted_since', () => [
+    transformItems(scene, 'columns', 'deleted_since', () => [
       { id: 'a1.c1', deleted_at },
       { id: 'never-seen', deleted_at },
     ]);
@@ -250,11 +250,11 @@ test(
 
 test(
   'a row of the tombstones feed without a usable deleted_at is rejected and doesn’t revive its row (R20)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
     const item = { ...scene.env.columns.get('a1.c1')?.item, synced_at: new Date(scene.world.nowMs).toISOString() };
-    alter(scene, 'columns', 'deleted_since', () => [
+    transformItems(scene, 'columns', 'deleted_since', () => [
       { ...item, deleted_at: 'once' },
       { ...item, id: 'x', deleted_at: null },
     ]);
@@ -266,16 +266,16 @@ test(
 
 test(
   'a deleted_at of null is no tombstone (R20)',
-  inWorld(async (scene) => {
-    alter(scene, 'columns', 'scan', (sent) => sent.map((item) => ({ ...item, deleted_at: null })));
+  withWorld(async (scene) => {
+    transformItems(scene, 'columns', 'scan', (sent) => sent.map((item) => ({ ...item, deleted_at: null })));
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an unchanged row is not written again, not even by a scan (R21)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = dumpTables(scene.mirrored);
     const summary = await scene.mirrored.sync({ full: true, history: false });
     expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
@@ -285,7 +285,7 @@ test(
 
 test(
   'mirrored_at never runs backwards, whatever the local clock does (R21)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const time = (id: string): string => String(rowOf(scene, 'columns', id)?.['mirrored_at']);
     const before = [time('a1.c1'), time('a1.c2'), time('a1.c3')] as const;
     scene.mirrored.clockSkewMs = -10 * DAY * 1000;
@@ -304,7 +304,7 @@ test(
 
 test(
   'mirrored_at is the mirror’s own time, and a deletion moves it (R21)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.mirrored.clockSkewMs = HOUR * 1000;
     remove(scene.env, 'tests', 't1', 'lost');
     const { server_time } = await scene.mirrored.sync({ full: true });

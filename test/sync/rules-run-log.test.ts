@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FEED_STREAMS, SNAPSHOT_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
-import { inSyncedWorld, type Scene } from '../support/scene.ts';
+import { type Scene, withSyncedWorld } from '../support/scene.ts';
 
 const logged = ({ mirrored }: Scene, run: number | null): unknown[] =>
   mirrored
@@ -10,7 +10,7 @@ const logged = ({ mirrored }: Scene, run: number | null): unknown[] =>
 
 test(
   'a run stopped by --max-requests logs the streams that it reached and counts the others',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const first = await scene.mirrored.sync({ maxRequests: 4, concurrency: 1 });
     expect(first).toMatchObject({ status: 'stopped', streams_not_reached: USUAL_STREAMS.length - 4 });
     expect(logged(scene, first.run)).toEqual(['assets done feed increment', 'columns stopped feed increment']);
@@ -22,7 +22,7 @@ test(
 
 test(
   'streams finished by an earlier run of the cycle are reported as such, and not logged again',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     await scene.mirrored.sync({ maxRequests: 4, concurrency: 1 });
     const { run, status, streams } = await scene.mirrored.sync({ concurrency: 1 });
     expect(status).toBe('done');

@@ -3,7 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { calm, expectTrue, inSyncedWorld, rowOf, type Scene } from '../support/scene.ts';
+import { expectMirrored, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 /** The scan of a list fails at its second page, whatever its size; the feeds and the marked columns answer. */
 function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
@@ -27,7 +27,7 @@ test.each([
 ] as const)(
   'while a due scan (%s) cannot end, the feeds continue and runs have problems: after %i days, %s (R9)',
   (reason, days, recovery) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { mirrored, env, world } = scene;
       world.advance(days * DAY);
       breakScan(scene, recovery);
@@ -48,11 +48,11 @@ test.each([
         expect(asked(scene).slice(0, scans.length + 1)).toEqual([...scans, 'synced_since']);
         world.advance(DAY);
       }
-      calm(scene);
+      removeHooks(scene);
       const last = await mirrored.sync({ pageSize: 2 });
       expect([last.status, streamSummary(last, 'columns').error]).toEqual(['done', null]);
       expect(asked(scene)).toContain('scan on');
-      expectTrue(scene);
+      expectMirrored(scene);
       world.advance(3600);
       expect(streamSummary(await mirrored.sync(), 'columns')).toMatchObject({ mode: 'feed', status: 'done' });
       expect(reason).toBeDefined();
@@ -65,7 +65,7 @@ test.each([
 ] as const)(
   'while a due scan of %s cannot end, marked rows are still read and runs have problems (R9, R13)',
   (name, path) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { mirrored, env, world } = scene;
       const queries = (): unknown[] =>
         mirrored.requests(path).map(({ query, cursor }) => [Object.keys(query)[0], cursor === null]);
@@ -92,32 +92,32 @@ test.each([
         expect(rowOf(scene, 'assets', 'a3')).toMatchObject({ db_name: `db ${n}` });
         world.advance(DAY);
       }
-      calm(scene);
+      removeHooks(scene);
       const last = await mirrored.sync({ pageSize: 1 });
       expect(last.status).toBe('done');
       expect(streamSummary(last, name)).toMatchObject({ mode: 'scan', reason: 'full-every', status: 'done' });
-      expectTrue(scene);
+      expectMirrored(scene);
     })(),
 );
 
 test(
   'a failed --full leaves a scan due for what the feeds no longer reach, even with a long --full-every (R3, R9)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     world.advance(HOUR);
     putColumn(env, 'a1.c1', 'a1', { data_type: 'long ago' });
     world.advance(100 * DAY);
     breakScan(scene, 'restart-round');
     await mirrored.sync({ pageSize: 2, full: true, fullEveryDays: 1000 });
-    calm(scene);
+    removeHooks(scene);
     expect(await mirrored.sync({ pageSize: 2, fullEveryDays: 1000 })).toMatchObject({ status: 'done' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a waiting scan clears no mark that the feeds left to a later run (R9, R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     removeAsset(env, 'a1', 'tombstone');
     world.advance(300);
@@ -126,21 +126,22 @@ test(
     restoreAsset(env, 'a1');
     await mirrored.sync();
     breakScan(scene);
-    // Within the overlap a tombstone stands against what is shown: by the scan, and by the feeds' asking for what the asset owns.
+    // Within the overlap a tombstone stands against what is shown: by the scan, and by the feeds' asking for what the
+    // asset owns.
     await mirrored.sync({ pageSize: 4, full: true });
     await mirrored.sync({ pageSize: 4 });
     expect(asked(scene)).toContain('asset_ids');
-    calm(scene);
+    removeHooks(scene);
     world.advance(2 * HOUR);
     expect((await mirrored.sync({ pageSize: 4 })).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(mirrored.rows('select * from marks')).toEqual([]);
   }),
 );
 
 test(
   'rows that the feeds return while a scan waits count as seen by it, and others are deleted (R9, R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     world.advance(DAY);
     await mirrored.sync();
@@ -150,33 +151,33 @@ test(
     putColumn(env, 'a0.before', 'a1');
     remove(env, 'columns', 'a3.c1', 'lost');
     await mirrored.sync({ pageSize: 2 });
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).not.toContain('a0.before');
     expect(rowOf(scene, 'columns', 'a3.c1')).toMatchObject({ deletion: 'absent' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run stopped while a scan waits is continued, and is not green without the scan (R6, R9)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(8 * DAY);
     breakScan(scene);
     const wish = { only: ['columns'] as const, pageSize: 2, concurrency: 1 };
     expect((await mirrored.sync({ ...wish, maxRequests: 3 })).status).toBe('stopped');
     expect((await mirrored.sync(wish)).status).toBe('problems');
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync(wish)).status).toBe('done');
     expect((await mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a run that lasts for days attempts a scan once, and no feed a second time once it is out of reach (R3, R9)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(100 * DAY);
     const { watermark } = mirrored.checkpoint('columns');
@@ -189,8 +190,8 @@ test(
     expect(summary.status).toBe('problems');
     expect(asked(scene)).toEqual(['scan', 'scan on', 'synced_since']);
     expect(mirrored.checkpoint('columns').watermark).toBe(watermark);
-    calm(scene);
+    removeHooks(scene);
     expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -12,7 +12,15 @@ import {
 } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { alter, calm, expectTrue, inSyncedWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  liveIds,
+  removeHooks,
+  rowOf,
+  type Scene,
+  transformItems,
+  withSyncedWorld,
+} from '../support/scene.ts';
 
 const COUNT = 110;
 const all = Array.from({ length: COUNT }, (_, n) => String(n).padStart(3, '0'));
@@ -36,7 +44,7 @@ const loseColumns = ({ env }: Scene, count: number): void => {
 
 test(
   'a sweep of more than half of the rows is held back: changes are written, and every run reports it (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     putColumn(scene.env, 'c109', 'hub', { data_type: 'changed' });
     const summary = await scene.mirrored.sync({ full: true });
@@ -56,7 +64,7 @@ test(
 
 test(
   'held-back removals end when a scan or a feed returns the rows again (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
     putColumn(scene.env, 'c000', 'hub', { data_type: 'back by the feed' });
@@ -65,7 +73,7 @@ test(
     const summary = await scene.mirrored.sync({ full: true });
     expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_held: 0 });
     expect(summary.status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
@@ -73,7 +81,7 @@ test.each([
   [55, 'done'],
   [56, 'held'],
 ])('a sweep of %i of 110 columns is %s, because the limit is half (R14)', (count, status) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, count);
     expect(streamSummary(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
   }, furnishMany)(),
@@ -83,7 +91,7 @@ test.each([
   [49, 'done'],
   [50, 'held'],
 ])('a sweep of %i of 80 columns is %s, because the limit is fifty rows (R14)', (count, status) =>
-  inSyncedWorld(
+  withSyncedWorld(
     async (scene) => {
       loseColumns(scene, count);
       expect(streamSummary(await scene.mirrored.sync({ full: true }), 'columns').status).toBe(status);
@@ -97,7 +105,7 @@ test.each([
 
 test(
   'the removals of a snapshot that would lose more than half are held back, and the rest is applied (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of some(60)) scene.env.assetEdges.delete(`hub>a${n}`);
     putAssetEdge(scene.env, 'a000', 'hub');
     const summary = await scene.mirrored.sync();
@@ -106,7 +114,7 @@ test(
     expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').rows_held).toBe(60);
     const after = await scene.mirrored.sync({ allowShrink: true });
     expect(streamSummary(after, 'asset_lineage')).toMatchObject({ status: 'done', rows_deleted: 60 });
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
@@ -114,7 +122,7 @@ test.each([
   [55, 'done'],
   [56, 'held'],
 ])('a snapshot without %i of 110 edges, none explained, is %s (R14)', (count, status) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of some(count)) scene.env.assetEdges.delete(`hub>a${n}`);
     expect(streamSummary(await scene.mirrored.sync(), 'asset_lineage').status).toBe(status);
   }, furnishMany)(),
@@ -122,7 +130,7 @@ test.each([
 
 test(
   'edges that stay count as live, even if their downstream end is returned with other edges (R14)',
-  inSyncedWorld(
+  withSyncedWorld(
     async (scene) => {
       const { env, mirrored, world } = scene;
       // Sixty go without a reason. Those from `kept` stay, and are more.
@@ -133,7 +141,7 @@ test(
       }
       world.advance(HOUR);
       expect(streamSummary(await mirrored.sync(), 'asset_lineage')).toMatchObject({ status: 'done', rows_held: 0 });
-      expectTrue(scene);
+      expectMirrored(scene);
     },
     (place) => {
       for (const id of ['hub', 'old', 'new', 'kept']) putAsset(place, id, { kind: 'etl' });
@@ -149,32 +157,32 @@ test(
 
 test(
   'held-back removals of a snapshot end when it returns the rows again (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const edges = [...scene.env.assetEdges];
     scene.env.assetEdges.clear();
     expect((await scene.mirrored.sync()).status).toBe('problems');
     for (const [key, edge] of edges) scene.env.assetEdges.set(key, edge);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
 test(
   'neither scores nor edges of assets deleted by tombstone are held back (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of some(100)) remove(scene.env, 'assets', `a${n}`);
     scene.world.advance(HOUR);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('done');
     expect(streamSummary(summary, 'asset_lineage').rows_deleted).toBe(100);
     expect(streamSummary(summary, 'asset_health_scores').rows_deleted).toBe(100);
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
 test(
   'columns of an asset deleted by tombstone don’t count, and only the others are compared (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of some(100)) putColumn(scene.env, `own${n}`, 'own');
     putAsset(scene.env, 'own');
     await scene.mirrored.sync();
@@ -182,13 +190,13 @@ test(
     for (const n of some(40)) remove(scene.env, 'columns', `c${n}`, 'lost');
     const summary = await scene.mirrored.sync({ full: true });
     expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'done', rows_deleted: 140 });
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishMany),
 );
 
 test(
   'scores are never held back, even if all are removed (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.scores.clear();
     const summary = await scene.mirrored.sync();
     expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ status: 'done', rows_deleted: COUNT });
@@ -196,7 +204,7 @@ test(
 );
 
 test.each([true, false])('a large replacement of column lineage is held back (scanned: %s) (R14)', (full) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of some(60))
       if (full) scene.env.columnEdges.delete(`far>c${n}`);
       else putColumnEdges(scene.env, `c${n}`, []);
@@ -208,26 +216,26 @@ test.each([true, false])('a large replacement of column lineage is held back (sc
     const after = await scene.mirrored.sync({ allowShrink: true });
     expect(streamSummary(after, 'column_lineage')).toMatchObject({ mode: 'marked', status: 'done', rows_deleted: 60 });
     expect(scene.mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).toHaveLength(60);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect((await scene.mirrored.sync()).status).toBe('done');
   }, furnishMany)(),
 );
 
 test(
   'a held-back row stays held back if its tombstone is older than the row (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });
     scene.world.advance(DAY);
     const synced = Date.parse(String(rowOf(scene, 'columns', 'c000')?.['synced_at']));
-    alter(scene, 'columns', 'deleted_since', () => [
+    transformItems(scene, 'columns', 'deleted_since', () => [
       { id: 'c000', deleted_at: new Date(synced - 1000).toISOString() },
       { id: 'c001', deleted_at: new Date(synced + 1000).toISOString() },
     ]);
     expect(streamSummary(await scene.mirrored.sync(), 'columns')).toMatchObject({ status: 'held', rows_held: 59 });
     expect(liveIds(scene, 'columns')).toContain('c000');
     expect(rowOf(scene, 'columns', 'c001')).toMatchObject({ deletion: 'tombstone' });
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync({ allowShrink: true });
     expect(rowOf(scene, 'columns', 'c000')).toMatchObject({ deletion: 'absent' });
   }, furnishMany),
@@ -235,7 +243,7 @@ test(
 
 test(
   'every run reports held-back removals, even of streams that it doesn’t sync, and no other such streams (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     expect(await scene.mirrored.sync({ only: ['tests'] })).toMatchObject({ status: 'done', streams: [{}] });
     loseColumns(scene, 60);
     await scene.mirrored.sync({ full: true });

@@ -12,17 +12,27 @@ import {
 } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { alter, at, calm, expectTrue, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  liveIds,
+  onRequest,
+  removeHooks,
+  rowOf,
+  type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 /** The token does not see an asset from the first request of a collection on, for the rest of the run. */
 function hideFrom(scene: Scene, path: string, assetId: string): void {
-  at(scene, path, 1, () => scene.env.hidden.add(assetId));
+  onRequest(scene, path, 1, () => scene.env.hidden.add(assetId));
 }
 
 async function syncUnseen(scene: Scene, path: string, assetId: string): Promise<void> {
   hideFrom(scene, path, assetId);
   expect((await scene.mirrored.sync({ concurrency: 1 })).status).toBe('done');
-  calm(scene);
+  removeHooks(scene);
   scene.env.hidden.clear();
 }
 
@@ -43,7 +53,7 @@ test.each([
   ['soon after', 0],
   ['long after', 2 * HOUR],
 ])('a column hidden when its edges were read, %s its change, keeps its edges and its mark (R18)', (_, age) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumn(scene.env, 'a2.c1', 'a2', { data_type: 'new' });
     scene.world.advance(age);
     await syncUnseen(scene, 'column-lineage', 'a2');
@@ -53,7 +63,7 @@ test.each([
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
     expect(marksLeft(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
@@ -61,29 +71,29 @@ test.each([
   ['soon after', 0],
   ['long after', 2 * HOUR],
 ])('a column’s last edge is removed, %s its change, once the list of columns then returns the column (R18)', (_, age) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c2', []);
     scene.world.advance(age);
     await scene.mirrored.sync();
     const asked = scene.mirrored.requests('columns').filter(({ query }) => 'ids' in query);
     expect(asked.map(({ query }) => query['ids'])).toEqual([['a2.c2']]);
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marksLeft(scene)).toEqual(age === 0 ? ['column_lineage a2.c2'] : []);
   })(),
 );
 
 test(
   'a scan of lineage removes no edge of a hidden column (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     hideFrom(scene, 'column-lineage', 'a2');
     await scene.mirrored.sync({ concurrency: 1, full: true });
-    calm(scene);
+    removeHooks(scene);
     scene.env.hidden.clear();
     expect(edgesOf(scene)).toBe(5);
     expect(marksLeft(scene)).toEqual(['column_lineage a2.c1', 'column_lineage a2.c2']);
     await scene.mirrored.sync();
     expect(marksLeft(scene)).toEqual([]);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
@@ -91,15 +101,15 @@ test.each([
   [false, 'removes all edges if all of those are returned'],
   [true, 'keeps the edges of the others if one is missing'],
 ])('a scan without edges looks many columns up in twenty requests (one is hidden: %s) and %s (R18)', (isHidden) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { world, mirrored, env } = scene;
-    alter(scene, 'column-lineage', 'scan', () => []);
-    if (isHidden) at(scene, 'column-lineage', 1, () => env.hidden.add('a2'));
+    transformItems(scene, 'column-lineage', 'scan', () => []);
+    if (isHidden) onRequest(scene, 'column-lineage', 1, () => env.hidden.add('a2'));
     await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
     expect(mirrored.requests('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
     // Two to a request: forty were asked for, and one of them was not shown.
     expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
-    calm(scene);
+    removeHooks(scene);
     world.advance(HOUR);
     expect((await mirrored.sync()).status).toBe('done');
   }, furnishLongColumns)(),
@@ -107,7 +117,7 @@ test.each([
 
 test(
   'marked columns without edges are looked up in twenty requests, and the other marks wait for the next run (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { world, mirrored, env } = scene;
     for (const id of manyIds()) putColumnEdges(env, id, []);
     world.advance(2 * HOUR);
@@ -118,7 +128,7 @@ test(
       expect(edgesOf(scene)).toBe(left);
       expect(marksLeft(scene)).toHaveLength(left);
     }
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishLongColumns),
 );
 
@@ -133,21 +143,21 @@ function furnishLongColumns(place: EnvironmentModel): void {
 
 test(
   'after a column was deleted, the edges of its downstream columns are read again (R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.dropsEdges = true;
     remove(scene.env, 'columns', 'a1.c2');
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     scene.env.dropsEdges = false;
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an asset that its typed list did not return keeps its mark, and so does one whose list lags behind (R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a9');
     scene.world.advance(2 * HOUR);
     await syncUnseen(scene, 'assets/tables', 'a9');
@@ -156,51 +166,51 @@ test(
     lagBehind(scene, 'a9');
     await scene.mirrored.sync();
     expect(rowOf(scene, 'assets', 'a9')).toMatchObject({ schema_name: null });
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marksLeft(scene)).toEqual([]);
   }),
 );
 
 test(
   'an asset that the first scan of its typed list did not return keeps its mark (R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     lagBehind(scene, 'a2');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(marksLeft(scene)).toEqual(['table_assets a2']);
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(2 * HOUR);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marksLeft(scene)).toEqual([]);
   }),
 );
 
 test(
   'without a server time an older version clears no mark, because the age of the list is unknown (R1, R22)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     const old = { ...env.assets.get('a2')?.item };
     world.advance(DAY);
     putAsset(env, 'a2', { schema_name: 'moved' });
-    alter(scene, 'assets/tables', 'scan', (sent) => sent.map((item) => (idOf(item) === 'a2' ? old : item)));
+    transformItems(scene, 'assets/tables', 'scan', (sent) => sent.map((item) => (idOf(item) === 'a2' ? old : item)));
     world.dates = 'never';
     await mirrored.sync();
     expect(marksLeft(scene)).toEqual(['table_assets a2']);
-    calm(scene);
+    removeHooks(scene);
     world.dates = 'always';
     world.advance(2 * HOUR);
     await mirrored.sync();
     expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test.each(['returns the previous version', 'omits it'])(
   'a changed asset keeps its mark while its typed list %s, even if its fields are filled (R22)',
   (way) =>
-    inSyncedWorld(async (scene) => {
+    withSyncedWorld(async (scene) => {
       const { env, world, mirrored } = scene;
       const old = { ...env.assets.get('a2')?.item };
       world.advance(DAY);
@@ -214,18 +224,18 @@ test.each(['returns the previous version', 'omits it'])(
       };
       expect((await mirrored.sync()).status).toBe('done');
       expect(marksLeft(scene)).toEqual(['table_assets a2']);
-      calm(scene);
+      removeHooks(scene);
       world.advance(2 * HOUR);
       await mirrored.sync();
       expect(rowOf(scene, 'assets', 'a2')).toMatchObject({ schema_name: 'moved' });
-      expectTrue(scene);
+      expectMirrored(scene);
       expect(marksLeft(scene)).toEqual([]);
     })(),
 );
 
 test(
   'columns and tests of a live but hidden asset stay, and its marks wait until the list of assets returns it (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     removeAsset(env, 'a2', 'stay');
     await mirrored.sync();
@@ -240,14 +250,14 @@ test(
     world.advance(2 * HOUR);
     await mirrored.sync();
     expect(liveIds(scene, 'columns')).not.toContain('a2.c3');
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marksLeft(scene)).toEqual([]);
   }),
 );
 
 test(
   'a missing column of a live asset is absent only after the list of assets then returned the asset (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     removeAsset(env, 'a2', 'stay');
     await mirrored.sync();
@@ -268,7 +278,7 @@ test(
 
 test(
   'rows deleted and restored within the overlap are looked up until they are live (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     removeAsset(env, 'a1', 'tombstone');
     world.advance(300);
@@ -281,14 +291,14 @@ test(
     expect(marksLeft(scene)).toContain('columns a1');
     world.advance(2 * HOUR);
     await mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(marksLeft(scene)).toEqual([]);
   }),
 );
 
 test(
   'the children of very many assets are scanned and swept if that takes fewer requests (R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, mirrored } = scene;
     for (const id of manyIds()) removeAsset(env, id, 'tombstone');
     await mirrored.sync({ allowShrink: true });
@@ -314,8 +324,8 @@ function furnishMany(place: EnvironmentModel): void {
 
 test(
   'a test that moves between the two lists of latest executions keeps its rows (R12)',
-  inSyncedWorld(async (scene) => {
-    at(scene, 'latest-test-executions', 2, () => putTest(scene.env, 't3', 'a2', { disabled: false }));
+  withSyncedWorld(async (scene) => {
+    onRequest(scene, 'latest-test-executions', 2, () => putTest(scene.env, 't3', 'a2', { disabled: false }));
     execute(scene.env, 't1', 't1-news');
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(scene.mirrored.rows('select sub_test_unique_id id from latest_test_executions order by 1')).toHaveLength(4);
@@ -324,7 +334,7 @@ test(
 
 test(
   'after a merge of projects nothing is held back, because tombstones and replaced edges explain the removals (R14)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, mirrored, world } = scene;
     for (const id of oldIds()) removeAsset(env, id, 'lost');
     for (let n = 0; n < 60; n++) putColumnEdges(env, `new.c${n}`, [`new.c${(n + 1) % 60}`]);
@@ -334,7 +344,7 @@ test(
       summary.streams.map(({ stream, rows_held: held }) => [stream, held]).filter(([, held]) => held !== 0),
     ).toEqual([]);
     expect(summary.status).toBe('done');
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishProjects),
 );
 

@@ -4,7 +4,17 @@ import { type EnvironmentModel, execute, putAssetEdge, putScore, putTest, remove
 import { furnish } from '../model/furnish.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { HOUR } from '../model/world.ts';
-import { at, calm, expectTrue, failAt, inSyncedWorld, inWorld, liveIds, rowOf, type Scene } from '../support/scene.ts';
+import {
+  expectMirrored,
+  failAt,
+  liveIds,
+  onRequest,
+  removeHooks,
+  rowOf,
+  type Scene,
+  withSyncedWorld,
+  withWorld,
+} from '../support/scene.ts';
 
 const latest = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select id from latest_test_executions order by id').map(({ id }) => id);
@@ -16,7 +26,7 @@ test.each([
   ['latest-test-executions', 'latest_test_executions'],
   ['asset-health-scores', 'asset_health_scores'],
 ] as const)('a 404 of %s makes it unavailable: its rows stay, and the run does not fail (R15)', (path, stream) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = scene.mirrored.rows(`select * from ${stream}`);
     scene.env.notLive.add(path);
     remove(scene.env, 'tests', 't1', 'lost');
@@ -29,7 +39,7 @@ test.each([
     const back = await scene.mirrored.sync({ full: true });
     expect(streamSummary(back, stream).status).toBe('done');
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(false);
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
@@ -38,7 +48,7 @@ test.each([
   ['columns', 'columns'],
   ['asset-lineage', 'asset_lineage'],
 ] as const)('a 404 of %s is a failure (R15)', (path, stream) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.env.notLive.add(path);
     const summary = await scene.mirrored.sync();
     expect(summary.status).toBe('problems');
@@ -49,10 +59,10 @@ test.each([
 
 test(
   'a stream that stops being live during a round is unavailable (R15)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     failAt(scene, 'latest-test-executions', 2, 'run');
     await scene.mirrored.sync();
-    calm(scene);
+    removeHooks(scene);
     scene.env.notLive.add('latest-test-executions');
     const summary = await scene.mirrored.sync();
     expect(streamSummary(summary, 'latest_test_executions')).toMatchObject({ status: 'unavailable', requests: 1 });
@@ -62,7 +72,7 @@ test(
 
 test(
   'histories that answer 404 are given up after twenty tests (R15)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     for (let n = 10; n < 40; n++) putTest(scene.env, `t${n}`, 'a1');
     scene.env.notLive.add('executions');
     const summary = await scene.mirrored.sync({ history: true });
@@ -90,12 +100,12 @@ function loseHistories({ world }: Scene): void {
 
 test(
   'in the first round of histories, twenty 404s in a row mean unavailable (R15)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     loseHistories(scene);
     const summary = await scene.mirrored.sync({ history: true });
     expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'unavailable', requests: 20 });
     expect(scene.mirrored.rows('select * from test_readings')).toEqual([]);
-    calm(scene);
+    removeHooks(scene);
     const next = await scene.mirrored.sync({ history: true });
     expect(streamSummary(next, 'test_executions')).toMatchObject({ status: 'done', requests: 24 });
   }, furnishTwenty),
@@ -103,7 +113,7 @@ test(
 
 test(
   'fewer than twenty histories that all answer 404 also mean unavailable, until one is live (R15)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.env.notLive.add('executions');
     for (let run = 0; run < 2; run++) {
       const summary = await scene.mirrored.sync({ history: true });
@@ -118,7 +128,7 @@ test(
 
 test(
   'after a finished round of histories, twenty 404s in a row don’t block the others (R15, R22)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
     scene.world.advance(HOUR);
     for (const id of [...TWENTY, 't1', 't2']) execute(scene.env, id, `${id}-r2`);
@@ -138,22 +148,22 @@ test(
 
 test(
   'an interrupted read leaves the old snapshot intact, and the next run resumes after the staged rows (R16)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = latest(scene);
     for (const id of ['t1', 't2']) execute(scene.env, id, `${id}-r2`);
     failAt(scene, 'latest-test-executions', 3);
     const summary = await scene.mirrored.sync({ pageSize: 1 });
     expect(streamSummary(summary, 'latest_test_executions').status).toBe('failed');
     expect(latest(scene)).toEqual(before);
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync({ pageSize: 1 });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'a snapshot is applied in one commit, so readers never see a mix (R16)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const seen = new Set<string>();
     for (const id of ['t1', 't2', 't3']) execute(scene.env, id, `${id}-r2`);
     remove(scene.env, 'tests', 't2');
@@ -168,7 +178,7 @@ test(
 
 test(
   'only rows that differ from the last snapshot are written (R16)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const time = (table: string): unknown[] => scene.mirrored.rows(`select * from ${table}`);
     const [edges, scores] = [time('asset_lineage'), time('asset_health_score_dimensions')];
     execute(scene.env, 't2', 't2-r2');
@@ -185,24 +195,24 @@ test(
 
 test(
   'the dimensions of a score are deleted and written with it (R16)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putScore(scene.env, 'a2', 0.25, { validity: 0.25, accuracy: 1 });
     scene.env.scores.delete('a1');
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'executions of an interrupted snapshot are kept (R17)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     execute(scene.env, 't1', 't1-r2');
     failAt(scene, 'latest-test-executions', 3);
     await scene.mirrored.sync({ pageSize: 1 });
     expect(executions(scene)).toContain('t1-r2');
     execute(scene.env, 't1', 't1-r3');
     scene.world.cursorEpoch += 1;
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
     expect(executions(scene)).toEqual(['t1-r1', 't1-r1b', 't1-r2', 't1-r3', 't2-r1', 't3-r1']);
   }),
@@ -210,7 +220,7 @@ test(
 
 test(
   'executions stay when their row is replaced or their test deleted (R17)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     execute(scene.env, 't1', 't1-r2');
     remove(scene.env, 'tests', 't2');
     await scene.mirrored.sync();
@@ -221,13 +231,13 @@ test(
 
 test(
   'every score is kept, by asset, dimension and hour (R17)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putScore(scene.env, 'a1', 0.6);
-    at(scene, 'asset-health-scores', 2, () => {
+    onRequest(scene, 'asset-health-scores', 2, () => {
       throw new Error('crash');
     });
     await expect(scene.mirrored.sync({ pageSize: 1 })).rejects.toThrow('crash');
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(HOUR);
     putScore(scene.env, 'a1', 0.7);
     await scene.mirrored.sync();
@@ -247,7 +257,7 @@ test(
 
 test(
   'a rejected row of a snapshot counts as seen, so the mirror keeps its stored version (R16)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const held = scene.env.latest.get('t1.1');
     scene.env.latest.set('t1.1', { ...held, start_time: 'whenever' });
     const summary = await scene.mirrored.sync();
@@ -258,7 +268,7 @@ test(
 
 test(
   'latest executions of a test deleted by tombstone are removed without a lookup, others after one (R12, R22)',
-  inSyncedWorld(async ({ mirrored, env }) => {
+  withSyncedWorld(async ({ mirrored, env }) => {
     const asked = (): unknown[] =>
       mirrored.requests('latest-test-executions').flatMap(({ query }) => query['sub_test_ids'] ?? []);
     const latest = (): unknown[] =>

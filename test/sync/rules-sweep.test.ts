@@ -3,39 +3,39 @@ import { type EnvironmentModel, type Item, putColumn, putTest, remove, undelete 
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY } from '../model/world.ts';
 import {
-  alter,
-  calm,
-  expectTrue,
+  expectMirrored,
   failAt,
-  inSyncedWorld,
-  inWorld,
   liveIds,
+  removeHooks,
   rowOf,
   type Scene,
+  transformItems,
+  withSyncedWorld,
+  withWorld,
 } from '../support/scene.ts';
 
 test(
   'an interrupted scan sweeps nothing, and the finished one does (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1', 'lost');
     failAt(scene, 'columns', 4);
     await scene.mirrored.sync({ full: true, pageSize: 2 });
     expect(liveIds(scene, 'columns')).toContain('a1.c1');
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'tests are swept only once the enabled and the disabled ones have been read (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'tests', 't1', 'lost');
     failAt(scene, 'tests', 2);
     await scene.mirrored.sync({ full: true });
     expect(scene.mirrored.requests('tests')[1]?.query).toMatchObject({ disabled: 'true' });
     expect(liveIds(scene, 'tests')).toEqual(['t1', 't2', 't3', 't4']);
-    calm(scene);
+    removeHooks(scene);
     await scene.mirrored.sync();
     expect(liveIds(scene, 'tests')).toEqual(['t2', 't3', 't4']);
   }),
@@ -43,7 +43,7 @@ test(
 
 test(
   'after a scan the tombstones feed is read from the old watermark, so a tombstone wins over absence (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync({ full: true });
     expect(scene.mirrored.requests('columns').map(({ query }) => Object.keys(query)[0])).toEqual([
@@ -56,9 +56,9 @@ test(
 
 test(
   'candidates are looked up by id, tests in both lists, and returned ones stay without another scan (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'tests', 't2', 'lost');
-    alter(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
+    transformItems(scene, 'tests', 'scan', (sent) => sent.filter(({ id }) => id !== 't1' && id !== 't3'));
     const summary = await scene.mirrored.sync({ full: true });
     expect(streamSummary(summary, 'tests')).toMatchObject({ rows_deleted: 1, status: 'done' });
     const asked = scene.mirrored.requests('tests').flatMap(({ query }) => ('ids' in query ? [query] : []));
@@ -66,8 +66,8 @@ test(
       { ids: ['t1', 't2', 't3'], limit: 2000 },
       { disabled: 'true', ids: ['t1', 't2', 't3'], limit: 2000 },
     ]);
-    expectTrue(scene);
-    calm(scene);
+    expectMirrored(scene);
+    removeHooks(scene);
     expect(streamSummary(await scene.mirrored.sync(), 'tests')).toMatchObject({ mode: 'feed' });
   }),
 );
@@ -85,51 +85,51 @@ const askedIds = (scene: Scene): number =>
 
 test(
   'if twenty requests return no candidate, those not looked up are deleted too (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) remove(scene.env, 'columns', longId(n), 'lost');
     await scene.mirrored.sync({ full: true });
     expect(askedIds(scene)).toBe(20);
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishLong),
 );
 
 test(
   'if a candidate is returned, those not looked up stay, and the next run scans again (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.env, 'columns', longId(n), 'lost');
-    alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
+    transformItems(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
     await scene.mirrored.sync({ full: true });
     expect(askedIds(scene)).toBe(20);
     const left = liveIds(scene, 'columns').flatMap((id) =>
       String(id).startsWith('z') ? [] : [Number(String(id).slice(0, 2))],
     );
     expect(left).toEqual([3, 40, 41, 42, 43, 44]);
-    calm(scene);
+    removeHooks(scene);
     expect(streamSummary(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
-    expectTrue(scene);
+    expectMirrored(scene);
   }, furnishLong),
 );
 
 test(
   'rows returned by id count as seen by that second scan, and no third one follows (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (let n = 0; n < 45; n++) if (n !== 3) remove(scene.env, 'columns', longId(n), 'lost');
-    alter(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
+    transformItems(scene, 'columns', 'scan', (sent) => sent.filter(({ id }) => id !== longId(3)));
     await scene.mirrored.sync({ full: true });
     expect(streamSummary(await scene.mirrored.sync(), 'columns').reason).toBe('refuted');
     const asked = scene.mirrored
       .requests('columns')
       .flatMap(({ query }) => (query['ids'] as string[] | undefined) ?? []);
     expect(asked).toEqual([40, 41, 42, 43, 44].map(longId));
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(streamSummary(await scene.mirrored.sync(), 'columns').mode).toBe('feed');
   }, furnishLong),
 );
 
 test(
   'a rejected row counts as seen and is not swept (R12)',
-  inSyncedWorld(async (scene) => {
-    alter(scene, 'columns', 'scan', (sent) =>
+  withSyncedWorld(async (scene) => {
+    transformItems(scene, 'columns', 'scan', (sent) =>
       sent.map((item) => (item['id'] === 'a1.c1' ? { ...item, name: 7 } : item)),
     );
     const summary = await scene.mirrored.sync({ full: true });
@@ -141,10 +141,10 @@ test(
 
 test(
   'the assets stream sweeps all kinds, and the typed streams read no tombstones and never sweep (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'assets', 'a3', 'lost');
     remove(scene.env, 'assets', 'b1', 'lost');
-    alter(scene, 'assets/tables', 'scan', () => []);
+    transformItems(scene, 'assets/tables', 'scan', () => []);
     await scene.mirrored.sync({ full: true });
     expect(liveIds(scene, 'assets')).toEqual(['a1', 'a2', 'o1']);
     const typed = scene.mirrored.requests().filter(({ path }) => /tables|bi/.test(path));
@@ -157,7 +157,7 @@ test(
 
 test(
   'a test that moves between the two lists during a scan is not swept (R12)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     let lists = 0;
     scene.world.beforeRequest = ({ path }) => {
       if (path === 'e1/tests' && ++lists === 2) putTest(scene.env, 't3', 'a2', { disabled: false });
@@ -170,7 +170,7 @@ test(
 
 test(
   'an empty mirror is not swept and costs no extra requests (R12)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync();
     expect(scene.mirrored.requests('columns').map(({ query }) => query)).toEqual([{ limit: 2000 }]);
   }),
@@ -178,13 +178,13 @@ test(
 
 test(
   'a returned candidate wins over its own tombstone once that is older than the overlap (R10)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1');
     await scene.mirrored.sync();
     scene.world.advance(DAY);
     undelete(scene.env, 'columns', 'a1.c1');
-    alter(scene, 'columns', 'scan', (sent: readonly Item[]) => [...sent]);
+    transformItems(scene, 'columns', 'scan', (sent: readonly Item[]) => [...sent]);
     await scene.mirrored.sync({ full: true });
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );

@@ -4,14 +4,14 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
-import { calm, expectTrue, failAt, inSyncedWorld, inWorld, rowOf, timeOfRun } from '../support/scene.ts';
+import { expectMirrored, failAt, removeHooks, rowOf, timeOfRun, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** Ids of which a request holds two. */
 const LONG = [0, 1, 2, 3].map((n) => `${n}${'ö'.repeat(498)}`);
 
 test(
   'T is the Date of the run’s first response, whatever the local clock says (R1)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.mirrored.clockSkewMs = -10 * DAY * 1000;
     const time = timeOfRun(scene);
     const { server_time } = await scene.mirrored.sync();
@@ -22,7 +22,7 @@ test(
 
 test(
   'if the first response has no Date, T is that of the first response with one (R1)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     scene.world.dates = 'later';
     scene.world.advance(1);
     const { server_time } = await scene.mirrored.sync();
@@ -33,7 +33,7 @@ test(
 
 test(
   'T is the earliest reading as of the start of the run, and the summary has the spread of all readings (R1)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.dateErrorMs = ({ path }) => (path === 'e1/tests' ? -2 * HOUR * 1000 : 0);
     const time = timeOfRun(scene);
@@ -48,7 +48,7 @@ test(
 
 test(
   'what is due depends on the latest reading, so one Date in the past delays no scan (R1, R13)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.advance(7 * DAY);
     world.dateErrorMs = ({ path }) => (path === 'environments' ? -DAY * 1000 : 0);
@@ -59,7 +59,7 @@ test(
 
 test(
   'one response with a Date in the past doesn’t move a watermark backwards (R1)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;
     const before = mirrored.checkpoint('columns').watermark;
     world.dateErrorMs = ({ path }) => (path === 'e1/assets' ? -5 * HOUR * 1000 : 0);
@@ -70,7 +70,7 @@ test(
 
 test(
   'without a Date histories are read without start_time_from and not reported as complete (R1)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { mirrored, world } = scene;
     world.dates = 'never';
     const summary = await mirrored.sync({ history: true });
@@ -89,13 +89,13 @@ test(
 
 test(
   'a run without a Date scans, moves no watermark, and leaves the times of the last scan (R1)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const before = scene.mirrored.checkpoint('columns');
     scene.world.dates = 'never';
     putColumn(scene.env, 'a1.c9', 'a1');
     const summary = await scene.mirrored.sync();
     expect(streamSummary(summary, 'columns')).toMatchObject({ mode: 'scan', reason: 'clock', status: 'done' });
-    expectTrue(scene);
+    expectMirrored(scene);
     const { watermark, scannedAt, scanEndedAt } = scene.mirrored.checkpoint('columns');
     expect({ watermark, scannedAt, scanEndedAt }).toEqual({
       watermark: before.watermark,
@@ -109,7 +109,7 @@ test.each([
   ['an hour and a minute later than T is not trusted', 61, 'clock'],
   ['half an hour later than T is trusted', 30, 'increment'],
 ])('a watermark %s (R1)', (_, minutes, reason) =>
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     await scene.mirrored.sync();
     scene.world.nowMs -= minutes * 60_000;
     const time = timeOfRun(scene);
@@ -120,7 +120,7 @@ test.each([
 );
 
 test.each([undefined, 60])('a feed is read from the watermark minus an overlap of %s seconds (R2)', (overlapSeconds) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('assets');
     await scene.mirrored.sync(overlapSeconds === undefined ? {} : { overlapSeconds });
     const since = Date.parse(String(watermark)) - (overlapSeconds ?? HOUR) * 1000;
@@ -132,25 +132,25 @@ test.each([undefined, 60])('a feed is read from the watermark minus an overlap o
 
 test(
   'a row that the source commits late, but within the overlap, is not lost (R2)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.commitLate(HOUR / 2, () => putColumn(scene.env, 'a1.c9', 'a1'));
     scene.world.advance(60);
     await scene.mirrored.sync();
     scene.world.advance(HOUR / 2);
     await scene.mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'the watermark of a round that spans runs is the T of the run of its first page (R2)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const claimed: unknown[] = [];
     for (const n of [7, 8, 9]) putColumn(scene.env, `a1.c${n}`, 'a1');
     failAt(scene, 'columns', 2, 'run');
     const first = timeOfRun(scene);
     await scene.mirrored.sync({ pageSize: 1 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(DAY);
     scene.mirrored.afterCommit = ({ stream, commit }) => {
       if (stream === 'columns' && roundEndOf(commit)) claimed.push(commit.checkpoint.watermark);
@@ -163,7 +163,7 @@ test(
 
 test(
   'a watermark moves only when every read of the round has ended (R2)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { watermark } = scene.mirrored.checkpoint('columns');
     failAt(scene, 'columns', 2);
     await scene.mirrored.sync();
@@ -174,7 +174,7 @@ test(
 
 test(
   'a scan reports rows that arrived later than the overlap allows (R2)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     scene.world.commitLate(2 * HOUR, () => putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'late' }));
     scene.world.advance(1.5 * HOUR);
     await scene.mirrored.sync();
@@ -186,13 +186,13 @@ test(
     const summary = await scene.mirrored.sync({ full: true });
     expect(streamSummary(summary, 'columns').rows_late).toBe(1);
     expect(streamSummary(summary, 'assets').rows_late).toBe(0);
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'late rows are reported for feed streams only, not for a scanned typed stream (R2)',
-  inSyncedWorld(
+  withSyncedWorld(
     async (scene) => {
       for (const id of LONG)
         scene.world.commitLate(2 * HOUR, () => putAsset(scene.env, id, { name: 'late', db_name: 'late' }));
@@ -211,7 +211,7 @@ test(
         rows_written: LONG.length,
         rows_late: 0,
       });
-      expectTrue(scene);
+      expectMirrored(scene);
     },
     (place) => {
       for (const id of LONG) putAsset(place, id);
@@ -224,19 +224,19 @@ test.each([
   [90, 'clamp'],
   [120, 'clamp'],
 ])('after %i days the reason of a read is %s, and no bound is clamped silently (R3)', (days, reason) =>
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     putAsset(scene.env, 'a1', { description: 'new' });
     remove(scene.env, 'columns', 'a1.c1');
     scene.world.advance(days * DAY);
     const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
     for (const stream of FEED_STREAMS) expect(streamSummary(summary, stream).reason).toBe(reason);
-    expectTrue(scene);
+    expectMirrored(scene);
   })(),
 );
 
 test(
   'in a run that lasts for days, the 89 days count from the newest server time, not from the start (R3)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     putColumn(env, 'a1.c1', 'a1', { data_type: 'changed soon after' });
     world.advance(88.5 * DAY);
@@ -251,36 +251,36 @@ test(
 
 test(
   'the stored bound of an interrupted feed is not sent once it is too old (R3)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     for (const n of [7, 8, 9]) putColumn(scene.env, `a1.c${n}`, 'a1');
     scene.world.advance(88 * DAY);
     failAt(scene, 'columns', 2, 'run');
     await scene.mirrored.sync({ pageSize: 1, fullEveryDays: 1000 });
-    calm(scene);
+    removeHooks(scene);
     scene.world.advance(2 * DAY);
     const summary = await scene.mirrored.sync({ fullEveryDays: 1000 });
     expect(streamSummary(summary, 'columns').reason).toBe('clamp');
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'an interrupted scan resumes without its tombstones feed once that is too old (R3)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     failAt(scene, 'columns', 3, 'run');
     await scene.mirrored.sync({ pageSize: 2, full: true });
-    calm(scene);
+    removeHooks(scene);
     remove(scene.env, 'columns', 'a3.c3');
     scene.world.advance(100 * DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(scene.mirrored.requests('columns')[0]?.cursor).not.toBeNull();
-    expectTrue(scene);
+    expectMirrored(scene);
   }),
 );
 
 test(
   'timestamps are stored as fixed-width UTC text with microseconds (R4)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const sent = {
       'a1.c1': '2026-11-20T04:10:00.123456Z',
       'a1.c2': '2026-11-20T06:10:00.5+02:00',

@@ -12,12 +12,12 @@ import {
 } from '../model/environment.ts';
 import { dumpTables } from '../model/invariants.ts';
 import { DAY } from '../model/world.ts';
-import { expectTrue, inSyncedWorld, inWorld, liveIds, rowOf } from '../support/scene.ts';
+import { expectMirrored, liveIds, rowOf, withSyncedWorld, withWorld } from '../support/scene.ts';
 import { inShort, verified } from '../verify/setup.ts';
 
 test(
   'JSON with members in another order counts as equal, so no stream writes the row again (R21)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { env, mirrored } = scene;
     const config = { where: { from: 1, to: 2 }, of: ['x'] };
     putAsset(env, 'a1', { owners: [{ name: 'n', id: 'i' }], more: 1, other: [{ a: 1, b: 2 }] });
@@ -37,7 +37,7 @@ test(
 
 test(
   'numbers beyond 2^53 are kept as sent, and a change of one is a change of its row (R19)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     const huge = (last: number): unknown => parseExactly(`1234567890123456789${last}`);
     const send = (last: number): void => {
@@ -72,7 +72,7 @@ test(
 
 test(
   'a required count beyond 2^53 is rounded, and extra has the exact number (R19, R20)',
-  inWorld(async (scene) => {
+  withWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     putScore(env, 'a1', 0.5);
     const score = env.scores.get('a1') as Item;
@@ -90,7 +90,7 @@ test(
 
 test(
   'keys that differ only after U+0000 are different keys, even when deleted and restored (R13, R18)',
-  inSyncedWorld(async (scene) => {
+  withSyncedWorld(async (scene) => {
     const { env, world, mirrored } = scene;
     const odd = 'a1\u0000b';
     putAsset(env, odd);
@@ -98,7 +98,7 @@ test(
     putColumn(env, 'a1.c1\u0000', 'a1');
     putAssetEdge(env, odd, 'a1');
     await mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     world.advance(DAY);
     remove(env, 'assets', odd);
     remove(env, 'columns', `${odd}.c`, 'lost');
@@ -106,11 +106,11 @@ test(
     await mirrored.sync();
     expect(liveIds(scene, 'columns')).toContain('a1.c1');
     expect(liveIds(scene, 'columns')).not.toContain(`${odd}.c`);
-    expectTrue(scene);
+    expectMirrored(scene);
     world.advance(DAY);
     putAsset(env, odd);
     await mirrored.sync();
-    expectTrue(scene);
+    expectMirrored(scene);
     expect(inShort(await verified(world, mirrored))).toEqual([]);
   }),
 );

@@ -3,7 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { firstChunk } from '../../../src/core/decide/chunk.ts';
 import { pageTarget } from '../../../src/source/target.ts';
 
-/** What the request line holds besides the base URL, with a long environment, and every other parameter there may be. */
+/**
+ * What the request line holds besides the base URL, with a long environment, and every other parameter there may be.
+ */
 function urlOf(parameter: string, ids: readonly string[]): string {
   const query = { disabled: 'true', [parameter]: ids, limit: 2000 };
   return pageTarget({ path: ['e'.repeat(100), 'column-lineage'], query, cursor: 'c'.repeat(1000) });

@@ -86,7 +86,8 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
   populate(world.environment());
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = await mirrorOf(clock);
-  // A file moves all its clocks by one time, PostgreSQL each by its own: they are the same while the machine's clock is ahead of both.
+  // A file moves all its clocks by one time, PostgreSQL each by its own: they are the same while the machine's clock is
+  // ahead of both.
   const rising = <Port extends object>(port: Port): Port =>
     Object.fromEntries(
       Object.entries(port).map(([name, method]) => [

@@ -3,7 +3,7 @@ import { connectionOf } from '../../../src/destination/postgres/pool.ts';
 import { madeDatabase, type TestDatabase } from '../postgres/database.ts';
 import { standInForCitus } from './stand-in.ts';
 
-/** A database of its own with what stands in for Citus; it goes when it is dropped. */
+/** A separate database with the stand-in for Citus, until it is dropped. */
 export async function databaseWithCitus(): Promise<TestDatabase & { drop(): Promise<void> }> {
   const database = await madeDatabase();
   const client = new Client({ connectionString: database.url });

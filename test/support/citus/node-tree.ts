@@ -1,4 +1,4 @@
-/** What PostgreSQL has read a statement as: `{NAME :field value …}`, a list, or a text. */
+/** A node of PostgreSQL's parse tree: `{NAME :field value …}`, a list, or text. */
 export type TreeValue = TreeNode | readonly TreeValue[] | string;
 
 export interface TreeNode {
@@ -6,7 +6,7 @@ export interface TreeNode {
   readonly fields: Readonly<Record<string, readonly TreeValue[]>>;
 }
 
-/** Reads the text form of PostgreSQL's own parse tree (`pg_node_tree`). */
+/** Parses the text form of PostgreSQL's parse tree (`pg_node_tree`). */
 export function readTree(text: string): TreeValue {
   const tokens = text.match(/\\.|[{}()]|"(?:[^"\\]|\\.)*"|(?:[^\s{}()\\]|\\.)+/g) ?? [];
   let at = 0;

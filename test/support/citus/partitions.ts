@@ -10,7 +10,7 @@ interface PlanNode {
   readonly Plans?: readonly PlanNode[];
 }
 
-/** The partitions that a statement with these values touches, by number, as its plan says; empty if it touches only local tables, or no row can match. */
+/** The numbers of the partitions in a statement's plan; empty if it touches only local tables or cannot match a row. */
 export async function partitionsOf(
   connection: PostgresConnection,
   text: string,
@@ -33,7 +33,7 @@ function* nodesOf(plan: PlanNode): Generator<PlanNode> {
   for (const each of plan.Plans ?? []) yield* nodesOf(each);
 }
 
-/** The plan of an insert names no partition: the environment is a value in it, or comes from a scan that names its own. */
+/** The plan of an insert names no partition. Its environment is a value, or comes from a scan that names one. */
 async function insertedInto(connection: PostgresConnection, insert: PlanNode): Promise<number[]> {
   const table = insert['Relation Name'] ?? '';
   const { rows } = await connection.query(

@@ -1,11 +1,11 @@
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 import { nodesIn, readTree, type TreeNode, type TreeValue, textOf } from './node-tree.ts';
 
-/** How PostgreSQL classes its functions: `i` immutable, `s` stable, `v` volatile. */
+/** The volatility of PostgreSQL's functions: `i` immutable, `s` stable, `v` volatile. */
 interface KnownFunctions {
   readonly volatility: ReadonlyMap<string, string>;
   readonly names: ReadonlyMap<string, string>;
-  /** What turns each type into text, and text into it. */
+  /** The functions that convert each type to and from text. */
   readonly ofType: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -21,7 +21,7 @@ export async function knownFunctions(server: PostgresConnection): Promise<KnownF
   };
 }
 
-/** PostgreSQL's own reading of a statement: as the body of a function, which it keeps parsed. */
+/** Lets PostgreSQL parse a statement, as the body of a function, whose parse tree it stores. */
 export async function parsed(connection: PostgresConnection, text: string): Promise<TreeValue> {
   await connection.query(`prepare read_statement as ${text}`);
   const prepared = await connection.query(
@@ -40,7 +40,7 @@ export async function parsed(connection: PostgresConnection, text: string): Prom
 
 const [UPDATE, DELETE, MERGE] = ['2', '4', '5'];
 
-/** What Citus refuses of a statement wherever its rows are, one sentence each. */
+/** What Citus refuses in a statement wherever its rows are, one sentence each. */
 export function refusedOf(tree: TreeValue, known: KnownFunctions): string[] {
   const all = [...nodesIn(tree)];
   const named = all.flatMap((node) => calls(node, known)).map((oid) => known.names.get(oid) ?? oid);
@@ -61,14 +61,14 @@ export function refusedOf(tree: TreeValue, known: KnownFunctions): string[] {
   return refused;
 }
 
-/** Whether it locks rows, or walks by recursion: Citus does both for one environment only. */
+/** Whether it locks rows or is recursive. Citus supports both only within one environment. */
 export function needsOneEnvironment(tree: TreeValue): boolean {
   return [...nodesIn(tree)].some(
     (node) => node.node === 'ROWMARKCLAUSE' || (node.node === 'QUERY' && textOf(node, 'hasRecursive') === 'true'),
   );
 }
 
-/** The tables that it names, by their numbers. */
+/** The ids of the tables that it names. */
 export function tablesIn(tree: TreeValue): string[] {
   return [...nodesIn(tree)]
     .filter((node) => node.node === 'RANGETBLENTRY' && textOf(node, 'rtekind') === '0')
@@ -91,7 +91,7 @@ function refusedOfChange({ fields }: TreeNode, known: KnownFunctions): string[] 
   ];
 }
 
-/** The functions that a node calls which are not immutable, by name. */
+/** The names of the functions that a node calls and that are not immutable. */
 function mutable(node: TreeNode, known: KnownFunctions): string[] {
   if (node.node === 'SQLVALUEFUNCTION' || node.node === 'NEXTVALUEEXPR') return [node.node];
   return calls(node, known)
@@ -99,7 +99,7 @@ function mutable(node: TreeNode, known: KnownFunctions): string[] {
     .map((oid) => known.names.get(oid) ?? oid);
 }
 
-/** The functions that a node calls itself: by name, as an operator, or to turn a value into text and text into another. */
+/** The functions that a node itself calls: by name, as an operator, or to convert a value through text. */
 function calls(node: TreeNode, { ofType }: KnownFunctions): string[] {
   const own = ['funcid', 'opfuncid', 'aggfnoid', 'winfnoid'].flatMap((field) => node.fields[field] ?? []).map(String);
   if (node.node !== 'COERCEVIAIO') return own;
@@ -110,7 +110,7 @@ function calls(node: TreeNode, { ofType }: KnownFunctions): string[] {
   return [...own, from[1], to[0]];
 }
 
-/** The type that an expression has; each kind of node names it in a field of its own. */
+/** The type of an expression. Each kind of node has it in a different field. */
 function typeOf(node: TreeNode): string {
   const found = Object.keys(node.fields).find((name) => /^(?:var|param|const|\w*result)type$/.test(name));
   if (found === undefined) throw new Error(`no type in ${node.node}`);

@@ -1,8 +1,8 @@
 import type { PostgresConnection } from '../../../src/destination/postgres/connection.ts';
 
 /**
- * Gives a PostgreSQL in process the functions of Citus that obsync calls. A table that is distributed becomes one that is partitioned by
- * the hash of the column, in four, without the views over it: a statement that touches one partition alone is one that goes to one node.
+ * Adds the functions of Citus that obsync calls to a PostgreSQL in this process. Distributing a table partitions it in
+ * four by the hash of the column, and drops its views. A statement that touches one partition would go to one node.
  */
 export async function standInForCitus(server: PostgresConnection): Promise<void> {
   await server.query('set allow_system_table_mods to on');

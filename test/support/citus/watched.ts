@@ -2,22 +2,22 @@ import type { PostgresConnection } from '../../../src/destination/postgres/conne
 import { partitionsOf } from './partitions.ts';
 import { type knownFunctions, needsOneEnvironment, parsed, refusedOf, tablesIn } from './rules.ts';
 
-/** What is known of a statement that was asked. */
+/** What was observed about a statement. */
 export interface WatchedStatement {
   readonly text: string;
   /** What Citus refuses, one sentence each. */
   readonly refused: readonly string[];
-  /** Most partitions that it touched. */
+  /** The most partitions that it touched. */
   readonly partitions: number;
   readonly needsOneEnvironment: boolean;
-  /** Whether it has tables that are distributed beside others. */
+  /** Whether it joins distributed tables with others. */
   readonly isMixed: boolean;
 }
 
-/** What begins, sets and ends a transaction, and what tests do themselves. */
+/** Statements that begin, configure or end a transaction, and those of the tests themselves. */
 const APART = /^\s*(?:begin|commit|rollback|set|select set_config|create|drop|truncate|lock|alter)\b/i;
 
-/** Looks at each statement, with the values of its first call, before it is asked. */
+/** Checks each statement, with the values of its first call, before it is sent. */
 export function watched(
   server: PostgresConnection,
   known: Awaited<ReturnType<typeof knownFunctions>>,
@@ -42,7 +42,7 @@ export function watched(
     }
     return server.query(text, values);
   };
-  // Statements are sent before the ones in front of them are answered: what is asked of one comes before the next.
+  // Statements are pipelined, so each check must finish before the next statement.
   let last: Promise<unknown> = Promise.resolve();
   const connection: PostgresConnection = {
     query(text, values) {

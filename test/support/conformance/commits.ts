@@ -18,7 +18,7 @@ import {
   YESTERDAY,
 } from './workbench.ts';
 
-/** What one commit does, whatever the round. */
+/** The effects of a single commit, in any round. */
 export function describeCommits(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const markRows = () => rows('marks', ['stream', 'id', 'number']);

@@ -4,7 +4,7 @@ import { asset, gone, minute, score, type Workbench } from './workbench.ts';
 const DAY_10 = '2026-11-10T08:00:00';
 const DAY_11 = '2026-11-11T08:00:00';
 
-/** The mean scores of a day, which `health_daily` would take long to tell. */
+/** The stored mean scores of a day, which `health_daily` would compute slowly. */
 export function describeDayMeans(bench: Workbench): void {
   const { commit, rows, show, on, decoded } = bench;
   const SCORES = 'asset_health_scores';

@@ -21,7 +21,7 @@ import {
 
 const OWED = { after: '', lastMark: 9999, before: null, run: 1, mode: 'marked', settledBefore: LAST_INSTANT } as const;
 
-/** What a round depends on and still owes, and what its reads leave behind. */
+/** What a round depends on, what it still has to look up, and what its reads store. */
 export function describeLookups(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const facts = (name: Parameters<typeof stream>[0], since: string | null = null, settledBefore = LAST_INSTANT) =>

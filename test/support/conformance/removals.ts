@@ -17,7 +17,7 @@ import {
   YESTERDAY,
 } from './workbench.ts';
 
-/** How rows go: sweeps, and removals that wait. */
+/** How rows are removed: sweeps, and held removals. */
 export function describeRemovals(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
   const columns = async () =>

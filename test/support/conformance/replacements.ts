@@ -20,7 +20,7 @@ import {
   YESTERDAY,
 } from './workbench.ts';
 
-/** How what was gathered takes the place of what was there, and whose it is. */
+/** How staged rows replace a table's rows, and to which environment they belong. */
 export function describeReplacements(bench: Workbench): void {
   const { commit, rows, show, on, stream } = bench;
 
@@ -222,7 +222,7 @@ export function describeReplacements(bench: Workbench): void {
     ];
     const all = (env: string) => Promise.all(TABLES.map((table) => rows(table, [], env)));
 
-    /** Something in every table. */
+    /** Adds rows to every table. */
     async function fill(env: string): Promise<void> {
       for (const name of FEED_STREAMS)
         await show(name, [{ ...SAMPLES[name](`${name} 1`, 'b'), synced_at: YESTERDAY }], { env });

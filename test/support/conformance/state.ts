@@ -18,14 +18,14 @@ const ENDED = {
   ...{ rows_written: 0, rows_deleted: 0, rows_rejected: 0 },
 } as const;
 
-interface Wish {
+interface RunStart {
   readonly environments?: readonly string[];
   readonly now?: string;
   readonly full?: boolean;
   readonly streams?: readonly Partial<StreamRun>[];
 }
 
-/** What a mirror keeps beside its rows. */
+/** What a mirror stores besides its rows. */
 export function describeState(bench: Workbench): void {
   const { rows, state, commit, on } = bench;
 
@@ -158,12 +158,12 @@ function byText(a: object, b: object): number {
   return JSON.stringify(a) < JSON.stringify(b) ? -1 : 1;
 }
 
-/** One run of these streams; without a status it never ends. */
+/** Records one run of these streams. Without a status it never ends. */
 async function runOf(
   { state }: Pick<Workbench, 'state'>,
   status: RunStatus | null,
   left_over: UnfinishedWork | null = null,
-  { environments = ['a'], now = T, full = false, streams = [{}] }: Wish = {},
+  { environments = ['a'], now = T, full = false, streams = [{}] }: RunStart = {},
 ): Promise<JoinedRun> {
   const id = await state().beginRun(T, 'sync');
   const joined = await state().joinCycle({ id, envIds: environments, streams: NAMES, now, full });
@@ -174,7 +174,7 @@ async function runOf(
 }
 
 function describeCycles(bench: Workbench): void {
-  const run = async (...given: [RunStatus | null, (UnfinishedWork | null)?, Wish?]): Promise<JoinedRun> =>
+  const run = async (...given: [RunStatus | null, (UnfinishedWork | null)?, RunStart?]): Promise<JoinedRun> =>
     runOf(bench, ...given);
   const passOf = async (...given: Parameters<typeof run>): Promise<number> => (await run(...given)).cycle;
 

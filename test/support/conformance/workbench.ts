@@ -11,24 +11,24 @@ import { type Instant, LAST_INSTANT } from '../../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf } from '../commit-parts.ts';
 
-/** A new, empty mirror of any kind, as the suite needs it. */
+/** A new, empty mirror of any kind, for the suite. */
 interface Mirror {
-  /** The catalogue's entry over this mirror's own tables. */
+  /** The catalogue's entry for this mirror's tables. */
   stream(name: StreamName): Stream;
-  /** What it keeps beside its rows; it is claimed for `BASE_URL`. */
+  /** Its state store, claimed for `BASE_URL`. */
   readonly state: StateStore;
-  /** One environment's part, as this run writes it. */
+  /** The destination for one environment in this run. */
   destination(envId: string, run: number): Destination;
-  /** What a table holds of an environment, by the names of the contract, in any order. */
+  /** An environment's rows of a table, with the column names of the contract, in any order. */
   rows(table: string, envId: string): Promise<Row[]>;
   /** The table `sync_runs`, in the order of its ids. */
   runs(): Promise<Row[]>;
-  /** Makes every write into a table fail, as a full disk would, until the function returned is called. */
+  /** Makes every write to a table fail, like a full disk, until the returned function is called. */
   breakTable(table: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
-/** Makes a mirror whose machine has this clock. */
+/** Creates a mirror whose machine has this clock. */
 export type MakeMirror = (clock: () => Instant) => Promise<Mirror>;
 
 export const BASE_URL = 'http://localhost';
@@ -48,7 +48,7 @@ interface Where {
 
 export type Workbench = ReturnType<typeof workbench>;
 
-/** A mirror for each test, and short words for what is done to it; in run 1 and the environment `e` unless others are named. */
+/** A mirror per test, with helpers. Their default is run 1 and the environment `e`. */
 export function workbench(make: MakeMirror) {
   let mirror: Mirror;
   let now = START;
@@ -73,7 +73,7 @@ export function workbench(make: MakeMirror) {
     return (await on(env, run).commit(stream(name), given, new Set(marking))).counts;
   }
 
-  /** What items shown by a feed change. */
+  /** The changes that items of a feed cause. */
   async function changes(name: StreamName, items: readonly object[], env = 'e'): Promise<RowChange[]> {
     const rows = decoded(name, items);
     const keys = rows.map((row) => row.key);
@@ -93,14 +93,14 @@ export function workbench(make: MakeMirror) {
     setClock(at: Instant): void {
       now = at;
     },
-    /** The table's rows in the order of their keys; with `pick`, only these columns. */
+    /** The table's rows, sorted by key; with `pick`, only these columns. */
     async rows(table: string, pick: readonly string[] = [], env = 'e'): Promise<Row[]> {
       const rows = (await mirror.rows(table, env)).map((row) =>
         JSON.stringify(pick.length === 0 ? row : picked(row, pick)),
       );
       return rows.sort().map((row) => JSON.parse(row) as Row);
     },
-    /** Commits items of a feed stream as a page of a feed, with the marks they leave. */
+    /** Commits items of a feed stream as a page of a feed, with their marks. */
     async show(name: StreamName, items: readonly object[], where: Where = {}): Promise<RowCounts> {
       const returnedKeys = decoded(name, items).map((row) => row.key);
       const changed = await changes(name, items, where.env);
@@ -109,7 +109,7 @@ export function workbench(make: MakeMirror) {
         .filter((mark) => (where.marking ?? STREAM_NAMES).includes(mark.stream));
       return commit(name, { changes: changed, marks, returnedKeys }, where);
     },
-    /** Gathers items beside their table. */
+    /** Stages items. */
     async gather(name: StreamName, items: readonly object[], readNumber = 1, env = 'e'): Promise<void> {
       await commit(name, { staged: { rows: decoded(name, items), readNumber } }, { env });
     },
@@ -123,7 +123,7 @@ export function workbench(make: MakeMirror) {
     ): Promise<RowCounts> {
       return commit(name, { kind: 'round-end', roundEnd: { ...NO_SETTLEMENT, ...given, isHeld: () => hold } }, where);
     },
-    /** What a commit counts before it ends a round. It is given up then, and changes nothing. */
+    /** The counts of a commit that would end a round. It is rolled back, so it changes nothing. */
     async weigh(name: StreamName, given: Partial<RoundEnd>): Promise<RemovalCount | undefined> {
       let counted: RemovalCount | undefined;
       const isHeld = (removalCount: RemovalCount): never => {

@@ -1,28 +1,29 @@
 import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 
-/** A way to a server on which connections can be cut, or fall silent. */
+/** A proxy that can cut connections or make them silent. */
 export interface CuttingProxy extends TcpProxy {
   /**
-   * Cuts the next connection that sends this statement alone, once: before the server gets it, or after it has answered and before the
-   * client learns of it.
+   * Cuts the next connection that sends exactly this statement, once: before the server receives it, or after it
+   * replied and before the client receives the reply.
    * @returns how many were cut
    */
   cut(statement: string, when: 'before' | 'after'): () => number;
   /**
-   * Lets all open connections fall silent, as a firewall does that forgot them: nothing passes any more, and neither side is told. New
-   * connections work. Called by `onSent`, it is before the server gets what was sent, or after that and before the answer.
+   * Makes all open connections silent, like a firewall that forgot them: nothing passes and neither side notices. New
+   * connections work. Called from `onSent`, it takes effect before the server receives the message, or before its
+   * reply.
    */
   silenceAll(when: 'before' | 'after'): void;
 }
 
-/** From a client to the server and back. */
+/** One connection from a client to the server. */
 interface Way {
   silentSince: 'before' | 'after' | null;
 }
 
 const fellSilent = ({ silentSince }: Way, when: Way['silentSince']): boolean => silentSince === when;
 
-/** `onSent` is called each time that a client sends something, before the server gets it. */
+/** `onSent` is called whenever a client sends something, before the server receives it. */
 export async function cuttingProxy(serverUrl: string, onSent: () => void = () => {}): Promise<CuttingProxy> {
   let wanted: { readonly message: Buffer; readonly when: 'before' | 'after' } | null = null;
   let cuts = 0;
@@ -57,7 +58,7 @@ export async function cuttingProxy(serverUrl: string, onSent: () => void = () =>
   return {
     ...proxy,
     cut(statement, when) {
-      // A statement without values goes as a message of its own, with its text.
+      // A statement without values is a separate message that contains its text.
       wanted = { message: Buffer.from(`${statement}\0`), when };
       return () => cuts;
     },

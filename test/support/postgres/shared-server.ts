@@ -5,18 +5,18 @@ import type { OwnServer } from './server.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Who asks here is told the address of the server that all tests share. */
+    /** Returns the address of the server that all tests share. */
     postgres: string;
   }
 }
 
-/** Starts one PostgreSQL server for all test files, as soon as the first of them asks for it, and removes it at the end. */
+/** Starts one PostgreSQL server for all test files on first use, and removes it at the end. */
 export default async function sharedServer(project: TestProject): Promise<() => Promise<void>> {
   let server: Promise<OwnServer> | null = null;
   const start = async (): Promise<OwnServer> => (await import('./server.ts')).startServer();
   const listener = createServer((_, response) => {
     server ??= start();
-    // A connection that is kept may be closed just when a test asks again.
+    // A kept-alive connection may close just when a test sends its next request.
     response.setHeader('connection', 'close');
     server.then(
       ({ url }) => response.end(url),

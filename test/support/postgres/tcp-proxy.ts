@@ -1,14 +1,14 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A way to a server by an address of its own. */
+/** A proxy with its own address in front of a server. */
 export interface TcpProxy {
   readonly url: string;
-  /** Cuts every connection that is open. */
+  /** Cuts every open connection. */
   cutAll(): void;
   close(): Promise<void>;
 }
 
-/** `join` hands on what comes from a client and from its connection to the server. When one of the two ends, so does the other. */
+/** `join` forwards data between a client and its connection to the server. When one ends, so does the other. */
 export async function tcpProxy(serverUrl: string, join: (client: Socket, upstream: Socket) => void): Promise<TcpProxy> {
   const server = new URL(serverUrl);
   const open = new Set<Socket>();

@@ -10,16 +10,16 @@ import {
   type WireMessage,
 } from './wire.ts';
 
-/** A pooler in front of a server, which keeps a server connection for no longer than a transaction, as PgBouncer does. */
+/** A pooler in front of a server that assigns server connections per transaction, like PgBouncer. */
 export interface TransactionPooler {
   /** The address of the same database behind the pooler. */
   readonly url: string;
-  /** How often a client was given a server connection: once for each transaction. */
+  /** How often a client was given a server connection: once per transaction. */
   readonly lendings: () => number;
   close(): Promise<void>;
 }
 
-/** What PgBouncer lets a client set as it connects. It refuses everything else. */
+/** The parameters that PgBouncer accepts at connection startup. It refuses all others. */
 const ACCEPTED = new Set([
   'user',
   'database',
@@ -39,7 +39,7 @@ const SETTINGS: ReadonlyMap<string, string> = new Map([
   ['integer_datetimes', 'on'],
 ]);
 
-/** A connection to the server, and the client that has it just now. */
+/** A connection to the server and the client that currently uses it. */
 interface ServerConnection {
   readonly socket: Socket;
   borrower: PooledClient | null;
@@ -47,17 +47,17 @@ interface ServerConnection {
 
 interface PooledClient {
   readonly socket: Socket;
-  /** The connection of the transaction at hand. */
+  /** The connection of the current transaction. */
   server: ServerConnection | null;
-  /** Never given twice in a row, so that whatever a session keeps is not there. */
+  /** The previous connection, which is not assigned again next, so session state is lost. */
   last: ServerConnection | null;
-  /** Sent by the client, and waiting for a server connection. */
+  /** Messages of the client that wait for a server connection. */
   waiting: WireMessage[];
-  /** Messages sent to the server that it answers with ReadyForQuery. */
+  /** How many sent messages the server still has to answer with ReadyForQuery. */
   unanswered: number;
 }
 
-/** Starts a pooler on a loopback address. It lends `size` server connections, at least two. */
+/** Starts a pooler on loopback with `size` server connections, at least two. */
 export async function transactionPooler(serverUrl: string, size = 4): Promise<TransactionPooler> {
   const pool = new ConnectionPool(serverUrl, size);
   const listener = createServer({ noDelay: true }, (socket) => admit(socket, pool));
@@ -75,7 +75,7 @@ export async function transactionPooler(serverUrl: string, size = 4): Promise<Tr
   };
 }
 
-/** Answers a client's first messages, and hands those that follow to the pool. */
+/** Answers a client's startup messages and passes the rest to the pool. */
 function admit(socket: Socket, pool: ConnectionPool): void {
   const client: PooledClient = { socket, server: null, last: null, waiting: [], unanswered: 0 };
   const read = messageReader(true);
@@ -96,7 +96,7 @@ function admit(socket: Socket, pool: ConnectionPool): void {
   socket.on('close', () => pool.remove(client));
 }
 
-/** The server connections, and the clients that take turns with them. */
+/** The server connections and the clients that share them. */
 class ConnectionPool {
   lendings = 0;
   readonly #serverUrl: string;
@@ -112,14 +112,14 @@ class ConnectionPool {
     this.#size = size;
   }
 
-  /** Returns the process id that the client is told. */
+  /** @returns the process id that the client receives */
   add(client: PooledClient): number {
     this.#clients.add(client);
     this.#pid += 1;
     return this.#pid;
   }
 
-  /** A transaction that its client left open is rolled back. */
+  /** Rolls back a transaction that the client left open. */
   remove(client: PooledClient): void {
     this.#clients.delete(client);
     client.server?.socket.destroy();
@@ -136,7 +136,7 @@ class ConnectionPool {
     for (const { socket } of [...this.#clients, ...this.#connections]) socket.destroy();
   }
 
-  /** Lends what is free to the clients that wait. */
+  /** Assigns free connections to waiting clients. */
   #serve(): void {
     for (const client of this.#clients) {
       if (client.server !== null || client.waiting.length === 0) continue;
@@ -194,7 +194,7 @@ class ConnectionPool {
     if (bytes[5] !== IDLE || client.unanswered > 0) return;
     client.server = null;
     server.borrower = null;
-    // To the end of the line, so that connections take turns.
+    // Appended, so connections take turns.
     this.#connections.delete(server);
     this.#connections.add(server);
     this.#serve();
@@ -206,10 +206,10 @@ const ANSWERED_BY_READY: ReadonlySet<string> = new Set(['Q', 'S', 'F']);
 
 const IDLE = 'I'.charCodeAt(0);
 
-/** Above the process ids of any machine, so that it is never taken for one. */
+/** Higher than any real process id. */
 const FIRST_PID = 1_000_000_000;
 
-/** Connects and lets the driver log in; from then on the bytes are the pooler's. */
+/** Connects and lets the driver log in. Afterwards the pooler uses the socket. */
 async function serverSocket(url: string): Promise<Socket> {
   const client = new Client({ connectionString: url });
   client.on('error', () => {});

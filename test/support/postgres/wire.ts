@@ -1,11 +1,11 @@
-/** A message of PostgreSQL's protocol, whole, as it was sent. */
+/** A complete message of PostgreSQL's protocol. */
 export interface WireMessage {
   /** Its type, such as `Q`; empty for the first message of a client, which has none. */
   readonly type: string;
   readonly bytes: Buffer;
 }
 
-/** Takes a stream of bytes apart. The first message of a client has no type before its length. */
+/** Splits a stream of bytes into messages. A client's first message has no type before its length. */
 export function messageReader(isClient: boolean): (chunk: Buffer) => WireMessage[] {
   let waiting: Buffer = Buffer.alloc(0);
   let isFirst = isClient;
@@ -17,7 +17,7 @@ export function messageReader(isClient: boolean): (chunk: Buffer) => WireMessage
     const bytes = waiting.subarray(0, length);
     waiting = waiting.subarray(length);
     const type = isFirst ? '' : String.fromCharCode(bytes[0] ?? 0);
-    // After a refused request for encryption, the client begins anew.
+    // After its request for encryption was refused, the client starts over.
     isFirst = isFirst && isRequestForEncryption(bytes);
     return { type, bytes };
   };
@@ -36,7 +36,7 @@ const CANCEL = 80_877_102;
 export const isRequestForEncryption = (bytes: Buffer): boolean => [SSL, GSS].includes(bytes.readInt32BE(4));
 export const isCancellation = (bytes: Buffer): boolean => bytes.readInt32BE(4) === CANCEL;
 
-/** What a client says of itself as it connects. */
+/** A client's startup message. */
 export function startupOptions(bytes: Buffer): ReadonlyMap<string, string> {
   const words = bytes.subarray(8).toString('utf8').split('\0');
   const options = new Map<string, string>();
@@ -44,7 +44,7 @@ export function startupOptions(bytes: Buffer): ReadonlyMap<string, string> {
   return options;
 }
 
-/** Makes one message of a server. */
+/** Encodes one message of a server. */
 function wireMessage(type: string, body: Buffer): Buffer {
   const head = Buffer.alloc(5);
   head.write(type);
@@ -56,7 +56,7 @@ export function errorMessage(code: string, text: string): Buffer {
   return wireMessage('E', Buffer.from(`SFATAL\0VFATAL\0C${code}\0M${text}\0\0`));
 }
 
-/** The answers to a client's first message: it is let in, under a process id of its own. */
+/** Accepts a client's startup message, with its own process id. */
 export function greeting(pid: number, settings: ReadonlyMap<string, string>): Buffer {
   const key = Buffer.alloc(8);
   key.writeInt32BE(pid);
