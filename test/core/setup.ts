@@ -27,12 +27,12 @@ import { tableAssets } from '../../src/streams/table-assets.ts';
 import { testExecutions } from '../../src/streams/test-executions.ts';
 import { tests } from '../../src/streams/tests.ts';
 
-/** The run's time in these tests, and moments around it; the overlap reaches back to 03:10. */
+/** The run's time in these tests, and times around it. The overlap reaches back to 03:10. */
 export const T = '2026-11-20T04:10:00.000000Z';
 export const YESTERDAY = '2026-11-19T04:10:00.000000Z';
 export const LAST_WEEK = '2026-11-13T04:10:00.000000Z';
 
-/** What tests of rules know of the catalogue: a new collection makes no marks here, so it breaks none of them. */
+/** A fixed part of the catalogue: a new collection adds no marks here, so it breaks no test. */
 const FIXTURE_CATALOGUE = buildCatalogue<string>([
   assets,
   tableAssets,
@@ -54,7 +54,7 @@ export function streamOf(name: StreamName): CatalogueEntry {
 
 type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Partial<DecisionOptions> };
 
-/** Run 5, which is its own pass. */
+/** Run 5, which is its own cycle. */
 export function context({ options, ...given }: Circumstances = {}): Context {
   const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
   const serverTime = given.serverTime === undefined ? T : given.serverTime;
@@ -69,7 +69,7 @@ export function context({ options, ...given }: Circumstances = {}): Context {
   };
 }
 
-/** Scanned and brought up to date yesterday, in pass 4. */
+/** Scanned and brought up to date yesterday, in cycle 4. */
 export function checkpoint(given: Partial<Checkpoint> = {}): Checkpoint {
   const times = { watermark: YESTERDAY, scannedAt: YESTERDAY, scanEndedAt: YESTERDAY };
   return { ...NO_PROGRESS, ...times, scanEndedCycle: 4, finishedCycle: 4, ...given };
@@ -80,7 +80,7 @@ export function inRound(given: Partial<Round> = {}, beside: Partial<Checkpoint> 
   return { ...checkpoint(beside), round: round(given) };
 }
 
-/** The same, with a read under way. */
+/** The same, with a read in progress. */
 export function inRead(
   { read: given, ...ofRound }: Partial<Omit<Round, 'read'>> & { readonly read: Read },
   beside: Partial<Checkpoint> = {},
@@ -120,7 +120,7 @@ export function facts(given: Partial<RoundFacts> = {}): RoundFacts {
   };
 }
 
-/** Items as the catalogue decodes them; it must take them all. */
+/** Items as the catalogue decodes them. It must accept all of them. */
 export function decoded(stream: CatalogueEntry, ...items: object[]): DecodedRow[] {
   const { rows, rejected } = decodePage(stream, items);
   if (rejected.length > 0) throw new Error(rejected[0]?.reason);

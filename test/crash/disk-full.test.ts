@@ -8,7 +8,7 @@ import type { Scene } from './scenes.ts';
 import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
-/** A run in which the file may not grow beyond so many pages. */
+/** A run whose file cannot grow beyond this many pages. */
 async function cramped(scene: Scene, pages: number) {
   const path = scene.fresh();
   const { pass, point } = trailOf(scene.world);
@@ -42,7 +42,7 @@ test.each(each(SCENES, 3))(
     )) {
       const full = await cramped(scene, pages);
       told.add(full.told.code);
-      // Indexes that do not fit any more are the next run's first work.
+      // The next run starts with the indexes that did not fit.
       expect(full.told, full.point.label).toEqual(full.told.code === 0 ? WELL : FULL);
       digestOf(full.path);
       await expectCarriesOn(scene, full.path, reference, full.point);

@@ -7,7 +7,7 @@ import type { Scene } from './scenes.ts';
 import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
-/** What SQLite says, and what the user is told. */
+/** SQLite's error, and the message for the user. */
 const FAULTS = [
   ['SQLITE_IOERR_WRITE', 'disk I/O error', /could not be read or written: check the disk and run again$/, 1],
   [
@@ -24,19 +24,19 @@ const FAULTS = [
   ],
 ] as const;
 
-/** The file of the lock is another, and its error says so. */
+/** The lock has its own file, which its error names. */
 const NO_LOCK = [null, null, /\.lock cannot be locked: check that its folder exists and may be written$/, 2] as const;
 
 type Fault = (typeof FAULTS)[number];
 
-/** Labels of the statements of a scene, in their order. */
+/** The labels of a scene's statements, in order. */
 async function statementsOf(scene: Scene): Promise<string[]> {
   const labels: string[] = [];
   await watching(scene, scene.fresh(), { pass: (label) => void labels.push(label) });
   return labels;
 }
 
-/** The run fails at one point, or from there on. */
+/** Makes the run fail at one point, or from there on. */
 async function failAt(scene: Scene, at: number, [code, message]: Fault, lasting: boolean) {
   const path = scene.fresh();
   const trail = trailOf(scene.world);
@@ -59,12 +59,12 @@ function isStatement(label: string): boolean {
 }
 
 /**
- * From here on the run has ended and is only tidied up after, which may fail in silence: the next run begins with it.
+ * From here on the run has ended. The cleanup may fail silently, because the next run starts with it.
  */
 function endOf(labels: readonly string[]): number {
   const recorded = labels.findLastIndex((label) => label.startsWith('after update "sync_runs"'));
   const tidied = labels.findIndex((label, at) => at > recorded && label.startsWith('before create index'));
-  // Between the two, what the next run's forecast needs is saved and old runs are deleted.
+  // In between, data for the next forecast is saved and old runs are deleted.
   return labels.lastIndexOf('after COMMIT', tidied) + 1;
 }
 

@@ -7,7 +7,7 @@ import type { Scene } from './scenes.ts';
 import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
-/** A reader in a transaction that it never ends. */
+/** A reader that never ends its transaction. */
 function readForEver(path: string): Database.Database {
   const reader = new Database(path, { readonly: true });
   onTestFinished(() => void reader.close());
@@ -51,8 +51,7 @@ test.each(each(SCENES, 3))(
 );
 
 /**
- * Another program begins to write at a point, between two transactions of the run, and goes on for longer than that
- * waits.
+ * Another program starts to write between two transactions of the run, and takes longer than the run waits.
  */
 async function meetWriter(scene: Scene, at: number) {
   const path = scene.fresh();
@@ -71,7 +70,7 @@ async function meetWriter(scene: Scene, at: number) {
   return { path, told: toldBy(ended), point: point(`a writer at point ${at}`) };
 }
 
-/** The points of a scene between its own transactions. */
+/** The points of a scene that lie between its transactions. */
 async function freePoints(scene: Scene): Promise<number[]> {
   const free: number[] = [];
   let [passed, writing] = [0, false];
@@ -94,7 +93,7 @@ test.each(each(SCENES, 3))(
     let refused = 0;
     for (const at of each(await freePoints(scene), 197)) {
       const { path, told, point } = await meetWriter(scene, at);
-      // What follows a run that has ended is left to the next.
+      // The next run does the cleanup of a run that has ended.
       expect(told, point.label).toEqual(told.code === 0 ? WELL : LOCKED);
       if (told.code !== 0) refused += 1;
       await expectCarriesOn(scene, path, reference, point);

@@ -5,14 +5,14 @@ import type { Row, TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
 /**
- * What is the same however often a sync was cut off: every table but those that tell of runs, their times and what they
- * measured.
+ * The tables that are equal however often a sync was interrupted: all but those about runs, their times and their
+ * measurements.
  */
 export type Contents = Readonly<Record<string, readonly string[]>>;
 
 const TELLS_OF_RUNS = ['mirror', 'sync_runs', 'sync_stream_runs', 'sync_checkpoints', 'test_readings', 'list_lengths'];
 
-/** All that the mirror holds, indexes included. @throws Error when the file is damaged */
+/** The content of the mirror, including its indexes. @throws Error if the file is damaged */
 export function contentsOf(path: string): Contents {
   return reading(path, (rows) => {
     refuseDamaged(path, rows);
@@ -28,7 +28,7 @@ export function contentsOf(path: string): Contents {
   });
 }
 
-/** Everything in a sound file, to be told from anything else. @throws Error when the file is damaged */
+/** The entire content of a file as text. @throws Error if the file is damaged */
 export function digestOf(path: string): string {
   return reading(path, (rows) => {
     refuseDamaged(path, rows);
@@ -43,7 +43,7 @@ function refuseDamaged(path: string, rows: Rows): void {
   if (check !== '[{"integrity_check":"ok"}]') throw new Error(`${path} is damaged: ${check}`);
 }
 
-/** The mirror against the world, to be compared with one assertion. */
+/** Mirror and world, for a single assertion. */
 export function sidesOf(path: string, world: World): { mirror: unknown; world: unknown } {
   return reading(path, (rows) => comparableRows({ rows } as unknown as TestMirror, world.environment()));
 }
@@ -63,7 +63,7 @@ function lines(rows: readonly object[]): string[] {
   return rows.map((row) => JSON.stringify(row)).sort();
 }
 
-/** Without the mirror's own times; an absence is dated by the run that noticed it. */
+/** The row without the mirror's own times. The time of an absence is that of the run that noticed it. */
 function lasting({ mirrored_at: _, run_id: __, seen_at: ___, number: ____, scores_at: _____, ...row }: Row): Row {
   return row['deletion'] === 'absent' ? { ...row, deleted_at: 'noticed' } : row;
 }

@@ -5,20 +5,20 @@ import { freshPath, type Scene } from './scenes.ts';
 import { type Sent, watchingStatements } from './statements.ts';
 import { type Ended, syncFile } from './sync-file.ts';
 
-/** What SIGKILL leaves of a mirror: what was written stays written, as the system keeps it for the process. */
+/** The files of a mirror after SIGKILL: everything written survives, because the system has it. */
 export type Files = Readonly<Record<string, Buffer>>;
 
-/** A moment of a run, before or after a statement or a request. */
+/** A point of a run, before or after a statement or a request. */
 export interface Point {
   readonly label: string;
   readonly nowMs: number;
-  /** Requests sent by then, by collection. */
+  /** The requests sent so far, by collection. */
   readonly requests: Requests;
-  /** Of the latter, those whose page was not committed yet. */
+  /** Those whose page was not committed yet. */
   readonly inFlight: Requests;
 }
 
-/** All points of a run at which the files are the same, by the last of them: it has sent the most. */
+/** Points of a run with equal files, represented by the last one, which has sent the most requests. */
 export interface State {
   readonly files: Files;
   readonly points: number;
@@ -27,12 +27,12 @@ export interface State {
 
 export type Requests = ReadonlyMap<string, number>;
 
-/** Nothing else touches the files. */
+/** The content of the files, which nothing else writes. */
 const MAY_WRITE = /^after (?!the request|select)/;
 
 const SUFFIXES = ['', '-wal', '-journal'];
 
-/** Runs a scene undisturbed and keeps every state that its files go through. */
+/** Runs a scene undisturbed and records every state of its files. */
 export async function statesOf(scene: Scene, tune?: Watch['tune']): Promise<State[]> {
   const path = scene.fresh();
   const states: { files: Files; points: number; last: Point; before: number }[] = [];
@@ -55,11 +55,11 @@ export async function statesOf(scene: Scene, tune?: Watch['tune']): Promise<Stat
 export interface Watch {
   /** Called at every point; may throw there. */
   pass?(label: string): void;
-  /** Called with the connection that writes, before it does. */
+  /** Called with the writing connection before it writes. */
   tune?(connection: Database): void;
 }
 
-/** One run of a scene into a file, watched. */
+/** Runs a scene into a file and watches its points. */
 export async function watching(scene: Scene, path: string, { pass = () => {}, tune }: Watch): Promise<Ended> {
   const { world, options } = scene;
   const { beforeRequest, transformPage } = world;
@@ -72,7 +72,7 @@ export async function watching(scene: Scene, path: string, { pass = () => {}, tu
   const watcher = {
     before: ({ sql }: Sent) => pass(`before ${sql}`),
     after: ({ sql, connection }: Sent) => {
-      // The last of its settings.
+      // The last setting of the connection.
       if (/^PRAGMA wal_autocheckpoint/.test(sql)) tune?.(connection as Database);
       pass(`after ${sql}`);
     },
@@ -95,14 +95,14 @@ function readFiles(path: string, known: Files): Files {
   return files;
 }
 
-/** The files of a state under a fresh path. */
+/** Copies the files of a state to a fresh path. */
 export function restore(files: Files): string {
   const path = freshPath();
   for (const [suffix, bytes] of Object.entries(files)) writeFileSync(path + suffix, bytes);
   return path;
 }
 
-/** Requests by the collection they are for; all histories are one. */
+/** Counts requests by collection. All histories count as one. */
 export function countOf(log: readonly LoggedRequest[]): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { path } of log) {

@@ -15,14 +15,14 @@ const at = 'request' as const;
 const after = fc.integer({ min: 1, max: 25 });
 const misfortune: fc.Arbitrary<Misfortune> = fc.oneof(
   fc.record({ kind: fc.constantFrom('kill', 'stop', 'cut'), at: fc.constant(at), after }),
-  // Whoever is stopped in a transaction keeps its locks.
+  // A process stopped in a transaction keeps its locks.
   fc.record({ kind: fc.constant('kill'), at: fc.constant('statement'), after: fc.integer({ min: 1, max: 200 }) }),
-  // A command whose first connection cannot be made ends.
+  // A command exits if its first connection fails.
   fc.record({ kind: fc.constant('cut'), at: fc.constant('statement'), after: fc.integer({ min: 12, max: 200 }) }),
 );
 
-/** What befalls each of two to eight writers: the more there are, the less befalls each. */
-const troubles = fc.integer({ min: 2, max: 8 }).chain((writers) =>
+/** The faults of each of two to eight writers. With more writers, each has fewer faults. */
+const writerFaults = fc.integer({ min: 2, max: 8 }).chain((writers) =>
   fc.array(fc.array(misfortune, { minLength: 1, maxLength: writers > 4 ? 1 : 3 }), {
     minLength: writers,
     maxLength: writers,
@@ -30,7 +30,7 @@ const troubles = fc.integer({ min: 2, max: 8 }).chain((writers) =>
 );
 
 const HISTORIES = fc
-  .sample(troubles, { seed: SEED, numRuns: RUNS })
+  .sample(writerFaults, { seed: SEED, numRuns: RUNS })
   .map((befalls, i) => ({ name: `${befalls.length} writers, ${SEED}/${i}`, befalls }));
 
 const requestsOf = (log: readonly LoggedRequest[], envId: string) =>

@@ -17,7 +17,7 @@ import { syncFile } from './sync-file.ts';
 
 const DAY = 86_400;
 
-/** A service, and a mirror on a server whose clock is off by so many seconds. */
+/** A service, and a mirror on a server whose clock is off by this many seconds. */
 async function setUp(seconds: number) {
   const proxy = await shiftingProxy(await postgresServer(), seconds);
   const schema = await testSchema(proxy.url);
@@ -29,7 +29,7 @@ async function setUp(seconds: number) {
   let meet = async (): Promise<void> => {};
   const url = await serveWorld(world, async (_, path) => {
     const met = meet;
-    // Only what is asked once the environment is held.
+    // Only requests after the environment was claimed count.
     if (path[0] !== 'environments') meet = async () => {};
     if (path[0] !== 'environments') await met();
     return true;
@@ -40,7 +40,7 @@ async function setUp(seconds: number) {
     world,
     url,
     sync: () => startSync(url, schema.url, 'e1').ended,
-    /** Has something done in the middle of the next sync, before the service answers it. */
+    /** Runs an action in the middle of the next sync, before the service replies. */
     inTheMiddle(act: () => Promise<void>) {
       meet = act;
     },
@@ -62,7 +62,7 @@ async function kill(child: ChildProcess): Promise<void> {
 }
 
 /**
- * Resolves when the one process that holds something has given a sign of life: at once, since it loses its connection.
+ * Resolves when the only process with a lease has renewed it, which it does at once because it loses its connection.
  */
 async function nextSign({ ask }: TestSchema): Promise<void> {
   const look = async () => String((await ask('select backend from lease_owners'))[0]?.['backend']);
@@ -71,7 +71,7 @@ async function nextSign({ ask }: TestSchema): Promise<void> {
   await expect.poll(look, { interval: 20 }).not.toBe(before);
 }
 
-/** The first and the last of the times that the mirror itself gives. */
+/** The first and the last of the mirror's own times. */
 async function ownTimes({ ask }: TestSchema): Promise<{ first: number; last: number }> {
   const [row] =
     await ask(`select extract(epoch from min(at)) * 1000 as first, extract(epoch from max(at)) * 1000 as last
@@ -126,7 +126,7 @@ describe('the server’s clock jumps while a process holds an environment (R26)'
     const { contents } = await quiet(world);
     let after: unknown[] = [];
     let days = 0;
-    // It may give a sign just after a jump.
+    // It may renew its lease right after a jump.
     const jumpAndSync = () => {
       days += 1;
       proxy.shift(days * DAY);
@@ -153,7 +153,7 @@ describe('the server’s clock jumps while a process holds an environment (R26)'
     await mirror.hold(['e1']);
     proxy.shift(0);
     expect(await sync()).toMatchObject(REFUSED);
-    // What is left of its old lease ends just before the next look, but not what its next sign brings.
+    // The rest of its old lease expires just before the next check, but not a renewed one.
     proxy.shift(LEASE_MS / 1000 - 1);
     await nextSign(schema);
     proxy.shift(LEASE_MS / 1000 + 1);
@@ -164,7 +164,7 @@ describe('the server’s clock jumps while a process holds an environment (R26)'
     const { proxy, schema, sync } = await setUp(DAY);
     expect(await sync()).toMatchObject(DONE);
     await kill(await startHoldProcess(schema.url, ['e1']));
-    // The server sees that its client is gone a moment later.
+    // The server notices a moment later that its client is gone.
     const backends = "select 1 from pg_stat_activity, lease_owners where pid = split_part(backend, ' ', 1)::int";
     await expect.poll(() => schema.ask(backends), { interval: 20 }).toEqual([]);
     proxy.shift(0);

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.remove());
 
-/** A world, what one quiet sync of it leaves, and a schema where nothing is yet. */
+/** A world, the result of one undisturbed sync, and an empty schema. */
 async function setUp(meet: (number: number) => boolean | Promise<boolean> = () => true) {
   const world = standing(['e1']);
   const { contents } = await quiet(world);
@@ -24,13 +24,13 @@ async function setUp(meet: (number: number) => boolean | Promise<boolean> = () =
 
 const oneLine = (line: RegExp) => expect.stringMatching(new RegExp(`^obsync: [^\\n]*${line.source}[^\\n]*\\n$`));
 
-/** The next sync ends well, and then the mirror is whole. */
+/** Expects the next sync to succeed and to complete the mirror. */
 async function expectNextWhole(schema: TestSchema, url: string, contents: unknown): Promise<void> {
   expect(await startSync(url, schema.url, 'e1').ended).toMatchObject({ code: 0, stderr: '' });
   await expectMirrored(schema.url, contents);
 }
 
-/** A user of the server with settings of its own, who may make schemas. */
+/** A database user with its own settings, who may create schemas. */
 async function userWith(schema: TestSchema, setting: string): Promise<string> {
   const user = `user_${schema.schema}`;
   await schema.ask(`create role ${user} login password 'p'; grant create on database postgres to ${user};
@@ -41,7 +41,7 @@ async function userWith(schema: TestSchema, setting: string): Promise<string> {
   return url.href;
 }
 
-/** In the middle of the next sync `other`, a connection of another program, locks a table until it rolls back. */
+/** In the middle of the next sync, the connection `other` locks a table until it rolls back. */
 async function setUpLocked() {
   const other = new Client({ connectionString: server.url });
   await other.connect();
@@ -128,7 +128,7 @@ describe('a sync into PostgreSQL', () => {
   test('it continues when its idle connections are closed after a moment', async () => {
     const { schema, url, contents } = await setUp(async (number) => {
       const left = `select 1 from pg_stat_activity where usename like 'user\\_%'`;
-      // The connection that shows that the process lives is made again each time.
+      // The connection that proves the process alive is opened again each time.
       if (number === 5)
         await expect.poll(async () => (await schema.ask(left)).length, { interval: 20 }).toBeLessThan(2);
       return true;

@@ -7,7 +7,7 @@ import { contentsOf } from './outcome.ts';
 import { freshPath } from './scenes.ts';
 import { syncFile } from './sync-file.ts';
 
-/** A world that stands still. */
+/** A world in which no time passes. */
 export function standing(envIds: readonly string[]): World {
   const world = createWorld(envIds);
   for (const place of world.environments.values()) furnish(place);
@@ -16,7 +16,7 @@ export function standing(envIds: readonly string[]): World {
   return world;
 }
 
-/** What an undisturbed sync leaves in a file, and the requests of it and of the next one. */
+/** The result of an undisturbed sync in a file, and the requests of that sync and the next. */
 export async function quiet(world: World) {
   const path = freshPath();
   const logs: LoggedRequest[][] = [];
@@ -30,7 +30,7 @@ export async function quiet(world: World) {
   return { contents: rowsOf(path), first, second };
 }
 
-/** Expects a mirror in PostgreSQL to be what the undisturbed sync left. */
+/** Expects a mirror in PostgreSQL to equal the result of the undisturbed sync. */
 export async function expectMirrored(db: string, contents: unknown): Promise<void> {
   const path = freshPath();
   const watch = { signal: new AbortController().signal, onProgress: () => {} };
@@ -38,7 +38,7 @@ export async function expectMirrored(db: string, contents: unknown): Promise<voi
   expect(rowsOf(path)).toEqual(contents);
 }
 
-/** Without the text of the indexes: a copy makes them anew. */
+/** Without the SQL of the indexes, because a copy creates them again. */
 export function rowsOf(path: string): unknown {
   const { schema: _, ...rows } = contentsOf(path);
   return rows;

@@ -7,13 +7,13 @@ import { each } from './every.ts';
 import { expectMirrored, quiet, standing } from './postgres-reference.ts';
 import { serveWorld } from './served-world.ts';
 
-/** A connection without an answer is given up after so many milliseconds, unless the server is still at work. */
+/** After this many milliseconds without an answer a connection is given up, unless the server is still working. */
 const ANSWER_TIMEOUT_MS = 400;
 
 const world = standing(['e1']);
 const { contents } = await quiet(world);
 
-/** One first sync over a proxy. `onSent` is told how often something was sent to the server. */
+/** Runs a first sync through a proxy. `onSent` receives the number of messages sent so far. */
 async function syncThrough(
   onSent: (sent: number, proxy: CuttingProxy) => void = () => {},
   { signal, answerTimeoutMs = ANSWER_TIMEOUT_MS }: { signal?: AbortSignal; answerTimeoutMs?: number } = {},
@@ -54,7 +54,7 @@ test.for(['before', 'after'] as const)(
 
 test('stopping a run waits for no silent connection (R27)', async () => {
   const { sent: count } = await syncThrough();
-  // While the mirror is open: a command that only looks at it is ended by its signal.
+  // While the mirror is open, because a signal ends a command that only reads it.
   for (const moment of each(messages(count).slice(count / 4, count / 2), 97)) {
     const stopping = new AbortController();
     const { summary } = await syncThrough(

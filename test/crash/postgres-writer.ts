@@ -4,8 +4,7 @@ import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-pro
 import type { TestSchema } from '../support/postgres.ts';
 
 /**
- * What befalls a writer, once it has asked the service, or sent something to PostgreSQL, so many times since the last
- * time.
+ * A fault of a writer, after this many requests to the service or messages to PostgreSQL since the last fault.
  */
 export interface Misfortune {
   readonly kind: 'kill' | 'stop' | 'cut';
@@ -13,7 +12,7 @@ export interface Misfortune {
   readonly after: number;
 }
 
-/** Starts the real program on one environment. */
+/** Starts the real program for one environment. */
 export function startSync(url: string, db: string, envId: string): Started {
   const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
   const started = start(['sync', `--base-url=${url}`, `--env=${envId}`, ...own], {
@@ -23,21 +22,21 @@ export function startSync(url: string, db: string, envId: string): Started {
   return started;
 }
 
-/** One environment, and the processes that write it, one after the other. */
+/** One environment and its writing processes, one at a time. */
 export interface Writer {
   readonly envId: string;
-  /** Called when one of its processes asks the service. @returns whether there is an answer */
+  /** Called when one of its processes sends a request. @returns whether the service replies */
   met(): boolean;
-  /** Starts one process after the other until one ends well. */
+  /** Starts one process after another until one succeeds. */
   write(url: string): Promise<Written>;
 }
 
 interface Written {
-  /** Those that were neither killed nor stopped. */
+  /** How many were neither killed nor stopped. */
   readonly ended: readonly Ended[];
-  /** Those that were stopped until another one had taken their environment. */
+  /** How many were stopped until another one claimed their environment. */
   readonly displaced: readonly Ended[];
-  /** Pages that came to nothing with their process. */
+  /** How many pages were lost with their process. */
   readonly lost: number;
   readonly processes: number;
 }
@@ -79,7 +78,7 @@ export async function createWriter(
   return {
     envId,
     met() {
-      // Whoever asks has taken the environment from the one that is stopped.
+      // The requesting process has claimed the environment of the stopped one.
       for (const each of stopped.splice(0)) each.kill('SIGCONT');
       const kind = befall('request');
       if (kind !== null) suffer(kind);

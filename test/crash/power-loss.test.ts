@@ -6,7 +6,7 @@ import { expectCarriesOn, SCENES } from './reference.ts';
 import type { Scene } from './scenes.ts';
 import { framesOf, LOSSES, saltOf } from './wal.ts';
 
-/** What the disk may hold after the power went, and what has to be found there. */
+/** A possible state of the disk after a power loss, and the mirror that must be found there. */
 interface Loss {
   readonly label: string;
   files(): Files;
@@ -14,8 +14,8 @@ interface Loss {
 }
 
 /**
- * All that can be lost of the log (`synchronous=NORMAL`): its frames from any one on, but for those that a checkpoint
- * had synced before it wrote them to the file. What is found is what the run had committed by the frames before.
+ * The possible losses of the log (`synchronous=NORMAL`): all frames from any one on, except those that a checkpoint had
+ * synced. What remains is what the run had committed in the frames before.
  */
 function lostLogs(states: readonly State[]): Loss[] {
   return eras(states).flatMap((era) => {
@@ -33,8 +33,7 @@ function lostLogs(states: readonly State[]): Loss[] {
 }
 
 /**
- * States with the same file, and how many frames of one log each stands for. The log begins anew once all of it is in
- * the file.
+ * States with the same file, and the number of frames of one log. The log starts over once the file contains all of it.
  */
 function eras(states: readonly State[]): { state: State; frames: number }[][] {
   const found: { state: State; frames: number }[][] = [];
@@ -53,7 +52,7 @@ function isContinued(before: Buffer, after: Buffer): boolean {
   return before.length === 0 || saltOf(before) === saltOf(after);
 }
 
-/** A checkpoint that was cut off: any sectors of the file are the old ones, and the log is whole. */
+/** An interrupted checkpoint: any sectors of the file may be old, and the log is complete. */
 function tornCheckpoints(states: readonly State[]): Loss[] {
   return states.slice(1).flatMap((found, i) => {
     const before = states[i] as State;

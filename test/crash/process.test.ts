@@ -22,15 +22,15 @@ interface Ended {
 }
 
 interface Starting {
-  /** What the program is started by. */
+  /** The command that starts the program. */
   readonly by?: readonly string[];
-  /** Who runs it, and what: the clone's own program if left out. */
+  /** The installation to run, by default that of the clone. */
   readonly as?: { readonly user: { readonly uid?: number }; readonly node: string; readonly main: string };
 }
 
 const OWN = { user: {}, node: NODE, main: MAIN };
 
-/** Starts the real program on a scene; `ended` comes with what it said. */
+/** Starts the real program on a scene. `ended` resolves with its output. */
 function start(url: string, db: string, { by = [], as = OWN }: Starting = {}) {
   const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
   const [command = '', ...args] = [...by, as.node, as.main, 'sync', `--base-url=${url}`, `--db=${db}`, ...own];
@@ -45,7 +45,7 @@ function start(url: string, db: string, { by = [], as = OWN }: Starting = {}) {
   return { ended, kill: (signal: NodeJS.Signals = 'SIGKILL') => child.kill(signal) };
 }
 
-/** What the next run is held to: everything that was answered is kept, as one page is asked for at a time. */
+/** What the next run must satisfy: every answered page was committed, because pages are read one at a time. */
 function pointOf({ world }: Scene, from: number, label: string): Point {
   return { label, nowMs: world.nowMs, requests: countOf(world.log.slice(from)), inFlight: new Map() };
 }
@@ -74,7 +74,7 @@ test('a signal ends a process stuck in SQLite, and the next run completes its wo
   scene.world.nowMs = scene.atMs;
   const from = scene.world.log.length;
   const path = freshPath();
-  // Whoever holds this lock keeps a commit waiting for ten seconds, of which a signal has five.
+  // This lock delays a commit for ten seconds; a signal gives up after five.
   let other: Database.Database | null = null;
   onTestFinished(() => void other?.close());
   const url = await serveWorld(scene.world, (number) => {
@@ -96,7 +96,7 @@ test('a signal ends a process stuck in SQLite, and the next run completes its wo
   await expectCarriesOn({ ...scene, nextOptions: { baseUrl: url } }, path, reference, point);
 });
 
-/** A file that the system lets grow to so many blocks of 512 bytes, and no further. */
+/** Limits a file to this many blocks of 512 bytes. */
 const limited = (blocks: number) => ({ by: ['sh', '-c', 'ulimit -f "$1"; shift; exec "$@"', 'sh', String(blocks)] });
 
 test.each([

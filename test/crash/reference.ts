@@ -5,22 +5,22 @@ import { countOf, type Point, type Requests } from './points.ts';
 import { MAKERS, type Scene } from './scenes.ts';
 import { type SyncFileOptions, syncFile } from './sync-file.ts';
 
-/** What two undisturbed runs of a scene leave, and the requests of each. */
+/** The result of two undisturbed runs of a scene, and the requests of each. */
 export interface Reference {
   readonly contents: Contents;
   readonly first: Requests;
   readonly second: Requests;
-  /** Those of a run by the wishes for the next one, in place of the first. */
+  /** The requests of a first run with the options of the next one. */
   readonly instead: Requests;
 }
 
-/** A scene with what it is held to. */
+/** A scene with its reference. */
 export interface Staged {
   readonly scene: Scene;
   readonly reference: Reference;
 }
 
-/** Each kind of sync by its name, made when it is first asked for: its world stands still. */
+/** Each kind of sync by name, created on first use. No time passes in its world. */
 export const SCENES: [string, () => Promise<Staged>][] = Object.entries(MAKERS).map(([name, make]) => {
   let staged: Promise<Staged> | null = null;
   const stage = async (): Promise<Staged> => {
@@ -49,7 +49,7 @@ async function referenceOf(scene: Scene): Promise<Reference> {
   return { contents: contentsOf(path), first, second, instead };
 }
 
-/** A run that has to end well, from where the world's clock stands. @returns its requests */
+/** Runs a sync that must succeed, at the world's current time. @returns its requests */
 async function runWell(world: World, path: string, options: SyncFileOptions, label?: string): Promise<Requests> {
   const from = world.log.length;
   const { summary, error } = await syncFile(path, world, options);
@@ -57,12 +57,12 @@ async function runWell(world: World, path: string, options: SyncFileOptions, lab
   return countOf(world.log.slice(from));
 }
 
-/** The next run after a point: it ends well and equal, and asks for nothing twice but what was cut off. */
+/** The next run after a point succeeds, equals the reference, and repeats only the interrupted request. */
 export async function expectCarriesOn(scene: Scene, path: string, reference: Reference, point: Point): Promise<void> {
   expect(await carryOn(scene, path, reference, point), point.label).toEqual([]);
 }
 
-/** The next run after a point, which ends well and equal. @returns how many requests too many it took, by collection */
+/** The next run after a point must succeed and equal the reference. @returns its excess requests, by collection */
 export async function carryOn(
   scene: Scene,
   path: string,
@@ -77,9 +77,9 @@ export async function carryOn(
 }
 
 /**
- * Requests of a run that was cut off and of the next, beyond what R6 demands, by collection: its first round takes what
- * it takes undisturbed, in the run that begins it; once a page of it is kept, the next run reads one more round, as an
- * undisturbed second run does; what was asked for and not kept is asked for again.
+ * Requests of an interrupted run and the next one beyond what R6 allows, by collection. The first round may take what
+ * it takes undisturbed. Once one of its pages is committed, the next run reads another round, like an undisturbed
+ * second run. Requests whose pages were not committed are repeated.
  */
 function excess(
   { first, second, instead }: Reference,

@@ -19,15 +19,15 @@ import { furnish } from '../model/furnish.ts';
 import { createWorld, DAY, HOUR, type World } from '../model/world.ts';
 import { type SyncFileOptions, syncFile } from './sync-file.ts';
 
-/** A world that stands still, a mirror file from before the run at stake (none before a first sync), and that run. */
+/** A world in which no time passes, the mirror file before the tested run (none before a first sync), and that run. */
 export interface Scene {
   readonly world: World;
   /** When the run begins. */
   readonly atMs: number;
   readonly options: SyncFileOptions;
-  /** What is wished for of every run after it. */
+  /** The options of every later run. */
   readonly nextOptions: SyncFileOptions;
-  /** A fresh path with the mirror as the run finds it. */
+  /** Creates a fresh path with the mirror that the run finds. */
   fresh(): string;
 }
 
@@ -35,10 +35,10 @@ const folder = mkdtempSync(join(tmpdir(), 'obsync-crash-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 let paths = 0;
 
-/** So many files are kept at a time: what a test has made long ago is not looked at again. */
+/** How many files are kept. Older ones are not needed any more. */
 const KEPT = 100;
 
-/** A path where nothing is yet. */
+/** A path without a file. */
 export function freshPath(): string {
   for (const suffix of ['', '-wal', '-shm', '-journal', '.lock'])
     rmSync(pathOf(paths - KEPT) + suffix, { force: true });
@@ -54,7 +54,7 @@ async function firstSync(): Promise<Scene> {
   return sceneOf(createFurnished(), null, {});
 }
 
-/** Everything that feeds tell of: changes, tombstones, marks of every kind, news of tests. */
+/** Everything that feeds report: changes, tombstones, marks of every kind, new executions. */
 async function increment(): Promise<Scene> {
   const world = createFurnished();
   const path = await synced(world, 'told.db');
@@ -63,7 +63,7 @@ async function increment(): Promise<Scene> {
   return sceneOf(world, path, {});
 }
 
-/** A scan of everything: rows that went without a word are swept, and what is new to the token comes. */
+/** A full scan: vanished rows are swept, and rows that became visible to the token are added. */
 async function fullScan(): Promise<Scene> {
   const world = createFurnished();
   const place = world.environment();
@@ -74,12 +74,12 @@ async function fullScan(): Promise<Scene> {
   remove(place, 'columns', 'a1.c3', 'lost');
   remove(place, 'tests', 't4', 'lost');
   remove(place, 'assets', 'o1', 'lost');
-  // Whatever it leaves unscanned is due for its scan anyway; what it has scanned is not scanned again.
+  // A later run scans only what this one left unscanned, which is due anyway.
   world.advance(8 * DAY);
   return sceneOf(world, path, { full: true });
 }
 
-/** A mirror whose first sync was killed at its start: it has a row, and none of its secondary indexes. */
+/** A mirror whose first sync was killed at its start: it has one row and no secondary indexes. */
 async function killedSync(): Promise<Scene> {
   const path = join(folder, 'killed.db');
   const { connection } = openForWriting(path);
@@ -91,7 +91,7 @@ async function killedSync(): Promise<Scene> {
   return sceneOf(createFurnished(), path, {});
 }
 
-/** Those that a first sync leaves out until its end. */
+/** The indexes that a first sync creates at its end. */
 const INDEXES = `select name from sqlite_schema where type = 'index' and sql > ''
   and tbl_name not in ('test_executions', 'sync_stream_runs')`;
 
@@ -109,7 +109,7 @@ function sceneOf(world: World, path: string | null, options: SyncFileOptions): S
   };
 }
 
-/** Some of everything, and enough of it for several pages of each collection; old enough to be out of every overlap. */
+/** Several pages of each collection, old enough to be outside every overlap. */
 function createFurnished(): World {
   const world = createWorld();
   const place = world.environment();
@@ -131,7 +131,7 @@ async function synced(world: World, name: string): Promise<string> {
   return path;
 }
 
-/** So that the file has to grow by several pages. */
+/** Makes the file grow by several pages. */
 const LONG = 'changed '.repeat(4000);
 
 function change(place: EnvironmentModel): void {
@@ -152,7 +152,7 @@ function change(place: EnvironmentModel): void {
   putScore(place, 'a1', 0.1);
 }
 
-/** Each kind of sync by its name. */
+/** Each kind of sync by name. */
 export const MAKERS: Readonly<Record<string, () => Promise<Scene>>> = {
   'a first sync': firstSync,
   'an increment': increment,

@@ -5,8 +5,8 @@ import { type Reply, startApiServer } from '../support/api-server.ts';
 import type { CountedQuota } from '../support/quota-server.ts';
 
 /**
- * A world over HTTP. `meet` is called with the number and the path of each request before it is answered; false leaves
- * it hanging.
+ * A world over HTTP. `meet` is called with the number and the path of each request. If it returns false, the request
+ * hangs.
  */
 export async function serveWorld(
   world: World,
@@ -34,7 +34,7 @@ export async function serveWorld(
   }
 }
 
-/** As the source in memory gives it: cursors are bound to it. */
+/** The query as the in-memory source sends it, because cursors are bound to it. */
 function queryOf(parameters: URLSearchParams): Query {
   const given = (name: string): Query[string] => {
     if (/ids$/.test(name)) return parameters.getAll(name);

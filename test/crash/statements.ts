@@ -1,12 +1,12 @@
 import Database from 'better-sqlite3';
 
-/** What a program asks of SQLite: the text of a statement, or `close` for the end of a connection. */
+/** What a program sends to SQLite: the text of a statement, or `close`. */
 export interface Sent {
   readonly sql: string;
   readonly connection: Database.Database | null;
 }
 
-/** Called before and after each statement that any connection of this process sends; may throw in its place. */
+/** Called before and after each statement of any connection in this process. May throw instead. */
 export interface Watcher {
   before(sent: Sent): void;
   after(sent: Sent): void;
@@ -14,7 +14,7 @@ export interface Watcher {
 
 type Method = (this: object, ...given: unknown[]) => unknown;
 
-/** Every statement passes one of these, `BEGIN` and `COMMIT` and what drizzle makes included. */
+/** Every statement passes through one of these, including `BEGIN`, `COMMIT` and those of drizzle. */
 const EDGE = edge();
 
 function edge(): { of: Record<string, Method>; name: string }[] {
@@ -28,7 +28,7 @@ function edge(): { of: Record<string, Method>; name: string }[] {
   ];
 }
 
-/** Runs the body with all its statements watched. What the watcher itself sends is not. */
+/** Watches all statements of the body, but not those of the watcher itself. */
 export async function watchingStatements<T>(watcher: Watcher, body: () => Promise<T>): Promise<T> {
   const own = EDGE.map(({ of, name }) => of[name] as Method);
   let watching = true;

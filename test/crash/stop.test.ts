@@ -24,7 +24,7 @@ test.each(each(SCENES, 3))(
     for (const { files, last } of each(await statesOf(inParallel(scene)), 25)) {
       const again = await carryOn(inParallel(scene), restore(files), reference, { ...last, inFlight: new Map() });
       for (const [path, pages] of again) {
-        // The histories of several tests are read at once, and each is a list of its own (R22).
+        // Several histories are read concurrently, and each is a separate list (R22).
         const lists = path === 'executions' ? STREAMS_AT_ONCE : 1;
         expect(pages, `${path}, ${last.label}`).toBeLessThanOrEqual(lists);
       }
@@ -45,7 +45,7 @@ test.each(each(SCENES, 3))(
     expect(states.length).toBeLessThan((await statesOf(scene)).length);
     for (const { files, last } of each(states, 12)) {
       const again = await carryOn(scene, restore(files), reference, last);
-      // Asked for again is what came in vain, or was not kept: no list is read more often than twice.
+      // Only discarded pages are requested again, so no list is read more than twice.
       for (const [path, pages] of again)
         expect(pages, `${path}, ${last.label}`).toBeLessThanOrEqual(last.requests.get(path) ?? 0);
     }

@@ -9,11 +9,11 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 import type { World } from '../model/world.ts';
 
 export type SyncFileOptions = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>> & {
-  /** How long commits that bring nothing may wait for others. */
+  /** How long commits that change nothing may wait to be batched. */
   readonly quietMs?: number;
 };
 
-/** How a run came to its end: with a summary, or with the error that the command says and exits by. */
+/** How a run ended: with a summary, or with the error that the command reports. */
 export interface Ended {
   readonly summary: RunSummary | null;
   readonly error: SyncError | null;
@@ -32,7 +32,7 @@ const OPTIONS: RunOptions = {
   concurrency: 1,
 };
 
-/** One run of all ten streams into a mirror file, opened and locked as the command does it. */
+/** Syncs all streams into a mirror file, opened and locked as by the command. */
 export async function syncFile(
   path: string,
   world: World,

@@ -2,7 +2,7 @@ import { exitCodeOf } from '../../src/cli/exit-code.ts';
 import { exitCodeOfRun } from '../../src/cli/sync.ts';
 import type { Ended } from './sync-file.ts';
 
-/** The line that a command says of a run on stderr, and what it exits with. */
+/** The line that the command prints to stderr after a run, and its exit code. */
 export function toldBy({ summary, error }: Ended): { line: string | null; code: number } {
   if (error !== null) return { line: error.message, code: exitCodeOf(error.recovery) };
   if (summary === null) throw new Error('a run without an end');

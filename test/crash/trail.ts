@@ -1,7 +1,7 @@
 import type { World } from '../model/world.ts';
 import { countOf, type Point } from './points.ts';
 
-/** Follows a run of one stream at a time by its statements, to say at any point what it has asked for and kept. */
+/** Follows a sequential run by its statements, to know at any point what it has requested and committed. */
 export interface Trail {
   pass(label: string): void;
   point(label: string): Point;

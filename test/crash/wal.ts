@@ -1,15 +1,15 @@
-/** The write-ahead log as SQLite's file format describes it: a header, then frames of a header and a page each. */
+/** SQLite's write-ahead log: a header, then frames, each with a header and a page. */
 const HEADER_BYTES = 32;
 const FRAME_HEADER_BYTES = 24;
 
 export interface Frame {
   readonly start: number;
   readonly end: number;
-  /** Ends a transaction. */
+  /** Whether it ends a transaction. */
   readonly commits: boolean;
 }
 
-/** The frames of a log that was begun once, in their order. */
+/** The frames of one log, in order. */
 export function framesOf(wal: Buffer): Frame[] {
   if (wal.length < HEADER_BYTES) return [];
   const frameBytes = FRAME_HEADER_BYTES + wal.readUInt32BE(8);
@@ -21,14 +21,14 @@ export function framesOf(wal: Buffer): Frame[] {
   return frames;
 }
 
-/** Tells a log from the one before it under the same name. */
+/** Distinguishes a log from the previous one with the same name. */
 export function saltOf(wal: Buffer, at = 16): string {
   return wal.subarray(at, at + 8).toString('hex');
 }
 
 type Loss = (wal: Buffer, frame: Frame) => Buffer;
 
-/** What the disk may hold of a log whose frames from one on were not synced before the power went. */
+/** The possible content of the disk if the frames of a log from one on were not synced before a power loss. */
 export const LOSSES: readonly (readonly [string, Loss])[] = [
   ['cut off before', (wal, { start }) => wal.subarray(0, start)],
   ['torn in the header of', (wal, { start }) => wal.subarray(0, start + FRAME_HEADER_BYTES / 2)],

@@ -8,7 +8,7 @@ import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { type CommitParts, commitOf } from '../support/commit-parts.ts';
 import { START } from '../support/conformance/workbench.ts';
 
-/** What a commit may have, and the streams whose commits have it. */
+/** The parts of commits, and the streams whose commits contain them. */
 export interface CommitKind {
   readonly title: string;
   readonly isOf: (stream: Stream) => boolean;
@@ -203,7 +203,7 @@ function decodedOf(stream: Stream): DecodedRow {
   return { key: stream.key.map(() => 'x'), row: rowOf(stream), deletedAt: null, parts };
 }
 
-/** A row to begin with, as a table takes it. */
+/** The initial row of a table. */
 interface FurnishedRow {
   readonly table: string;
   readonly row: Row;

@@ -21,7 +21,7 @@ type Play = (mirror: MirrorFile, statements: SqlStatements<unknown>) => Promise<
 
 const atOnce: Play = async (mirror, statements) => perform(mirror.prepare, statements);
 
-/** Waits after every statement, as a driver over a network does. */
+/** Waits after every statement, like a driver for a network database. */
 const oneByOne: Play = async (mirror, statements) => {
   let step = statements.next();
   while (step.done !== true) {

@@ -24,7 +24,7 @@ beforeEach(() => {
   });
 });
 
-/** The contents of every file of the folder, without the files that SQLite keeps beside an open database. */
+/** The content of every file in the folder, except SQLite's auxiliary files. */
 const onDisk = () =>
   readdirSync(folder)
     .filter((name) => !/-(wal|shm)$/.test(name))
@@ -69,7 +69,7 @@ const indexesOf = ({ connection }: Pick<MirrorFile, 'connection'>): string[] =>
     .map((sql) => sql.replaceAll('`', '"').replaceAll(', ', ',').toLowerCase())
     .sort();
 
-/** A first sync has no secondary indexes until its end. */
+/** During a first sync, there are no secondary indexes. */
 function dropIndexes(): void {
   const connection = new Database(path);
   const names = connection.prepare("select name from sqlite_schema where type = 'index' and sql > ''").pluck().all();
@@ -129,7 +129,7 @@ describe.each(openings)('a file opened %s', (_, open) => {
   });
 });
 
-/** Opens the mirror as a user who is not root, for whom permissions count. @returns its output */
+/** Opens the mirror as an unprivileged user, whom file permissions bind. @returns its output */
 function openAsAnyone(installed: Installation): string {
   const program = `
     const { openForWriting } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});

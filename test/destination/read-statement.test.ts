@@ -12,7 +12,7 @@ afterAll(() => mirror.connection.close());
 const refused = (message: RegExp) =>
   expect.objectContaining({ recovery: 'usage', message: expect.stringMatching(message) });
 const rows = (sql: string) => [...readStatement(mirror, sql).rows];
-/** As the command reads. */
+/** Reads like the command. */
 const EXACT = { bigints: true };
 
 describe('a statement that query accepts', () => {

@@ -28,7 +28,7 @@ beforeEach(() => {
 const ALL = ['obsync.db', 'obsync.db-shm', 'obsync.db-wal'];
 const filesBeside = (): string[] => readdirSync(folder).filter((name) => !name.includes('.lock'));
 
-/** The folder and its files, as they are for a reader with permission to read alone. */
+/** Makes the folder and its files read-only. */
 function forbidWriting(): void {
   for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o444);
   chmodSync(folder, 0o555);
@@ -43,7 +43,7 @@ const stop = new AbortController();
 const neverStop = new AbortController().signal;
 beforeAll(() => stop.abort());
 
-/** A mirror without the files beside it: one of an earlier version, or a fresh copy. */
+/** A mirror without auxiliary files: from an earlier version, or a fresh copy. */
 function makeAlone(): void {
   openForWriting(path).connection.close();
   expect(filesBeside()).toEqual(['obsync.db']);
@@ -56,7 +56,7 @@ describe('a reader without write permission', () => {
   });
   afterAll(() => installed.remove());
 
-  /** What a program prints that a user runs whom permissions bind. */
+  /** The output of a program that an unprivileged user runs. */
   function asReader(program: string): string {
     forbidWriting();
     const { stdout, stderr } = spawnSync(installed.node, ['--input-type=module', '--eval', program], {

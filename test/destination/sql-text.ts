@@ -3,8 +3,7 @@ const WIDTH = 120;
 const CLAUSE = /^(select|from|where|and|left join|cross join|values|set|on conflict|group by|order by|limit)\b/i;
 
 /**
- * A statement as a reader wants it: in one line if it is short, else a line for each clause, indented by its
- * parentheses.
+ * Formats a statement: in one line if it is short, otherwise with a line per clause, indented by its parentheses.
  */
 export function readable(sql: string): string {
   const flat = sql.replaceAll(/\s+/g, ' ').trim();
@@ -31,7 +30,7 @@ function clausesOf(sql: string): string[] {
   return [...lines, line];
 }
 
-/** Where the parenthesis that opens at `start` has been closed. */
+/** The end of the parenthesis that opens at `start`. */
 function endOf(sql: string, start: number): number {
   let depth = 0;
   for (let i = start; i < sql.length; i++) {
@@ -41,7 +40,7 @@ function endOf(sql: string, start: number): number {
   return sql.length;
 }
 
-/** A list too long for a line goes on in the next. */
+/** Wraps a list that is too long for a line. */
 function folded(line: string): string[] {
   const indent = ' '.repeat(line.length - line.trimStart().length + 4);
   const lines: string[] = [];

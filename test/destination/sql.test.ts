@@ -41,7 +41,7 @@ function furnish(stream: Stream): void {
   }
 }
 
-/** The distinct statements of a part, in the order of their first use. Its transaction is rolled back. */
+/** The distinct statements of a part, in order of first use. Its transaction is rolled back. */
 async function statementsOf(stream: Stream, act: CommitKind['act']): Promise<string[]> {
   const { connection } = mirror;
   connection.exec('begin');
@@ -49,7 +49,7 @@ async function statementsOf(stream: Stream, act: CommitKind['act']): Promise<str
   const unkept: MirrorFile = { ...mirror, prepare: (name, text = () => name) => connection.prepare(text()) };
   prepared = [];
   await act(createSqliteDestination(unkept, { envId: 'e', run: 2, clock: () => START }), stream);
-  // Every transaction of the mirror ends with this.
+  // Every transaction of the mirror ends with this statement.
   perform(unkept.prepare, writeNoted(mirror.noted));
   const statements = [...new Set(prepared)];
   connection.exec('rollback');

@@ -52,7 +52,7 @@ const on = (envId = 'e'): Destination => createSqliteDestination(mirror, { envId
 const commit = (name: StreamName, given: CommitParts, envId = 'e') =>
   on(envId).commit(stream(name), commitOf(NO_PROGRESS, given), new Set());
 
-/** SQLite's plans for the statements that `act` makes for its environment, a line for each table that it reads. */
+/** SQLite's query plans for the statements of `act`, with a line per table that is read. */
 async function plansOf(act: () => Promise<unknown>): Promise<string[]> {
   prepared = [];
   await act();
@@ -65,7 +65,7 @@ function planOf(sql: string): string[] {
   return steps.map((step) => step.detail);
 }
 
-/** Writes many rows; with `counted` SQLite also has statistics of them. */
+/** Writes many rows. With `counted`, SQLite also has statistics for them. */
 function fill(counted: boolean): void {
   mirror.connection.exec(`
     with recursive n(i) as (select 0 union all select i + 1 from n where i < 4999)
@@ -90,7 +90,7 @@ describe.each([
     const edges = plans.filter((step) => /^\w+ t .*column_lineage/.test(step));
     expect(edges.length).toBeGreaterThan(5);
     expect(edges.filter((step) => !step.includes('(env_id=? AND downstream_column_id=?'))).toEqual([]);
-    // Only `s`, the rows that are written, is scanned, and what has no table.
+    // Only `s`, the written rows, is scanned, and sources that are not tables.
     const scans = plans.filter((step) => step.startsWith('SCAN') && step !== 'SCAN CONSTANT ROW');
     expect(scans.filter((step) => step !== 'SCAN s')).toEqual([]);
     expect(plans.filter((step) => /_staged_by_env/.test(step)).length).toBeGreaterThan(1);

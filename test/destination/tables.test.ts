@@ -26,7 +26,7 @@ const SQL_TYPES: Readonly<Record<FieldType, string>> = {
 /** The columns that the destination adds to the rows of a table, and of its staged copy. */
 const ADDED = ['env_id', 'mirrored_at', 'extra', 'deleted_at', 'deletion', 'read_number'];
 
-/** Each table that streams write, with the fields that they write to it. */
+/** Each table that streams write, and the fields that they write. */
 const WRITTEN = Object.entries(
   Object.groupBy(
     CATALOGUE.flatMap(({ table, staged, fields, key, childTables = [] }) => [
@@ -69,7 +69,7 @@ test.each(WRITTEN.filter(({ key }) => key !== undefined))(
   },
 );
 
-/** Streams that a stream waits for, whatever it is that they wait for in turn. */
+/** The streams that a stream waits for, directly or indirectly. */
 function dependenciesOf(name: StreamName): StreamName[] {
   const direct = CATALOGUE.find((entry) => entry.name === name)?.dependencies ?? [];
   return [...direct, ...direct.flatMap(dependenciesOf)];

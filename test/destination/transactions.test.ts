@@ -56,7 +56,7 @@ const roundEnd = {
 } as const;
 const endRound = () => commit({ kind: 'round-end', roundEnd: { ...roundEnd, replace: 'all', isHeld: () => false } });
 
-/** What another connection reads in the file. */
+/** What another connection reads from the file. */
 const kept = (column: string, table: string): unknown[] =>
   reader.prepare(`select ${column} from ${table}`).pluck().all();
 
@@ -149,7 +149,7 @@ test('if SQLite rolls back while pages wait, nothing more is written, and every 
   await hold();
   const before = kept('watermark', 'sync_checkpoints');
   await show('a');
-  // SQLite does this when the disk is full for another statement.
+  // SQLite does this if the disk is full during another statement.
   mirror.connection.exec('ROLLBACK');
   await expect(show('c')).rejects.toMatchObject({ recovery: 'run' });
   expect(mirror.connection.inTransaction).toBe(false);

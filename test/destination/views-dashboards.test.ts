@@ -3,7 +3,7 @@ import { add, addRuns, gone, pluck, select, useMirror } from './views-setup.ts';
 
 useMirror();
 
-/** Two tables, of which `orders` feeds the other and, through it, a dashboard. */
+/** Two tables. `orders` feeds the other one and, through it, a dashboard. */
 beforeEach(() => {
   add(
     'assets',

@@ -10,7 +10,7 @@ const migrationsFolder = fileURLToPath(new URL('../../schema/migrations', import
 
 let file: Database.Database;
 
-/** Makes a new mirror in memory for each test of the file; it has the environment `e`. */
+/** Creates a mirror in memory for each test of the file, with the environment `e`. */
 export function useMirror(): void {
   beforeEach(() => {
     file = new Database(':memory:');
@@ -26,7 +26,7 @@ export const pluck = (statement: string, ...values: unknown[]) =>
     .prepare(statement)
     .pluck()
     .all(...values) as (string | number | null)[];
-/** What the driver tells of the columns of a result. */
+/** The driver's metadata of a result's columns. */
 export const columnsOf = (statement: string) =>
   file
     .prepare(statement)

@@ -6,7 +6,7 @@ import { add, addRuns, columnsOf, gone, pluck, type Row, run, select, useMirror 
 
 const names = MIRROR_VIEWS.map((view) => getViewConfig(view).name);
 
-/** The views that show runs of tests deleted since. */
+/** The views that include executions of deleted tests. */
 const DAILY = names.filter((name) => name.startsWith('test_runs_daily')).sort();
 
 useMirror();
@@ -171,7 +171,7 @@ describe('the views of assets', () => {
     ]);
   });
 
-  /** Objects with fewer and fewer of the names that they could have. */
+  /** Objects with fewer and fewer of their possible names. */
   function objects(...keys: string[]): string {
     return JSON.stringify(keys.map((_, i) => Object.fromEntries(keys.slice(i).map((key) => [key, `my ${key}`]))));
   }

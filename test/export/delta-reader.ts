@@ -4,14 +4,14 @@ import { DuckDBInstance } from '@duckdb/node-api';
 import { readWith } from './setup.ts';
 
 /**
- * A reader of Delta tables by the text of the protocol (reader version 1, writer version 2), which shares nothing with
- * the program. It is strict: it takes no field and no action that the protocol does not have.
+ * A reader of Delta tables, written from the protocol (reader version 1, writer version 2), which shares no code with
+ * the program. It is strict: it rejects fields and actions that the protocol does not define.
  */
 export interface DeltaRead {
   readonly version: number;
   readonly metaData: MetaDataRead;
   readonly schema: readonly FieldRead[];
-  /** The files that the table consists of, by path on the disk relative to the table. */
+  /** The files of the table, by path relative to the table. */
   readonly files: ReadonlyMap<string, AddRead>;
   readonly removed: ReadonlySet<string>;
   readonly txns: ReadonlyMap<string, number>;
@@ -55,7 +55,7 @@ const map: ValueCheck = (value) => typeof value === 'object' && value !== null &
 const uuid: ValueCheck = (value) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(String(value));
 const format: ValueCheck = (value) => JSON.stringify(value) === '{"provider":"parquet","options":{}}';
 
-/** The field tables of the protocol: what each action must have, and what it may have. */
+/** The required and optional fields of each action in the protocol. */
 const ACTIONS: Readonly<Record<string, readonly [Record<string, ValueCheck>, Record<string, ValueCheck>]>> = {
   protocol: [{ minReaderVersion: long, minWriterVersion: long }, {}],
   metaData: [
@@ -85,7 +85,7 @@ function check(name: string, action: ReadAction): void {
   }
 }
 
-/** The actions of one commit, each with its name. @throws Error for a commit that the protocol does not allow */
+/** The actions of one commit, with their names. @throws Error if the protocol does not allow it */
 export function readCommit(path: string): [string, ReadAction][] {
   const lines = readFileSync(path, 'utf8').split('\n');
   if (lines.pop() !== '') throw new Error(`${path} was cut short`);
@@ -126,7 +126,7 @@ interface StartingPoint {
   readonly actions: readonly (readonly [string, ReadAction])[];
 }
 
-/** The newest version of a table, read from its first commit or a checkpoint on; null for a folder without a log. */
+/** The newest version of a table, read from its first commit or a checkpoint; null without a log. */
 export function readTable(table: string, start: StartingPoint = { version: -1, actions: [] }): DeltaRead | null {
   const log = join(table, '_delta_log');
   const names = readdirSync(table).includes('_delta_log') ? readdirSync(log) : [];
@@ -169,8 +169,7 @@ const DUCKDB_TYPES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The rows of the tables of an export, as their logs have them, and the types that the logs and the files say they
- * have.
+ * The rows of an export's tables according to their logs, and the types in the logs and the files.
  */
 export async function readDelta(to: string, tables: readonly string[]) {
   const read = tables.map((name) => [name, readTable(join(to, name))] as const);

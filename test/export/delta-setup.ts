@@ -7,7 +7,7 @@ import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn
 
 export const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
 
-/** A mirror and a folder with its export; both end with the test. */
+/** A mirror and a folder with its export. Both are removed after the test. */
 export async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
   const mirror = makeMirror(fill);
   onTestFinished(() => void mirror.connection.close());

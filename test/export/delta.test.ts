@@ -197,7 +197,7 @@ describe('the log of a Delta table', () => {
 });
 
 describe('the checkpoint of a log', () => {
-  /** A table with so many commits, each of which changes the files of one environment. */
+  /** A table with this many commits, each of which changes the files of one environment. */
   async function committed(commits: number) {
     const { mirror, to } = await exported({ tables: ['assets'] }, (file) => fillMirror(file, { assets: 10, runs: 0 }));
     const commitNext = (n: number, files?: FileOperations): Promise<ExportReport> => {
@@ -224,7 +224,7 @@ describe('the checkpoint of a log', () => {
     expect(readTable(table, { version: 9, actions })).toEqual(whole);
     const of = (kind: string) => actions.filter(([name]) => name === kind);
     expect([of('protocol').length, of('metaData').length, of('txn').length]).toEqual([1, 1, 1]);
-    // The tombstones say which files another program may clear away.
+    // The tombstones tell other programs which files they may delete.
     expect(of('remove')).toHaveLength(9);
     const last = JSON.parse(readFileSync(join(table, '_delta_log', '_last_checkpoint'), 'utf8'));
     const sizeInBytes = statSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet')).size;
@@ -264,13 +264,13 @@ describe('the checkpoint of a log', () => {
       starts.add(oldest);
     });
     await commitNext(19, watching);
-    // While they go, what stays has no gap.
+    // While old commits are deleted, the remaining ones have no gap.
     expect([...starts]).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    // The checkpoint has its name for good before they go.
+    // The checkpoint is durable under its name before they are deleted.
     const named = calls.indexOf('rename _delta_log/_last_checkpoint');
     const gone = calls.indexOf('remove _delta_log/00000000000000000000.json');
     expect(calls.slice(named, gone)).toContain('syncFolder _delta_log');
-    // The oldest that a reader can begin with is the checkpoint of version 9.
+    // A reader can start from the checkpoint of version 9 at the earliest.
     expect(logOf(table).slice(0, 3)).toEqual([
       '00000000000000000009.checkpoint.parquet',
       '00000000000000000009.json',

@@ -2,7 +2,7 @@ import { onTestFinished } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
 import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn, mirroredAt } from './setup.ts';
 
-/** Calls `before` in front of every operation. */
+/** Calls `before` before every operation. */
 export function watched(before: (operation: keyof FileOperations, args: readonly unknown[]) => void): FileOperations {
   return Object.fromEntries(
     Object.entries(NODE_FILES).map(([name, operation]: [string, (...args: never[]) => unknown]) => [
@@ -15,7 +15,7 @@ export function watched(before: (operation: keyof FileOperations, args: readonly
   ) as unknown as FileOperations;
 }
 
-/** From the `n`th operation on nothing is done, as when the process is killed; a write is done by half. */
+/** Does nothing from the `n`th operation on, as if the process was killed. A write there is done by half. */
 export function killedAt(n: number): FileOperations {
   let count = 0;
   return watched((operation, args) => {
@@ -26,7 +26,7 @@ export function killedAt(n: number): FileOperations {
   });
 }
 
-/** The `n`th operation, of all or of one kind, fails with an error of the system; everything else goes well. */
+/** Makes only the `n`th operation, of all or of one kind, fail with a system error. */
 export function failingAt(n: number, code: string, only?: keyof FileOperations): FileOperations {
   let count = 0;
   return watched((operation) => {
@@ -36,12 +36,12 @@ export function failingAt(n: number, code: string, only?: keyof FileOperations):
   });
 }
 
-/** The `n`th write finds no room; everything else goes well. */
+/** Makes only the `n`th write fail because the disk is full. */
 export const fullAt = (n: number): FileOperations => failingAt(n, 'ENOSPC', 'write');
 
 export const SOME = ['assets', 'test_executions', 'asset_lineage'];
 
-/** A mirror that has changed since it was exported. */
+/** A mirror that changed after its export. */
 export async function changedSince(choice: ExportChoice = {}) {
   const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
   onTestFinished(() => void mirror.connection.close());

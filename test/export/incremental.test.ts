@@ -29,7 +29,7 @@ async function exported(fill: (mirror: MirrorFile) => void = fillMirror, keep = 
   return { mirror, to, first };
 }
 
-/** What a commit does to rows: it changes them and stamps them with the mirror's next time (R21). */
+/** Like a commit, changes rows and stamps them with the mirror's next time (R21). */
 function change({ connection }: MirrorFile, statement: string, n = 1): number {
   connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt(n));
   return connection.prepare(statement).run({ now: mirroredAt(n) }).changes;

@@ -47,7 +47,7 @@ describe('an interrupted export', () => {
       const paths = new Set([...files.map(({ path }) => path), ...earlier.flatMap(({ paths }) => paths)]);
       expect(dataFiles(copy).sort()).toEqual([...paths].sort());
     }
-    // After the manifest was replaced, the new export stands.
+    // Once the manifest was replaced, the new export is valid.
     expect(hasOld).toBeGreaterThan(most - 12);
     expect(hasOld).toBeLessThan(most);
   });
@@ -74,7 +74,7 @@ describe('an interrupted export', () => {
     const writes = await countOperations('write');
     expect(writes).toBeGreaterThan(6);
     const views = readFileSync(join(to, 'views.sql'), 'utf8');
-    // The last write is that of views.sql, when the new export stands.
+    // The last write is views.sql, when the new export is already valid.
     for (let n = 1; n < writes; n++) {
       await expect(exportOf(mirror, to, { tables: SOME }, fullAt(n))).rejects.toThrow(
         expect.objectContaining({
@@ -90,7 +90,7 @@ describe('an interrupted export', () => {
     );
     expect(manifestIn(to).instant).not.toBe(first.instant);
     expect(brokenFiles(to)).toEqual([]);
-    // Whoever goes by the old views still finds their files.
+    // A reader that uses the old views still finds their files.
     expect(dataFiles(to)).toEqual(expect.arrayContaining(before));
     await exportOf(mirror, to, { tables: SOME });
     expect((await readBack(to, SOME)).rows).toEqual(mirrorRows(mirror, SOME));
@@ -126,7 +126,7 @@ describe('a file operation that fails once', () => {
         );
         expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
       }
-      // After the manifest has its name: the two times that it is made durable, and what writes views.sql.
+      // After the manifest was renamed: its two syncs to disk, and the operations for views.sql.
       expect(ends.new).toBe(7);
       expect(ends.warned).toBeGreaterThan(3);
       expect(ends.failed).toBeGreaterThan(30);

@@ -26,7 +26,7 @@ export function insert({ connection }: MirrorFile, table: string, row: MadeRow):
     .run(...Object.values(full));
 }
 
-/** Values that formats are known to lose. */
+/** Values that file formats tend to lose. */
 const ODD_TEXTS = ['', ' ', 'a,"b"\nc\r\n', 'é😀', "it's", 'null', '\\N', 'NULL', '0012', '9e999', 'true'];
 
 const oddText = (n: number): string | null => (n % 12 === 11 ? null : (ODD_TEXTS[n % 12] ?? null));
@@ -110,7 +110,7 @@ export function execution(env_id: string, test: number, n: number, runs: number)
   };
 }
 
-/** A mirror that is open for changes. */
+/** A writable mirror. */
 export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): MirrorFile {
   const mirror = openForWriting(join(folder(), 'm.db'));
   mirror.db.insert(mirrorTable).values({ id: 1, base_url: 'https://api.example.com' }).run();
@@ -119,7 +119,7 @@ export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): Mir
   return mirror;
 }
 
-/** A run, which has ended unless something else is said. */
+/** A run, which has ended by default. */
 export function addRun({ db }: MirrorFile, id: number, run: { nonce?: string; ended_at?: string | null } = {}): void {
   const times = { started_at: mirroredAt(0), ended_at: mirroredAt(1) };
   db.insert(syncRuns)
@@ -152,7 +152,7 @@ export function manifestIn(to: string): ExportManifest {
   return JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')) as ExportManifest;
 }
 
-/** The files of the manifest that are not what it says: missing, or with other bytes. */
+/** The files that differ from the manifest: missing, or with other bytes. */
 export function brokenFiles(to: string): string[] {
   return manifestIn(to)
     .files.filter(({ path, sha256 }) => sha256Of(join(to, path)) !== sha256)
@@ -177,7 +177,7 @@ export async function readBack(to: string, tables: readonly string[]) {
   return readWith(views, Object.fromEntries(tables.map((table) => [table, `"${table}"`])));
 }
 
-/** What DuckDB reads of each of these sources, after a script. */
+/** What DuckDB reads from each of these sources after a script. */
 export async function readWith(script: string, sources: Readonly<Record<string, string>>) {
   const duck = await (await DuckDBInstance.create(':memory:')).connect();
   try {

@@ -34,7 +34,7 @@ describe('obsync verify --against', () => {
     expect((await verify()).differences.length).toBeGreaterThan(6);
     await exportOf(mirror, against);
     expect(await verify()).toMatchObject({ equal: true, differences: [] });
-    // Nothing is left of the order in which SQLite keeps the rows.
+    // Destroys the order in which SQLite stores the rows.
     mirror.connection.exec('vacuum');
     expect(await verify()).toMatchObject({ equal: true, differences: [] });
   });

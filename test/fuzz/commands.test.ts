@@ -8,11 +8,11 @@ import { oddValues, rarely } from './garble.ts';
 import { inProcess, type Ran } from './in-process.ts';
 import { LONG, tries } from './runs.ts';
 
-/** The options of every command, as its own help lists them: a command that is added is tried as well. */
+/** The options of every command, read from its help, so new commands are covered automatically. */
 const commands = new Map<string, readonly string[]>();
 const place = { mirror: '', cwd: '' };
 
-/** Nobody answers there. */
+/** No server listens there. */
 const AWAY = 'http://127.0.0.1:1';
 
 beforeAll(async () => {
@@ -90,7 +90,7 @@ const BAD_URLS = [
 ];
 
 /**
- * What is likely to be taken, or nearly; nothing that would have a command wait long, or reach further than loopback.
+ * Values that are probably accepted, or nearly so. None makes a command wait long or leave loopback.
  */
 const POOLS: Readonly<Record<string, readonly string[]>> = {
   'base-url': [...URLS, ...URLS, ...BAD_URLS],
@@ -137,10 +137,10 @@ interface Given {
   readonly odd: unknown;
 }
 
-/** One use of the program. */
+/** One invocation of the program. */
 interface Use {
   readonly command: number;
-  /** Of the command's own options, by number. */
+  /** Indexes of the command's own options. */
   readonly given: readonly (readonly [number, Given['as'], number, unknown])[];
   readonly stray: string | null;
   readonly statement: string;
@@ -195,7 +195,7 @@ const uses: fc.Arbitrary<Use> = fc.record({
   prepared: fc.boolean(),
 });
 
-/** The words, variables and config file of a use. */
+/** The arguments, variables and config file of an invocation. */
 function spell(use: Use): { name: string; words: string[]; env: Record<string, string>; file: string | null } {
   const [name = '', options = []] = [...commands][use.command % commands.size] ?? [];
   const all = use.given.map(([nth, as, seed, odd]): Given => {
@@ -215,9 +215,9 @@ function spell(use: Use): { name: string; words: string[]; env: Record<string, s
     else if (as === 'variable') env[`OBSYNC_${option.replaceAll('-', '_').toUpperCase()}`] = plain;
     else members.push([option.replaceAll(/-(.)/g, (_, letter: string) => letter.toUpperCase()), odd ?? value]);
   }
-  // No try may wait for another.
+  // No invocation may wait for another.
   if (options.includes('retries') && !all.some(({ option }) => option === 'retries')) words.push('--retries=0');
-  // A demo that is not refused would run its course.
+  // A demo that is not refused would run to its end.
   if (name === 'demo') words.push('--frobnicate');
   if (use.stray !== null) words.push(use.stray);
   if (use.debug) env['OBSYNC_LOG_LEVEL'] ??= 'debug';
@@ -226,7 +226,7 @@ function spell(use: Use): { name: string; words: string[]; env: Record<string, s
   return { name, words, env, file };
 }
 
-/** What leads past the first checks. */
+/** Arguments that pass the first checks. */
 function prepare(options: readonly string[], all: readonly Given[], words: string[]): void {
   const missing = (option: string): boolean =>
     options.includes(option) && !all.some((given) => given.option === option);

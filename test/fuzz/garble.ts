@@ -12,7 +12,7 @@ const SAMPLES: Readonly<Record<FieldType, unknown>> = {
   json: ['a', { b: 1 }],
 };
 
-/** An item with every field of a collection; ids name the item it is of. */
+/** An item with every field of a collection. Ids refer to the item that it belongs to. */
 export function sampleItem(
   { fields, key, childTables = [] }: Pick<Stream, 'fields' | 'key' | 'childTables'>,
   id: string,
@@ -60,10 +60,10 @@ const NUMBERS = [
   Number.POSITIVE_INFINITY,
 ];
 
-/** One of each kind that is easily taken for another. */
+/** Values that are easily confused with another type. */
 export const TELLING: readonly unknown[] = [...TEXTS, ...TIMES, ...MORE_TIMES, ...NUMBERS, null, true, [], {}, [[]]];
 
-/** Values as JSON carries them; `1e400` is read as infinity. */
+/** Values as JSON text; `1e400` is parsed as infinity. */
 export const oddValues: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom<unknown>(null, true, false, [], {}, [[]], [null], { a: { b: [1] } }),
   fc.constantFrom<unknown>(...TEXTS, ...TIMES, ...MORE_TIMES),
@@ -86,10 +86,10 @@ const NAMES = [
   '\ud800',
 ];
 
-/** Beyond what SQLite reads, and beyond what the stack bears. */
+/** Too deep for SQLite, and too deep for the stack. */
 const DEPTHS = [2, 890, 1001, 20_000];
 
-/** A change of an item, as data: it is drawn for no item in particular, so places go by number. */
+/** A change of any item, as data: it names fields by index. */
 export type Garbling =
   | { readonly do: 'drop'; readonly at: number }
   | { readonly do: 'set'; readonly at: number; readonly to: unknown }
@@ -112,7 +112,7 @@ const garblings: fc.Arbitrary<Garbling> = fc.oneof(
 
 export const someGarblings = fc.array(garblings, { minLength: 1, maxLength: 3 });
 
-/** The item as the changes leave it; it may no longer be one. */
+/** Applies changes to an item. The result may no longer be an object. */
 export function garbled(item: Item, changes: readonly Garbling[]): unknown {
   return changes.reduce<unknown>((value, change) => (isItem(value) ? changed(value, change) : value), item);
 }
@@ -129,7 +129,7 @@ function changed(item: Item, change: Garbling): unknown {
   return Object.fromEntries(members);
 }
 
-/** Changes the first object there is within a value. */
+/** Changes the first object within a value. */
 function inside(value: unknown, { name, to }: { name: string; to: unknown }): unknown {
   if (Array.isArray(value)) return [inside(value[0], { name, to }), ...value.slice(1)];
   return isItem(value) ? Object.fromEntries(new Map(Object.entries(value)).set(name, to)) : to;
@@ -141,7 +141,7 @@ function nested(depth: number, core: unknown): unknown {
   return value;
 }
 
-/** Levels of arrays and objects in each other, counted without recursion. */
+/** The nesting depth of a value, counted without recursion. */
 export function levelsOf(value: unknown): number {
   let levels = 0;
   let level = [value];

@@ -6,10 +6,10 @@ import { main } from '../../src/cli/program.ts';
 export interface Ran {
   readonly code: number;
   readonly stdout: string;
-  /** What the program writes itself; its log is apart. */
+  /** What the program writes itself, without its log. */
   readonly stderr: string;
   readonly log: string;
-  /** Errors that were shown with their stack. */
+  /** Errors that were printed with their stack. */
   readonly shown: readonly unknown[];
 }
 
@@ -40,7 +40,7 @@ export async function inProcess(
     vi.spyOn(process.stderr, 'write').mockImplementation(take(stderr) as typeof process.stderr.write),
     vi.spyOn(console, 'log').mockImplementation((...texts) => void stdout.push(`${texts.join(' ')}\n`)),
     vi.spyOn(console, 'error').mockImplementation((...errors) => void shown.push(...errors)),
-    // The log goes to descriptor 2 by itself.
+    // The logger writes to file descriptor 2 directly.
     vi.spyOn(fs, 'writeSync').mockImplementation(((_: number, text: unknown) => {
       log.push(String(text));
       return Buffer.byteLength(String(text));

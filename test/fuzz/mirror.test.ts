@@ -10,7 +10,7 @@ import { STREAM_TABLES } from '../support/catalogue.ts';
 import { type Garbling, garbled, type Item, someGarblings } from './garble.ts';
 import { LONG, tries } from './runs.ts';
 
-/** One item of a collection that comes garbled, and always in the same way. */
+/** An item of a collection that is always garbled in the same way. */
 interface Victim {
   readonly path: string;
   readonly nth: number;
@@ -19,7 +19,7 @@ interface Victim {
 
 const PATHS = Object.keys(LISTS);
 
-/** What SQLite would keep otherwise than it came, or choke on. */
+/** Values that SQLite would change or fail on. */
 const telling: fc.Arbitrary<Garbling[]> = fc
   .oneof(
     fc.record({
@@ -41,7 +41,7 @@ const keyIn = (path: string): ((item: unknown) => string[]) => {
   return (item) => key.map((name) => String((item as Item)[name]));
 };
 
-/** Has the victims come garbled. @returns all parts of their keys */
+/** Garbles the victims. @returns all parts of their keys */
 function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
   const place = world.environment();
   const keys = new Map(
@@ -64,7 +64,7 @@ function spoil(world: World, spoilt: readonly Victim[]): ReadonlySet<string> {
   return new Set([...keys.values()].flatMap(({ key }) => key));
 }
 
-/** Rows that name no victim, the mirror's own times included. */
+/** Rows that contain no victim's id, including the mirror's own times. */
 function others(mirrored: TestMirror, named: ReadonlySet<string>): string[] {
   const spared = (row: Row): boolean => !Object.values(row).some((value) => named.has(String(value)));
   return STREAM_TABLES.flatMap((table) =>
@@ -75,7 +75,7 @@ function others(mirrored: TestMirror, named: ReadonlySet<string>): string[] {
   );
 }
 
-/** Every view can be read to its end, whatever the tables hold. */
+/** Reads every view to its end, whatever the tables contain. */
 function readViews(mirrored: TestMirror): void {
   for (const { name } of mirrored.rows("select name from sqlite_master where type = 'view'"))
     mirrored.rows(`select * from "${name}"`);

@@ -14,7 +14,7 @@ const DATES = [
 ];
 const NUMBERS = ['0', '1', '2', '007', '-1', '+5', '1.5', '1e3', '999999999', '1000000000', '1795147800', 'NaN'];
 
-/** Text that is valid in a header, but not in these headers. */
+/** Text that is valid in a header but not in these. */
 const words = fc.string({ unit: 'grapheme-ascii', maxLength: 8 });
 
 const counts = fc.oneof(
@@ -24,7 +24,7 @@ const counts = fc.oneof(
 );
 const dates = fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...DATES) }, { weight: 1, arbitrary: words });
 
-/** Headers of time and quota, right or wrong; each may be missing. */
+/** Headers for time and quota: valid, invalid or missing. */
 export const oddHeaders: fc.Arbitrary<Record<string, string>> = fc.record(
   {
     date: dates,

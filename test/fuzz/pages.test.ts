@@ -11,7 +11,7 @@ import { LONG, tries } from './runs.ts';
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
 
-/** Items may nest so deep and are kept; SQLite reads a thousand levels, and `extra` adds one. */
+/** The deepest nesting that is stored. SQLite reads a thousand levels, and `extra` adds one. */
 const KEPT_LEVELS = 900;
 
 /** JSON as its members in order, so that a member called `__proto__` counts as any other. */
@@ -22,7 +22,7 @@ function canonical(value: unknown): unknown {
   return { members: members.map(([name, inner]) => [name, canonical(inner)]) };
 }
 
-/** As it comes back from text: JSON has no infinity. */
+/** The value after a round trip through text: JSON has no infinity. */
 const reread = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 function fits({ type }: Field, sent: unknown): boolean {
@@ -49,15 +49,14 @@ function expectValue({ type }: Field, value: ColumnValue | undefined, sent: unkn
 }
 
 /**
- * What stands for a value that is not there, or does not fit: nothing, but for empty lists and counts that cannot be
- * left out.
+ * The default for a missing or invalid value: null, except for lists and counts that are never null.
  */
 function standIn({ type, required, empty }: Field, sent: unknown): ColumnValue {
   if (sent === undefined || sent === null) return empty ?? null;
   return required && type === 'integer' && Number.isInteger(sent) ? (sent as number) : null;
 }
 
-/** What is left of an item beside the fields that are taken from it. */
+/** The members of an item that no field uses. */
 function expectFields(fields: Fields, row: Row, item: Item, apart: readonly string[]): void {
   const extra = new Map(Object.entries(item).filter(([name]) => !apart.includes(name)));
   for (const [name, field] of Object.entries(fields)) {

@@ -18,7 +18,7 @@ import { LONG, tries } from './runs.ts';
 const LIFETIME_MS = 20_000;
 const CONCURRENCY = 4;
 
-/** A request of a process on its way there, or back with its answer. */
+/** A request of a process, on its way to the service or back with the response. */
 interface Journey {
   readonly request: NotedRequest;
   answer: AnswerHead | null;
@@ -34,7 +34,7 @@ interface Turn {
   readonly process: number;
   readonly journey: number;
   readonly ms: number;
-  /** What happens beside: the process is killed, and whether the others can see that; or the keeper's clock is set. */
+  /** A fault: the process is killed, visibly to the others or not, or the clock of the quota store is set. */
   readonly event: 'killed' | 'vanished' | 'clock' | null;
 }
 
@@ -74,7 +74,7 @@ function serve(limit: number, lengthMs: number) {
   return {
     windows,
     refused: () => refused,
-    /** What the current window has left; 0 if it has ended. */
+    /** How many requests the current window has left; 0 if it has ended. */
     left: (nowMs: number) => (nowMs >= endMs ? 0 : limit - Number(windows.at(-1)?.used)),
     answer(nowMs: number): AnswerHead {
       if (nowMs >= endMs) {
@@ -93,7 +93,7 @@ function serve(limit: number, lengthMs: number) {
   };
 }
 
-/** Several processes over one state, in any order of their steps; the state is written and read each time. */
+/** Several processes that share one state, in any order of steps. Each step reads and writes the state. */
 function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game) {
   const service = serve(limit, lengthMs);
   const gone = new Set<string>();
@@ -134,13 +134,13 @@ function playTogether({ processes: count, limit, lengthMs, jumpMs, turns }: Game
     change((state, atMs) => settleNoted(state, journey.request, journey.answer, atMs));
   };
   const kill = (which: number, seen: boolean): void => {
-    // When the answer to a lone request is lost, nobody can know whether the request was counted.
+    // If the response to a single request is lost, it is unknown whether the request was counted.
     if (quotaOfText(kept).window.pause !== null) return;
     const [dead] = processes.splice(which, 1, open());
     if (dead === undefined) return;
     kills++;
     if (seen) gone.add(dead.user.owner);
-    // What it had sent reaches the service all the same.
+    // The requests that it had sent still reach the service.
     for (const journey of dead.journeys) if (journey.answer === null) service.answer(nowMs);
   };
 

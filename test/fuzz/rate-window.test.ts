@@ -15,7 +15,7 @@ import { answerHead } from '../source/simulated-quota.ts';
 import { oddHeaders } from './odd-headers.ts';
 import { LONG, tries } from './runs.ts';
 
-/** The longest that headers can ask for: 31 years by a count, eight thousand by a date. */
+/** The longest wait that headers can request: 31 years as a number, 8000 as a date. */
 const LONGEST_MS = 8100 * 366 * 86_400_000;
 
 type Step =
@@ -97,7 +97,7 @@ test('the delay before a retry is bounded, whatever Retry-After says (R24)', LON
   );
 });
 
-/** A request on its way: one that the service has counted has its answer. */
+/** A request in flight. If the service counted it, it has a response. */
 interface Traveller {
   readonly departure: RequestStart;
   answer: AnswerHead | null;
@@ -111,7 +111,7 @@ const quotas = fc.record({
   }),
 });
 
-/** What may stand in place of the quota: nothing that looks like one. */
+/** Values of the quota headers that do not look like a quota. */
 function muddled(answer: AnswerHead, noise: Record<string, string>): AnswerHead {
   const { 'ratelimit-remaining': _, 'ratelimit-reset': __, ...others } = noise;
   return { ...answer, headers: { ...others, 'ratelimit-remaining': `about ${noise['ratelimit-remaining']}` } };
@@ -137,7 +137,7 @@ test('responses without quota headers never lead beyond the quota (R23)', LONG, 
           next.answer = answerHead({ remaining: quota - used, reset: Math.ceil((endMs - nowMs) / 1000) });
         } else {
           inFlight.splice(inFlight.indexOf(next), 1);
-          // What the first answers tell is all that is known: without it nobody could keep to the quota.
+          // The limiter knows only the first responses. Without them it cannot respect the quota.
           const told = noise === null || window.pause !== null ? next.answer : muddled(next.answer, noise);
           window = observe(window, next.departure, told, nowMs);
         }

@@ -1,12 +1,12 @@
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 
-/** As of the histories of `test/model`: 80 is a usual run, and every property here has its share of it. */
+/** As in `test/model`, 80 is the default. Every property here runs a share of it. */
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 80);
 
-/** How often fast-check tries a property that a usual run tries so many times; a try that hangs is a counterexample. */
+/** Scales the usual number of tries of a property. A try that hangs counts as a failure. */
 export function tries(usual: number): { seed: number; numRuns: number; timeout: number } {
   return { seed: SEED, numRuns: Math.max(1, Math.round((usual * RUNS) / 80)), timeout: 200_000 };
 }
 
-/** A long run has the time it takes. */
+/** A long run has no time limit. */
 export const LONG = { timeout: 1_000_000 * Math.max(1, RUNS / 80) };

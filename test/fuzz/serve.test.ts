@@ -21,7 +21,7 @@ const other = serve(
 
 const ADMITTED = { authorization: 'Bearer secret' };
 
-/** Statuses that a request can be refused with, and the codes that go with them. */
+/** The statuses of refused requests, and their codes. */
 const REFUSALS: Readonly<Record<number, readonly string[]>> = {
   400: ['invalid_request', 'invalid_cursor'],
   401: ['unauthenticated'],
@@ -41,7 +41,7 @@ interface Answer {
 
 function expectAnswer({ status, body, type }: Answer): void {
   const codes = REFUSALS[status];
-  // The root, and `/docs`, lead to the page of the documentation.
+  // The root and `/docs` redirect to the documentation.
   if (codes === undefined) expect([200, 302]).toContain(status);
   else if (body !== '') {
     expect(type).toContain('application/json');
@@ -168,7 +168,7 @@ const requests = fc.record({
 });
 type Request = typeof requests extends fc.Arbitrary<infer R> ? R : never;
 
-/** No NULs nor line ends: of those no client makes a request line. */
+/** No NULs or line ends, because no client sends them in a request line. */
 function urlOf({ at, pairs: given }: Request): string {
   const query = given.flatMap(([name, value, times]) => {
     const named = typeof name === 'string' ? name : (at.names[name % at.names.length] ?? 'limit');
@@ -182,7 +182,7 @@ async function ask(url: string, method: 'GET' = 'GET', headers: Record<string, s
   return { status: answer.statusCode, body: answer.body, type: String(answer.headers['content-type'] ?? '') };
 }
 
-/** Rows in an answer, beside the edges of documents that are no lists. */
+/** The number of rows in a response, or of edges in a document that is not a list. */
 function rowsIn({ body, type }: Answer): number {
   if (!type.includes('application/json')) return 0;
   const answered: unknown = JSON.parse(body);

@@ -15,7 +15,7 @@ import { oddValues, rarely } from './garble.ts';
 import { oddHeaders } from './odd-headers.ts';
 import { LONG, tries } from './runs.ts';
 
-/** Bodies of every kind that the service sends, right or nearly right. */
+/** Bodies of every kind, valid or nearly so. */
 const bodies = fc.oneof(
   oddValues,
   fc.record({ items: fc.array(oddValues), has_more: oddValues, next_cursor: oddValues }, { requiredKeys: ['items'] }),
@@ -39,7 +39,7 @@ const blows = rarely(fc.array(fc.record({ at: fc.nat(400), to: fc.nat(255) }), {
 );
 const cuts = rarely(fc.nat(60));
 
-/** The bytes with some of them changed, and cut off somewhere. */
+/** The bytes with some changes, truncated somewhere. */
 function damaged(bytes: Buffer, struck: readonly Blow[], cut: number | null): Buffer {
   const copy = Buffer.from(bytes);
   for (const { at, to } of struck) if (copy.length > 0) copy[at % copy.length] = to;

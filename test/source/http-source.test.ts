@@ -41,7 +41,7 @@ describe('retries', () => {
   test('a request does not time out while this process is too busy to notice a response (R24)', async () => {
     let nowMs = 0;
     let answer = (): void => {};
-    // Every tick of the time-out comes so late that nobody can say whether the service has answered meanwhile.
+    // Every timer fires so late that the service may have replied in the meantime.
     const now = vi.spyOn(performance, 'now').mockImplementation(() => {
       nowMs += 5000;
       if (nowMs > 500_000) answer();

@@ -6,26 +6,26 @@ import { bytesOf, type RecordedRequest, type Reply } from '../support/api-server
 import { openSource, type VirtualTime, virtualTime } from './setup.ts';
 
 /**
- * nock answers in place of a service: for tests of single exchanges, where status, headers, body and their order
- * matter. Tests of sockets, resets and time-outs use `setUp`, which starts a real server; nock must not be loaded in
- * their files, because it takes over every connection of the process.
+ * nock replaces the service in tests of single exchanges, where status, headers, body and order matter. Tests of
+ * sockets, resets and time-outs use `setUp`, which starts a real server; nock must not be loaded in their files,
+ * because it takes over every connection of the process.
  */
 export const SERVICE_URL = 'https://api.example.com';
 
-/** An answer, or a function that makes one from the request. */
+/** A response, or a function that returns one for the request. */
 type Answer = Reply | ((request: RecordedRequest) => Reply);
 
 interface Always {
   readonly always: Answer;
 }
 
-/** For the last place of the list: the answer to every further request, of which there is at least one. */
+/** As the last element: the response to all further requests, at least one. */
 export function always(answer: Answer): Always {
   return { always: answer };
 }
 
 interface NockSetup {
-  /** The requests in their order; nock resolves `..` in a target, which a real server gets as it was sent. */
+  /** The requests in order. nock resolves `..` in a target; a real server would receive it as sent. */
   readonly requests: readonly RecordedRequest[];
   readonly source: Source;
   readonly events: SourceEvent[];
@@ -33,8 +33,7 @@ interface NockSetup {
 }
 
 /**
- * A source and the answers it meets, each given once and in this order. The test fails when an answer is left over, and
- * when a request meets none.
+ * A source and its responses, each used once, in order. The test fails if a response is left over or missing.
  */
 export function answerWith(answers: readonly (Answer | Always)[], options: Partial<HttpSourceOptions> = {}): NockSetup {
   const requests: RecordedRequest[] = [];

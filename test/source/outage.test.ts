@@ -22,7 +22,7 @@ describe('an outage', () => {
     expect(failures[0]?.message).toMatch(
       /^The service is not available: .* 3 probes, the last one GET .* Run again when it is back\.$/,
     );
-    // One for the environments, four in flight, two that replaced the first failures, and three probes.
+    // One for the environments, four in flight, two replacing the first failures, and three probes.
     expect(server.requests.length).toBe(10);
   });
 

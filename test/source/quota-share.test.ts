@@ -5,7 +5,7 @@ import { PRIORITY, RateLimiter } from '../../src/source/rate-limiter.ts';
 import type { RequestOutcome } from '../../src/source/send.ts';
 import { ServiceHealth } from '../../src/source/service-health.ts';
 
-/** Time that passes only when everybody waits. */
+/** Virtual time, which passes only while all processes wait. */
 function simulatedTime() {
   let nowMs = 0;
   const due: { readonly atMs: number; readonly act: () => void }[] = [];
@@ -21,7 +21,7 @@ function simulatedTime() {
       hasEnded = true;
     });
     for (;;) {
-      // All that can happen at this time.
+      // Everything that can happen at this time.
       await new Promise((resolve) => setImmediate(resolve));
       if (hasEnded) return;
       const next = due.reduce((a, b) => (b.atMs < a.atMs ? b : a));
@@ -33,7 +33,7 @@ function simulatedTime() {
   return { nowMs: () => nowMs, sleep, runUntil };
 }
 
-/** Numbers from 0 to 1 that are the same in every run. */
+/** Random numbers in [0, 1), the same in every run. */
 function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -44,7 +44,7 @@ function randomFrom(seed: number): () => number {
 
 type Time = ReturnType<typeof simulatedTime>;
 
-/** A service whose windows begin with the first request after the last one, or at full lengths from 0. */
+/** A service whose windows begin with a request, or at multiples of their length. */
 function service({ nowMs }: Time, { limit, windowMs, isOnGrid }: Quota) {
   const openedMs: number[] = [];
   let [endMs, used, refused] = [0, 0, 0];
@@ -75,8 +75,7 @@ interface Quota {
 }
 
 /**
- * Several processes that share a quota, each of which sends so many requests. @returns the share that they used of what
- * they could use
+ * Lets several processes share a quota, each with this many requests. @returns the fraction of the quota that they used
  */
 async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; refused: number }> {
   const time = simulatedTime();
@@ -84,7 +83,7 @@ async function shareUsed(quota: Quota, seed: number): Promise<{ share: number; r
   const between = (least: number, most: number): number => least + random() * (most - least);
   let state = UNKNOWN_QUOTA;
   let last: Promise<unknown> = Promise.resolve();
-  // A row of a database: one change at a time, and what its clock says is a while on its way.
+  // Like a database row: one change at a time, and a delay before its clock reading arrives.
   const quotaKeeper: QuotaKeeper = {
     change(quotaChange) {
       const changed = last.then(async () => {

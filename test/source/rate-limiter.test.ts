@@ -8,13 +8,13 @@ const quota = (remaining: number, reset: number): Reply => ({
 const refusal = (after: string): Reply => ({ status: 429, headers: { 'retry-after': after } });
 const error500: Step = { status: 500, body: { error: { code: 'internal_error', message: 'x' } } };
 
-/** Answers that are held back until `release` is called. */
+/** Responses that wait until `release` is called. */
 function heldBack(step: Step = {}) {
   const gate = Promise.withResolvers<void>();
   return { step: () => gate.promise.then(() => step), release: gate.resolve };
 }
 
-/** A sleep that only an abort ends. */
+/** A sleep that only ends by an abort. */
 const forever = (_: number, signal: AbortSignal) =>
   new Promise<never>((_resolve, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
@@ -23,7 +23,7 @@ const forever = (_: number, signal: AbortSignal) =>
 const pages = (source: { page: (request: typeof ASSETS) => Promise<unknown> }, count: number) =>
   Promise.all(Array.from({ length: count }, () => source.page(ASSETS)));
 
-/** Waits until the source has sent everything it may send: requests of our own to the same server come after that. */
+/** Waits until the source has sent all it may: our own requests to the same server arrive later. */
 async function settle(url: string) {
   for (let i = 0; i < 3; i++) await (await fetch(`${url}/settle`)).arrayBuffer();
 }

@@ -6,7 +6,7 @@ import { failureOf } from './setup.ts';
 
 const refusal = (after = '1'): Reply => ({ status: 429, headers: { 'retry-after': after } });
 
-/** Full pages of these lists are refused; everything else is answered. */
+/** Refuses full pages of these lists and answers everything else. */
 const refusing = (...refused: string[]) =>
   always(({ target }: RecordedRequest) =>
     refused.some((path) => target.startsWith(`/public/beta/${path}?limit=2000`)) ? refusal() : {},
@@ -14,7 +14,7 @@ const refusing = (...refused: string[]) =>
 
 const list = (path: string): PageRequest => ({ path: path.split('/'), query: { limit: 2000 }, cursor: null });
 
-/** How each call ended; with `apart`, each waits for the one before it. */
+/** How each call ended; with `apart`, they run one at a time. */
 async function outcomes(source: Source, paths: readonly string[], apart: boolean): Promise<string[]> {
   const ends: Promise<string>[] = [];
   for (const path of paths) {
@@ -50,7 +50,7 @@ describe('a list that is refused while others answer', () => {
     const failure = await failureOf(source.page(list('e1/assets')));
     expect(failure.message).toContain('/e1/assets: answered 429 while other lists were answered, after 3 tries.');
     const own = requests.filter(({ target }) => target.includes('/e1/assets?limit=2000'));
-    // After two refusals it is not clear yet whether the account or the list is refused; the other three are failed
+    // After two refusals it is not clear yet whether the account or the list is refused. The other three are failed
     // tries.
     expect([own.length, time.slept]).toEqual([5, [1000, 1000, 1000, 1000]]);
   });

@@ -6,11 +6,11 @@ import { type ApiServer, type ScriptedStep, startApiServer } from '../support/ap
 
 export const TOKEN = 'the-token-nobody-may-see';
 
-/** Time that passes only while something sleeps. */
+/** Virtual time, which passes only during sleeps. */
 export interface VirtualTime {
   readonly clock: HttpSourceOptions['clock'];
   readonly sleep: HttpSourceOptions['sleep'];
-  /** The delays of all sleeps, in the order in which they began. */
+  /** The delays of all sleeps, in order of their start. */
   readonly slept: number[];
 }
 
@@ -34,7 +34,7 @@ export interface Setup {
   readonly time: VirtualTime;
 }
 
-/** A source at a real server that answers by script; both are closed when the test ends. */
+/** A source and a real server that replies by script. Both are closed after the test. */
 export async function setUp(steps: ScriptedStep[], options: Partial<HttpSourceOptions> = {}): Promise<Setup> {
   const server = await startApiServer(...steps);
   onTestFinished(() => server.close());
@@ -68,7 +68,7 @@ export function openSource(baseUrl: string, options: Partial<HttpSourceOptions> 
 
 export const ASSETS: PageRequest = { path: ['env-1', 'assets'], query: { limit: 2000 }, cursor: null };
 
-/** The `SyncError` that a call failed with; throws when it did not fail with one. */
+/** The `SyncError` of a failed call. Throws if there was none. */
 export async function failureOf(call: Promise<unknown>): Promise<SyncError> {
   const outcome = await call.then(
     () => null,

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { memoryKeeper } from '../../src/source/memory-keeper.ts';
 import { ASSETS, failureOf, setUp, virtualTime } from './setup.ts';
 
-/** Two sources over one quota, as two processes have it: the first one's request is never answered. */
+/** Two sources that share a quota like two processes. The first one's request is never answered. */
 async function two(maxWaitMs = 900_000) {
   const time = virtualTime();
   const quotaKeeper = memoryKeeper(time.clock.nowMs);

@@ -26,7 +26,7 @@ export function answerHead({ status = 200, remaining, reset, after, date }: Word
   return { status, headers };
 }
 
-/** A service whose windows lie on a grid, or begin with the first request after the last window: both kinds exist. */
+/** A service whose windows are aligned to the clock, or begin with a request. Both kinds exist. */
 export interface Service {
   readonly quota: number;
   readonly lengthMs: number;
@@ -37,7 +37,7 @@ export interface Service {
 export interface Play {
   readonly service: Service;
   readonly concurrency: number;
-  /** The delays there and back, and whether the answer gets lost; the list repeats until all requests are sent. */
+  /** The delays there and back, and whether the response is lost. The list repeats until all requests are sent. */
   readonly ways: readonly Way[];
   readonly requests: number;
 }
@@ -50,12 +50,12 @@ interface Way {
 
 interface Traveller extends Way {
   readonly departure: RequestStart;
-  /** When the request reaches the service, or when its answer is back. */
+  /** When the request reaches the service, or its response arrives. */
   atMs: number;
   answer: AnswerHead | null;
 }
 
-/** Plays all requests in virtual time: they reach the service and come back in the order of their own delays. */
+/** Simulates all requests in virtual time: their delays decide in which order they arrive and return. */
 export function play({ service, concurrency, ways, requests }: Play) {
   const { answer, usedPerWindow } = serve(service);
   const inFlight: Traveller[] = [];
@@ -64,7 +64,7 @@ export function play({ service, concurrency, ways, requests }: Play) {
   let refusals = 0;
 
   const start = (way: Way) => {
-    // When the answer to a lone request is lost, nobody can know whether the request was counted.
+    // If the response to a single request is lost, it is unknown whether the request was counted.
     const silent = way.silent && window.pause === null;
     inFlight.push({ ...way, silent, departure: requestStart(window, nowMs), atMs: nowMs + way.thereMs, answer: null });
   };
@@ -91,7 +91,7 @@ export function play({ service, concurrency, ways, requests }: Play) {
   return { refusals, usedPerWindow };
 }
 
-/** The service's side: counts every request that reaches it, and refuses those beyond the quota. */
+/** The service: counts every request that reaches it, and refuses those beyond the quota. */
 function serve({ quota, lengthMs, startMs, onGrid }: Service) {
   const usedPerWindow: number[] = [];
   let endMs = startMs;

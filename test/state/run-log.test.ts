@@ -24,7 +24,7 @@ beforeEach(() => {
 
 const STANDING = clockOfOneWriter(() => T);
 
-/** Performs them in one transaction. */
+/** Executes the statements in one transaction. */
 const done = <Result>(statements: StateStatements<Result>): Result => writeState({ connection, prepare }, statements);
 
 const all = (sql: string) => connection.prepare(sql).all() as Record<string, unknown>[];

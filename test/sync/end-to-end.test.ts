@@ -17,14 +17,14 @@ import { FEED_STREAMS, TABLES_OF_EVERY_RUN } from '../support/catalogue.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** What the mirror adds, and the times it serves as its own. */
+/** The columns that the mirror adds, and the times that it serves as its own. */
 const OWN = "('mirrored_at', 'extra', 'synced_at', 'deleted_at')";
 
 let folder: string;
 let source: MirrorFile;
 let server: FastifyInstance;
 let nowMs = Date.now();
-/** By how much the `Date` of an answer is later than the server's own clock. */
+/** How far the `Date` of a response is ahead of the server's own clock. */
 let aheadMs = 0;
 let requests: string[] = [];
 
@@ -54,7 +54,7 @@ async function sync(): Promise<RunSummary> {
   return runOnce(syncSettings({ baseUrl, db: join(folder, 'mirror.db'), token: 'secret' }), watch);
 }
 
-/** The live rows of a table, without what the mirror itself adds. */
+/** The live rows of a table, without the mirror's own columns. */
 function live(mirror: MirrorFile, table: string): unknown[] {
   const names = mirror.connection.prepare(`select name from pragma_table_info(?) where name not in ${OWN}`).pluck();
   const columns = (names.all(table) as string[]).map((name) => `"${name}"`).join(', ');
@@ -82,7 +82,7 @@ describe('a sync over a real socket', () => {
   test('an idle sync reads two feeds per stream and the snapshots, and writes nothing (R22)', async () => {
     const summary = await sync();
     expect(summary).toMatchObject({ status: 'done', rows_written: 0, rows_deleted: 0 });
-    // The latest executions of the larger environment take two pages.
+    // The larger environment has two pages of latest executions.
     const snapshots = { lineage: readsOf('asset-lineage'), latest: readsOf('latest-test-executions') };
     expect({ ...snapshots, all: requests.length }).toEqual({
       ...snapshots,

@@ -6,7 +6,7 @@ import { heal, simulate } from '../model/simulation.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectForecastHolds } from '../support/forecasting.ts';
 
-/** The run that is foretold: how long after the last one, and how. */
+/** The run to forecast: its delay after the last one, and its options. */
 const NEXT = fc.record({
   seconds: fc.constantFrom(1, 2 * HOUR, 8 * DAY, 100 * DAY),
   wish: fc.record({ pageSize: fc.constantFrom(1, 2, 3, 2000), full: fc.boolean(), history: fc.boolean() }),
@@ -23,7 +23,7 @@ describe('a forecast after any history', () => {
         try {
           for (const step of steps) await life.perform(step);
           heal(life);
-          // From a list that fails a run learns what no forecast can know.
+          // No forecast can know that a list will fail.
           life.world.environment().maxPageRows.clear();
           await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize });
           await life.perform({ ...PLAIN_SYNC, pageSize: wish.pageSize, full: true });

@@ -7,7 +7,7 @@ import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { expectForecastHolds, forecastNextRun } from '../support/forecasting.ts';
 import { type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
-/** The process dies at the nth request of a run. */
+/** Kills the process at the nth request of a run. */
 async function killedAt({ world, mirrored }: Scene, nth: number, wish: Parameters<typeof mirrored.sync>[0] = {}) {
   world.beforeRequest = ({ number }) => {
     if (number >= nth) throw new Error('killed');
@@ -50,7 +50,7 @@ describe('a forecast', () => {
       expect(await reasons({ fullEveryDays: 30 })).toEqual(['increment', 'snapshot', 'increment', 'snapshot']);
       scene.world.advance(82 * DAY);
       expect(await reasons()).toEqual(['clamp', 'snapshot', 'full-every', 'snapshot']);
-      // Without a mark, a bound that is too old makes no scan of lineage (R18).
+      // Without marks, an expired bound does not cause a scan of lineage (R18).
       expect(await reasons({ fullEveryDays: 300 })).toEqual(['clamp', 'snapshot', 'increment', 'snapshot']);
     }),
   );

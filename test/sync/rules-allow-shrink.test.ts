@@ -56,7 +56,7 @@ test(
   }, furnishMany),
 );
 
-/** Ids of which a request holds two. */
+/** Ids so long that a request has room for two. */
 const longIds = some(60).map((n) => `${n}${'ö'.repeat(498)}`);
 
 test.each([

@@ -15,7 +15,7 @@ import {
   withWorld,
 } from '../support/scene.ts';
 
-/** Runs of so many requests until one is not stopped. */
+/** Runs with this request limit until one is not stopped. */
 async function inSlices({ mirrored, world }: Scene, maxRequests: number, options = {}) {
   const asked: string[] = [];
   for (let run = 1; ; run++) {
@@ -92,7 +92,7 @@ test(
   }),
 );
 
-/** A run of a pass in which the leader fails at once and others finish, then one that ends the pass. */
+/** A run whose parent stream fails at once while others finish, then a run that ends the cycle. */
 async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise<[RunSummary, RunSummary]> {
   failAt(scene, leader);
   const first = await scene.mirrored.sync({ maxRequests, concurrency: 1 });
@@ -105,7 +105,7 @@ async function inTwo(scene: Scene, leader: string, maxRequests: number): Promise
 }
 
 /**
- * Nothing is owed in this cycle, and the mirror is true. What is `left` is read once more after the overlap (R18, R22).
+ * The cycle leaves no work and the mirror is accurate. Rows in `left` are read again after the overlap (R18, R22).
  */
 async function expectPaid(scene: Scene, left: readonly object[] = []): Promise<void> {
   const marks = (): unknown => scene.mirrored.rows('select stream, id from marks');
@@ -156,7 +156,7 @@ test(
   'column lineage that finished before columns were marked is read once more in the same cycle (R9, R18)',
   withSyncedWorld(async (scene) => {
     putColumnEdges(scene.env, 'a2.c1', ['a1.c3']);
-    // Two for each feed that is read before the column lineage.
+    // Two per feed that is read before the column lineage.
     const [first, second] = await inTwo(scene, 'columns', 8 + 2 * PLAIN_FEEDS.length);
     expect(streamSummary(first, 'column_lineage').status).toBe('done');
     expect(streamSummary(second, 'column_lineage')).toMatchObject({ mode: 'marked', requests: 1 });

@@ -28,7 +28,7 @@ test.each([
   ['that is half an hour later than T is trusted: the next read starts from it', 30, 7],
 ])('the last read of a history %s (R1, R22)', (_, minutes, days) =>
   withWorld(async (scene) => {
-    // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
+    // Within one second, every history begins at the same time, 90 days ago (R3).
     scene.world.latencyMs = 1;
     const ahead = 30 * DAY + minutes * 60;
     scene.world.advance(ahead);
@@ -114,7 +114,7 @@ test(
     await mirrored.sync();
     world.advance(2 * HOUR);
     removeAsset(env, 'a2', 'lost');
-    // The columns of the asset that went are asked for after both feeds.
+    // The columns of the deleted asset are looked up after both feeds.
     failAt(scene, 'columns', 3, 'run');
     await mirrored.sync({ concurrency: 1 });
     removeHooks(scene);

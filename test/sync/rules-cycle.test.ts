@@ -7,14 +7,14 @@ import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { PLAIN_FEEDS, SCANNED_STREAMS, USUAL_STREAMS } from '../support/catalogue.ts';
 import { expectMirrored, failAt, removeHooks, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
-/** From now on every run meets the end of the quota at its request `last` and one. */
+/** From now on, every run exhausts the quota with its request `last`. */
 function quotaOf({ world }: Scene, last: number): void {
   world.beforeRequest = ({ number }) => {
     if (number > last) throw new SyncError('quota', 'the quota is used up');
   };
 }
 
-/** From now on one list answers 500, and each time it is asked for takes a run's last requests. */
+/** From now on, one list answers 500 and uses up the run's last requests. */
 function breakList({ world }: Scene, path: string, spends: SyncError['recovery'] = 'budget'): void {
   world.beforeRequest = (asked) => {
     if (asked.path.endsWith(path)) throw new SyncError(spends, 'tried until the requests were used up');
@@ -33,7 +33,7 @@ async function runs({ mirrored, world }: Scene, count: number, wish = {}): Promi
 test(
   'runs ended by the quota are continued as one cycle, until one ends done (R6)',
   withSyncedWorld(async (scene) => {
-    // The quota does not meet the same list twice: that list would count as failed.
+    // The quota must not end at the same list twice, because that list would count as failed.
     quotaOf(scene, 6 + 2 * PLAIN_FEEDS.length);
     const all = await runs(scene, 8);
     const end = all.findIndex(({ status }) => status === 'done');

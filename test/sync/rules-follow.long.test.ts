@@ -31,7 +31,7 @@ function changedAfter(mirrored: TestMirror, time: string): Map<string, string> {
   return changed;
 }
 
-/** A reader that copies only what changed after the time at which it last asked. */
+/** A reader that copies only what changed since its last read. */
 function follow(mirrored: TestMirror): { catchUp(): void; copy: ReadonlyMap<string, string> } {
   const copy = new Map<string, string>();
   let asked = '';
@@ -69,7 +69,7 @@ test('a reader that follows the mirror’s clock misses no row, deletion or edge
   );
 });
 
-/** What brings a run to each of its ends, once it has committed a page. */
+/** Ways to end a run after it has committed a page. */
 const ENDS: Readonly<Record<string, (scene: Scene, stop: AbortController) => { maxRequests?: number }>> = {
   done: () => ({}),
   problems: (scene) => fail(scene, 'stream'),
@@ -92,7 +92,7 @@ function fail(scene: Scene, recovery: SyncError['recovery']): object {
 test.each(Object.entries(ENDS))('the end of a run moves the mirror’s clock: %s (R21)', (status, bring) =>
   withSyncedWorld(async (scene) => {
     const { mirrored, env } = scene;
-    // Behind the mirror's time, the machine's clock itself moves nothing.
+    // A machine clock behind the mirror's time has no effect.
     mirrored.clockSkewMs = -24 * 3600 * 1000;
     putColumn(env, 'a1.new', 'a1');
     const stop = new AbortController();

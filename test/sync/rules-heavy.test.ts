@@ -6,7 +6,7 @@ import { DAY } from '../model/world.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { expectMirrored, removeHooks, type Scene, withWorld } from '../support/scene.ts';
 
-/** Pages of the collection that are asked for with more rows fail every try. */
+/** Larger pages of the collection fail every try. */
 function onlySmall({ world }: Scene, path: string, most: number): void {
   world.beforeRequest = (asked) => {
     if (asked.path.endsWith(`/${path}`) && Number(asked.query['limit']) > most)
@@ -112,7 +112,7 @@ test(
     const asked = scene.mirrored
       .requests('columns')
       .map(({ query, cursor }) => `${query['limit']}${cursor ? ' on' : ''}`);
-    // The scan, then both feeds of the round after it.
+    // The scan, then both feeds of the next round.
     expect(asked).toEqual(['60 on', '50', '50 on', '50 on', '50', '50 on', '50 on', '50']);
     expectMirrored(scene);
   }),

@@ -32,7 +32,7 @@ const queries = ({ mirrored }: Scene): string[][] =>
 const marks = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows("select id from marks where stream = 'column_lineage' order by id").map(({ id }) => id);
 
-/** The marks that no round has left to a later run. */
+/** The marks that were not left to a later run. */
 const owed = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows("select id from marks where stream = 'column_lineage' and left_by_run is null").map(({ id }) => id);
 

@@ -12,7 +12,7 @@ import { HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
 import { expectMirrored, removeHooks, rowOf, type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
-/** A second environment, as full as the first. */
+/** Fills a second environment like the first. */
 function createOther({ world, env }: Scene): EnvironmentModel {
   const other = createEnvironment('e2', env.stamp);
   world.environments.set('e2', other);
@@ -71,7 +71,7 @@ test(
     world.beforeRequest = ({ path, cursor }) => {
       if (path === 'e1/columns' && cursor !== null) throw new SyncError('stream', 'cut off');
     };
-    // The scan is set aside, and the feeds go on (R9).
+    // The scan waits and the feeds continue (R9).
     expect(streamSummary(await mirrored.sync({ pageSize: 4 }), 'columns')).toMatchObject({
       mode: 'feed',
       status: 'failed',
@@ -123,7 +123,7 @@ test(
   }),
 );
 
-/** Another run of the same mirror finds that the environment is not listed, and then that it is back. */
+/** Another run of the same mirror finds the environment unlisted, then listed again. */
 function comeAndGo({ mirrored, world, env }: Scene, held: readonly Row[]): void {
   const now = instantOfMs(world.nowMs);
   const item = held.map(({ missing_since: _, extra: __, ...row }) => row);

@@ -22,7 +22,7 @@ import {
 
 const column = (scene: Scene, id: string): Item => scene.env.columns.get(id)?.item as Item;
 
-/** What the next feed of columns shows beyond what there is. */
+/** Adds items to the next feed of columns. */
 async function feedWith(scene: Scene, as: 'synced_since' | 'deleted_since', item: Item): Promise<void> {
   transformItems(scene, 'columns', as, (sent) => [...sent, item]);
   await scene.mirrored.sync();
@@ -65,7 +65,7 @@ test.each([
   })(),
 );
 
-/** The requests of the last run that asked for columns by id. */
+/** The last run's lookups of columns by id. */
 const lookedUp = ({ mirrored }: Scene): unknown[] =>
   mirrored.requests('columns').flatMap(({ query }) => ('ids' in query ? [query['ids']] : []));
 

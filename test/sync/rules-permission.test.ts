@@ -119,7 +119,7 @@ test(
   }),
 );
 
-/** A second environment, as full as the first. */
+/** Fills a second environment like the first. */
 function createOther({ world, env }: Scene): EnvironmentModel {
   const other = createEnvironment('e2', env.stamp);
   world.environments.set('e2', other);

@@ -10,7 +10,7 @@ const reads = ({ mirrored }: Scene): unknown[] =>
     .requests('columns')
     .map(({ query, cursor }) => [cursor === null ? 'first' : 'next', Object.keys(query)[0], query['limit']]);
 
-/** A read of columns refused for good at its second page, in a run with pages of 4. */
+/** A run with pages of 4 whose read of columns is permanently refused at its second page. */
 async function refuseColumns(scene: Scene, options = {}): Promise<void> {
   failAt(scene, 'columns', 2, 'restart-round');
   const summary = await scene.mirrored.sync({ pageSize: 4, ...options });

@@ -17,11 +17,11 @@ import { expectMirrored, liveIds, removeHooks, type Scene, withSyncedWorld } fro
 const rejected = ({ mirrored }: Scene): unknown[] =>
   mirrored.rows('select stream, row_key from rejected_rows order by 1, 2').map((row) => Object.values(row).join(' '));
 
-/** What a collection was asked for by id in the last run. */
+/** The ids of a collection that the last run looked up. */
 const askedIds = ({ mirrored }: Scene, path: string): unknown[] =>
   mirrored.requests(path).flatMap(({ query }) => query['ids'] ?? []);
 
-/** A change of a column that nobody can take, which the feed has told of, and tells of no more. */
+/** A malformed change of a column, which the feed has reported and does not report again. */
 async function rejectChange(scene: Scene): Promise<void> {
   putColumn(scene.env, 'a1.c1', 'a1', { data_type: 'changed' });
   makeMalformed(scene.env, 'columns', 'a1.c1');
@@ -43,7 +43,7 @@ test(
       expect(askedIds(scene, 'columns')).toEqual(['a1.c1']);
       scene.world.advance(DAY);
     }
-    // Right again without a word: no feed tells.
+    // Repaired without a report: no feed returns it.
     scene.env.malformed.clear();
     expect((await scene.mirrored.sync()).status).toBe('done');
     expect(rejected(scene)).toEqual([]);
@@ -168,7 +168,7 @@ test.each([
       putColumn(env, 'a2.c1', 'a2', { data_type: 'changed' });
       putAsset(env, 'a2', { description: 'changed' });
       expect((await mirrored.sync()).status).toBe('problems');
-      // What was read within the overlap is read once more.
+      // Rows read within the overlap are read again.
       expect(await modes(1)).toEqual(['problems', 'done', 'marked', 'increment', 1]);
       expect(await modes(1)).toEqual(['problems', 'done', 'marked', 'increment', 0]);
       expect(await modes(6)).toEqual(['problems', 'done', 'scan', 'full-every', 1]);

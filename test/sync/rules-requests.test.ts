@@ -97,7 +97,7 @@ test(
     world.advance(50 * 60);
     await mirrored.sync();
     expect(typed(scene)).toEqual([]);
-    // The typed list comes to the rest of the change later.
+    // The typed list returns the rest of the change later.
     Object.assign(env.assets.get('a1')?.item as Item, { schema_name: 'moved' });
     world.advance(20 * 60);
     await mirrored.sync();
@@ -120,8 +120,7 @@ test(
     removeHooks(scene);
     scene.world.advance(3 * DAY);
     expect((await scene.mirrored.sync()).status).toBe('done');
-    // The read that failed counts from the run in which it began, within the overlap: so a1 is read once more, and so
-    // is b2.
+    // The failed read counts as of the run that began it, within the overlap, so a1 and b2 are read again.
     expect(typed(scene)).toEqual(['assets/tables synced_since', 'assets/bi synced_since', 'assets/tables ids']);
     expectMirrored(scene);
     expect(scene.mirrored.rows('select * from marks')).toEqual([]);
@@ -222,7 +221,7 @@ const DAYS = (time: string | null, days: number): string =>
 test(
   'histories are first read for 90 days, then only for tests with new executions and from 7 days earlier (R22)',
   withWorld(async (scene) => {
-    // Within one second the 90 days begin at one moment, whenever a history is asked for (R3).
+    // Within one second, every history begins at the same time, 90 days ago (R3).
     scene.world.latencyMs = 1;
     const first = await scene.mirrored.sync({ history: true });
     expect(histories(scene)).toEqual(['t1', 't2', 't3', 't4'].map((id) => `${id} ${DAYS(first.server_time, 90)}`));
@@ -247,7 +246,7 @@ test(
     removeHooks(scene);
     putTest(scene.env, 't5', 'a1');
     await scene.mirrored.sync({ history: true });
-    // Those never read come first, what failed last.
+    // Histories that were never read come first, failed ones last.
     expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t5', 't3']);
   }),
 );
@@ -303,7 +302,7 @@ test(
       if (historyRead) order.push(`read ${historyRead.testId}`);
     };
     await scene.mirrored.sync({ only: ['test_executions'], concurrency: 3 });
-    // The first alone: it shows that there are histories.
+    // Only the first one, which proves that histories are available.
     expect(order.slice(1)).toEqual([
       'asked t1',
       'read t1',

@@ -5,7 +5,7 @@ import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { expectMirrored, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
 
-/** The scan of a list fails at its second page, whatever its size; the feeds and the marked columns answer. */
+/** The scan of a list fails at its second page, whatever its size. Feeds and lookups of marked columns answer. */
 function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
   world.beforeRequest = ({ path, query, cursor }) => {
     const isScan = !['synced_since', 'deleted_since', 'column_ids'].some((name) => name in query);
@@ -126,8 +126,7 @@ test(
     restoreAsset(env, 'a1');
     await mirrored.sync();
     breakScan(scene);
-    // Within the overlap a tombstone stands against what is shown: by the scan, and by the feeds' asking for what the
-    // asset owns.
+    // Within the overlap, a tombstone wins over rows that the scan returns, and over lookups of the asset's rows.
     await mirrored.sync({ pageSize: 4, full: true });
     await mirrored.sync({ pageSize: 4 });
     expect(asked(scene)).toContain('asset_ids');

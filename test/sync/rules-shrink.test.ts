@@ -133,7 +133,7 @@ test(
   withSyncedWorld(
     async (scene) => {
       const { env, mirrored, world } = scene;
-      // Sixty go without a reason. Those from `kept` stay, and are more.
+      // Sixty vanish without an explanation. Those from `kept` on remain and are the majority.
       for (const n of some(60)) env.assetEdges.delete(`hub>a${n}`);
       for (const n of some(COUNT)) {
         env.assetEdges.delete(`old>b${n}`);

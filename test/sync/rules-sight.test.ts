@@ -24,7 +24,7 @@ import {
   withWorld,
 } from '../support/scene.ts';
 
-/** The token does not see an asset from the first request of a collection on, for the rest of the run. */
+/** Hides an asset from the token, from the first request of a collection until the run ends. */
 function hideFrom(scene: Scene, path: string, assetId: string): void {
   onRequest(scene, path, 1, () => scene.env.hidden.add(assetId));
 }
@@ -36,7 +36,7 @@ async function syncUnseen(scene: Scene, path: string, assetId: string): Promise<
   scene.env.hidden.clear();
 }
 
-/** The list of tables does not show an asset yet. */
+/** The list of tables does not return an asset yet. */
 function lagBehind({ world }: Scene, assetId: string): void {
   world.transformPage = (page, { path }) =>
     path.endsWith('/tables') ? { ...page, items: [...page.items].filter((item) => idOf(item) !== assetId) } : page;
@@ -107,7 +107,7 @@ test.each([
     if (isHidden) onRequest(scene, 'column-lineage', 1, () => env.hidden.add('a2'));
     await mirrored.sync({ full: true, allowShrink: true, concurrency: 1 });
     expect(mirrored.requests('columns').filter(({ query }) => 'ids' in query)).toHaveLength(20);
-    // Two to a request: forty were asked for, and one of them was not shown.
+    // Two per request: forty were looked up, and one of them was not returned.
     expect(edgesOf(scene)).toBe(isHidden ? 21 : 0);
     removeHooks(scene);
     world.advance(HOUR);

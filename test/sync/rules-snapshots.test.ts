@@ -81,7 +81,7 @@ test(
   }),
 );
 
-/** Tests that come before all others, each with an execution. */
+/** Adds tests that sort before all others, each with an execution. */
 const TWENTY = Array.from({ length: 20 }, (_, n) => `m${n}`);
 
 function furnishTwenty(place: EnvironmentModel): void {
@@ -90,7 +90,7 @@ function furnishTwenty(place: EnvironmentModel): void {
   for (const id of TWENTY) execute(place, id, `${id}-r1`);
 }
 
-/** The histories of the twenty answer 404. */
+/** Makes the histories of the twenty tests answer 404. */
 function loseHistories({ world }: Scene): void {
   world.transformPage = (page, { path }) => {
     if (/^e1\/tests\/m\d+\/executions$/.test(path)) throw new SyncError('not-live', '404');

@@ -72,7 +72,7 @@ test(
   }),
 );
 
-/** Ids so long that a request holds two. */
+/** Ids so long that a request has room for two. */
 const longId = (n: number): string => `${String(n).padStart(2, '0')}${'ö'.repeat(499)}`;
 
 function furnishLong(place: EnvironmentModel): void {

@@ -6,7 +6,7 @@ import { FEED_STREAMS } from '../support/catalogue.ts';
 import { roundEndOf } from '../support/commit-parts.ts';
 import { expectMirrored, failAt, removeHooks, rowOf, timeOfRun, withSyncedWorld, withWorld } from '../support/scene.ts';
 
-/** Ids of which a request holds two. */
+/** Ids so long that a request has room for two. */
 const LONG = [0, 1, 2, 3].map((n) => `${n}${'ö'.repeat(498)}`);
 
 test(

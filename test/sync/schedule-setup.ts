@@ -9,23 +9,23 @@ import type { RunSummary } from '../../src/sync/summary.ts';
 export const MIDNIGHT = '2026-11-20T00:00:00.000000Z';
 
 export interface World {
-  /** What the service lists; a function of the hours since midnight, and it may throw. */
+  /** The listed environments, by the hours since midnight. May throw. */
   list?: (hours: number) => readonly ListedEnvironment[];
   mirrored?: { environments: readonly ListedEnvironment[]; lastStarts?: Readonly<Record<string, string>> };
   rules?: Partial<ScheduleRules>;
   /** How long a run takes, in seconds. */
   runSeconds?: number;
-  /** How a run ends, and what it lists; `done`, and what the service lists, when left out. */
+  /** How a run ends and what it lists; by default `done` and the service's list. */
   ending?: (environments: readonly ListedEnvironment[], hours: number) => Partial<RunSummary> | Error;
-  /** The machine sleeps once: at the first nap after this hour the clock is set to that hour. */
+  /** The machine is suspended once: at the first wait after `from`, the clock jumps to `to`. */
   asleep?: readonly [from: number, to: number];
   startAt?: string;
-  /** When the signal comes. */
+  /** When the signal arrives. */
   hours: number;
 }
 
 export interface Story {
-  /** `06:00 prod+test`: when a run began, and of what. */
+  /** The time and environments of each run, such as `06:00 prod+test`. */
   readonly runs: readonly string[];
   readonly news: readonly string[];
   readonly warnings: readonly string[];
@@ -35,7 +35,7 @@ export interface Story {
   readonly longestNapMs: number;
 }
 
-/** Lives through a schedule in time that passes only while it sleeps or runs. */
+/** Runs a schedule in virtual time, which passes only while it waits or syncs. */
 export async function live(world: World): Promise<Story> {
   const start = world.startAt ?? MIDNIGHT;
   let now = Date.parse(start);
@@ -100,7 +100,7 @@ export async function live(world: World): Promise<Story> {
 export const env = (id: string, cron: string | null = null): ListedEnvironment => ({ id, name: `${id}-name`, cron });
 export const ran = (...ids: string[]) => Object.fromEntries(ids.map((id) => [id, MIDNIGHT]));
 
-/** A world whose environments were all synced when it begins. */
+/** A world whose environments are all synced at the start. */
 export function synced(...environments: ListedEnvironment[]): Pick<World, 'list' | 'mirrored'> {
   return {
     list: () => environments,

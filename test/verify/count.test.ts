@@ -44,7 +44,7 @@ describe('verify --depth count', () => {
         'missing assets t63',
         'missing assets t84',
       ]);
-      // Beyond that: the feed of assets before and after, and the four by id.
+      // Plus the feed of assets before and after, and four lookups by id.
       expect(report.requests).toBeLessThanOrEqual(most + 2 + 1 + 2);
     }
   });

@@ -154,7 +154,7 @@ describe('the confirmation of differences', () => {
     const { world, mirrored } = await syncedWorld();
     const place = world.environment();
     world.transformPage = (page, { path, query, cursor }) => {
-      // The first page of columns lacks a row, and shows another as it never was.
+      // The first page of columns lacks one row and returns another with wrong values.
       const reads = path.endsWith('/columns') && query['ids'] === undefined && cursor === null;
       if (!reads) return page;
       return { ...page, items: [...page.items].slice(1).map((item) => ({ ...(item as object), data_type: 'torn' })) };
@@ -167,7 +167,7 @@ describe('the confirmation of differences', () => {
   test('a sync that overtakes a response makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
     world.transformPage = (page, { path }) => {
-      // The answer is on its way when the source changes and a sync brings that.
+      // While the response is in flight, the source changes and a sync mirrors the change.
       if (path.endsWith('/columns')) {
         world.advance(1);
         putColumn(world.environment(), 'a1.c1', 'a1', { data_type: String(world.nowMs) });
@@ -182,7 +182,7 @@ describe('the confirmation of differences', () => {
     expect(report.streams).toMatchObject([{ requests: 1 + 4 + 1 }]);
   });
 
-  /** Runs a sync before the first request of a verification that is asked about. */
+  /** Runs a sync before the first matching request of a verification. */
   function syncBefore(world: World, mirrored: TestMirror, isIt: (query: Query, path: string) => boolean): void {
     const { source } = world;
     let isDone = false;
@@ -221,7 +221,7 @@ describe('the confirmation of differences', () => {
 
   test('a row written during the verification makes no difference', async () => {
     const { world, mirrored } = await syncedWorld();
-    // Its tombstone comes late: nothing tells but the overlap of the next sync.
+    // Its tombstone arrives late, so only the overlap of the next sync finds it.
     world.commitLate(100, () => remove(world.environment(), 'columns', 'a1.c1'));
     world.advance(5);
     await mirrored.sync({ only: ['columns'] });
@@ -305,7 +305,7 @@ describe('the confirmation of differences', () => {
     await mirrored.sync();
     mirrored.exec("update columns set name = 'wrong'");
     const report = await verified(world, mirrored, { only: ['columns'] });
-    // The lists, the feeds of columns and assets before and after, and what is asked for again.
+    // The lists, the feeds of columns and assets before and after, and the repeated lookups.
     expect(report.requests).toBe(1 + 2 + 4 + 50 + 4);
     const [columns] = report.streams;
     expect(columns?.possible).toBeGreaterThan(1000);

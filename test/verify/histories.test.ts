@@ -36,12 +36,12 @@ test('after any history verify tells whether the next sync makes the mirror accu
         expect(equal).toBe(findings.length === 0);
         life.world.advance(3600);
         const { summary } = await life.perform({ ...PLAIN_SYNC, full: false, allowShrink: true });
-        // The cycle of a run that was stopped reads no stream twice.
+        // A resumed cycle reads no stream twice.
         if (summary?.run !== summary?.cycle) await life.perform({ ...PLAIN_SYNC, full: false, allowShrink: true });
         if (equal) expect(isTrue(life), shown).toBe(true);
         await life.perform({ ...PLAIN_SYNC, allowShrink: true });
         const repaired = await verified(life.world, life.mirrored, { pageSize: 3, repairs: true });
-        // What is more than half of a stream is not for a repair to remove (R14).
+        // A repair must not remove more than half of a stream (R14).
         if ((repaired.repair?.not_repaired ?? []).length > 0) return;
         expect(repaired.pending, JSON.stringify(repaired.pending)).toEqual([]);
         const open = repaired.findings.filter((finding) => !finding.repaired);

@@ -7,7 +7,7 @@ import { inShort, syncedWorld, verified } from './setup.ts';
 
 type Subject = Awaited<ReturnType<typeof syncedWorld>>;
 
-/** The service says of each run that it has just refreshed the environment. */
+/** The service reports for each run that it has just refreshed the environment. */
 function refreshing(world: World): void {
   const source = world.source;
   world.source = (...given) => ({

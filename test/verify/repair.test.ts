@@ -192,7 +192,7 @@ describe('verify --repair', () => {
     await mirrored.sync();
     for (let n = 0; n < 120; n++) remove(world.environment(), 'columns', `x${n}`, 'lost');
     await mirrored.sync({ full: true });
-    // Less than half of what is there by now.
+    // Less than half of the current rows.
     putColumns(world, 240, 'more');
     await mirrored.sync();
     const report = await verified(world, mirrored, { only: ['columns'], pageSize: 2, repairs: true });
@@ -211,7 +211,7 @@ describe('verify --repair', () => {
     mirrored.exec("update columns set data_type = 'wrong' where asset_id = 'a1'");
     let asked = 0;
     world.beforeRequest = ({ path, query }) => {
-      // After the second look, before the repair: the permission goes.
+      // Revokes the permission after the second check, before the repair.
       if (path.endsWith('/columns') && query['ids'] !== undefined && ++asked === 2)
         world.environment().hidden.add('a1');
     };

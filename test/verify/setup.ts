@@ -34,7 +34,7 @@ const OPTIONS: VerifyRunOptions = {
   concurrency: 1,
 };
 
-/** A furnished world, and a mirror that was synced some time after its last change. The end of the test closes it. */
+/** A filled world, and a mirror synced some time after its last change. Closed after the test. */
 export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: TestMirror }> {
   const world = createWorld(ids);
   for (const place of world.environments.values()) furnish(place);

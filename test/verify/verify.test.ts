@@ -36,7 +36,7 @@ describe('verify right after a sync', () => {
   );
 });
 
-/** What is done to the mirror behind the sync's back, and how it is found. */
+/** Manipulations of the mirror behind the sync's back, and the expected findings. */
 const CORRUPTIONS = [
   ['a missing column', "delete from columns where id = 'a1.c1'", 'ids', ['missing columns a1.c1']],
   ['a missing asset', "delete from assets where id = 'a1'", 'count', ['missing assets a1']],

@@ -27,7 +27,7 @@ describe('differenceOf', () => {
     expect(between('assets', HELD, TABLE)).toBeNull();
     expect(between('assets', { ...HELD, name: 'm', tags: null }, TABLE)?.fields).toEqual(['name', 'tags']);
     expect(between('assets', { ...HELD, url: 'u' }, TABLE)?.fields).toEqual(['url']);
-    // What the typed stream writes is its own to compare, `extra` included (R19).
+    // The typed stream compares the fields that it writes, including `extra` (R19).
     expect(between('assets', { ...HELD, schema_name: 'other', extra: '{}' }, TABLE)).toBeNull();
     expect(between('assets', { ...HELD, kind: 'bi' }, TABLE)?.fields).toEqual(['kind']);
   });

@@ -14,7 +14,7 @@ import { column, decoded, streamOf } from '../setup.ts';
 const columns = streamOf('columns');
 const assets = streamOf('assets');
 
-/** Hours of one day; every row is about its change at `HELD`. */
+/** Hours of one day. The stored row changed at `HELD`. */
 const hour = (h: number): string => `2026-11-20T${String(h).padStart(2, '0')}:00:00.000000Z`;
 const BEFORE = hour(9);
 const HELD = hour(10);
@@ -35,14 +35,14 @@ const buried: Row = { ...base, deleted_at: GONE, deletion: 'tombstone' };
 const away: Row = { ...base, deleted_at: GONE, deletion: 'absent' };
 
 const FEED: TrustedUntil = null;
-/** The read began, less the overlap, after everything the mirror knows of the row. */
+/** The read began more than the overlap after every change that the mirror knows of the row. */
 const BELIEVED = hour(20);
 /** The row changed within the overlap before the read began. */
 const CHANGED_SINCE = hour(8);
-/** The row's change is long ago, but it went within the overlap. */
+/** The row changed long ago but was deleted within the overlap. */
 const GONE_SINCE = BETWEEN;
 
-/** What becomes of the row, in a word, and which of the two it shows. */
+/** The kind of the change, and which version wins. */
 function outcome(change: RowChange | null): string {
   if (change === null) return 'stays';
   return `${change.kind}, ${change.row['name']}, ${change.row['deletion'] ?? 'live'}`;
@@ -53,8 +53,10 @@ const BACK = 'restored, shown, live';
 const FOUND = 'restored, held, live';
 const DEAD = 'tombstoned, shown, tombstone';
 
-/** Held, shown, and what becomes of it: from a feed; from a scan that is believed; that began within the overlap of the
- *  row's own time; of its deletion. */
+/**
+ * The stored row, the returned row, and the outcome: from a feed, from a trusted scan, and from a scan that began
+ * within the overlap of the row's own time, or of its deletion.
+ */
 const TABLE: [string, Row | undefined, string, () => DecodedRow, [string, string, string, string]][] = [
   ['nothing', undefined, 'any upsert', upsert(BEFORE), Array(4).fill('inserted, shown, live') as never],
   ['nothing', undefined, 'an upsert without a time', upsert(null), Array(4).fill('inserted, shown, live') as never],
@@ -179,7 +181,7 @@ describe('untrusted times (R10)', () => {
 describe('replayed feed pages', () => {
   const ids = ['x', 'y'] as const;
   const row = fc.oneof(
-    // An object is changed once at any one time, so its time says what it looks like. Ties are looked up (R10).
+    // An object has one version per time, so equal times mean equal versions. Ties are looked up (R10).
     fc
       .record({ id: fc.constantFrom(...ids), at: fc.nat(6) })
       .map(({ id, at }) => column(id, hour(at), { name: `at ${at}` })),
@@ -190,7 +192,7 @@ describe('replayed feed pages', () => {
   );
   const pages = fc.array(fc.array(row, { maxLength: 4 }), { maxLength: 6 });
 
-  /** Where the mirror of the columns stands after these pages. */
+  /** The mirror's columns after these pages. */
   function mirrorOf(shown: readonly (readonly object[])[]): Record<string, Row> {
     const existing: Record<string, Row> = {};
     for (const item of shown.flat()) {

@@ -15,7 +15,7 @@ interface Given {
 
 const NOTHING = { rows: [], rejected: [] };
 
-/** The commit of a page of a stream, the last of its read unless there is more. */
+/** The commit of a stream's page, by default the last one of its read. */
 function commitOf(name: StreamName, items: readonly unknown[], given: Given = {}): PageOutcome['commit'] {
   const stream = streamOf(name);
   const under = inRead({ mode: 'scan', steps: [walk('scan')], ...given.round, read: read(given.read) });

@@ -14,11 +14,11 @@ interface Given {
   readonly round?: Partial<Round>;
   readonly from?: Partial<Checkpoint>;
   readonly held?: readonly Row[];
-  /** The cursor of the next page; the page is the last without. */
+  /** The cursor of the next page; omitted for the last page. */
   readonly next?: string | null;
   readonly hasMore?: boolean;
   readonly met?: readonly string[];
-  /** More of the page follows. */
+  /** Whether more of the page follows. */
   readonly isPart?: true;
   readonly marking?: readonly StreamName[];
   readonly context?: Context;

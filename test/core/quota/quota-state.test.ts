@@ -34,7 +34,7 @@ function taken(state: QuotaState, by: QuotaUser, nowMs: number): { state: QuotaS
 const asked = (state: QuotaState, by: QuotaUser, nowMs: number) =>
   takePermit(state, { id: 'asked', user: by }, nowMs).permit;
 
-/** A window of which so much remains until the reset a minute after 0. */
+/** A window with this many requests left, which resets one minute after 0. */
 function known(remaining: number): QuotaState {
   const { state, request } = taken(UNKNOWN_QUOTA, A, 0);
   return settleNoted(state, request, answerHead({ remaining, reset: 60 }), 0);

@@ -11,7 +11,7 @@ import {
 } from '../../../src/core/quota/rate-window.ts';
 import { answerHead as head, play, type Wording } from '../../source/simulated-quota.ts';
 
-/** One request sent and answered while nothing else is in flight. */
+/** Sends one request while no other is in flight, and receives its response. */
 function exchange(window: RateWindow, wording: Wording | null, sentMs: number, answeredMs = sentMs): RateWindow {
   return observe(window, requestStart(window, sentMs), wording === null ? null : head(wording), answeredMs);
 }

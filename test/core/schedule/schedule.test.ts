@@ -16,7 +16,7 @@ const env = (id: string, cron: string | null = null): ListedEnvironment => ({ id
 const at = (time: string): string => `2026-11-20T${time}.000000Z`;
 const ALL: ScheduleRules = { cron: null, delaySeconds: 600, environments: [], together: true };
 
-/** Each environment with when it is due, by the clock at T. */
+/** When each environment is due, by the clock at T. */
 function due(
   environments: readonly ListedEnvironment[],
   starts: Record<string, string>,

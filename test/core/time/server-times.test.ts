@@ -3,7 +3,7 @@ import { addSeconds } from '../../../src/core/time/instant.ts';
 import { NO_TIMES, type ServerTimes, spreadSeconds, withReading } from '../../../src/core/time/server-times.ts';
 import { T } from '../setup.ts';
 
-/** The times after readings, each given by its seconds after T and the seconds since the first reading. */
+/** The times after these readings: seconds after T, and seconds since the first reading. */
 function timesAfter(...readings: readonly [seconds: number, elapsedSeconds: number][]): ServerTimes {
   return readings.reduce(
     (times, [seconds, elapsedSeconds]) => withReading(times, { at: addSeconds(T, seconds), elapsedSeconds }),

@@ -50,7 +50,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** It deletes, because to truncate all the parts takes longer than a test. */
+/** Deletes, because truncating all partitions takes longer than a test. */
 async function empty(): Promise<void> {
   const deletes = tables.map((name) => `delete from ${SCHEMA}.${quote(name)};`).join(' ');
   await server.query(`do $$ begin ${deletes} truncate ${SCHEMA}.sync_runs restart identity; end $$`);
@@ -137,7 +137,7 @@ describe('a mirror with partitioned tables', () => {
   });
 });
 
-/** What asks for all environments at once, and why. Citus asks every node then, so none of it is part of a commit. */
+/** Statements that read all environments, and why. Citus asks every node for them, so no commit contains one. */
 const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
   'once per run: rounds that another cycle began': /^select "env_id", "stream", "round" from "sync_checkpoints"/,
   'once per run: removals that wait to be released': /^select distinct "env_id", "stream" from "held_removals"/,

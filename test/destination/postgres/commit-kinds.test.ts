@@ -48,7 +48,7 @@ const OF_ROUNDS = ['seen_keys', 'seen_through', 'missing_keys', 'missing_found',
 
 const OPTIONS = { envId: 'e', run: 2, clock: () => minute(1) };
 
-/** The rows of a table as texts, without what PostgreSQL alone has and the numbers that a database gives. */
+/** The rows of a table as text, without PostgreSQL's own columns and generated ids. */
 function comparable(table: string, rows: readonly Row[]): string[] {
   const own = new Set(['row_number', 'lease_owner', 'lease_epoch', ...(table === 'seen_pages' ? ['id'] : [])]);
   return rows

@@ -13,7 +13,7 @@ import { tcpProxy } from '../../support/postgres/tcp-proxy.ts';
 import { transactionPooler } from '../../support/postgres/transaction-pooler.ts';
 import { postgresServer, testSchema } from '../../support/postgres.ts';
 
-/** Asks one statement after the other over one connection. */
+/** Sends statements one at a time over one connection. */
 interface Asker {
   ask(sql: string): Promise<unknown>;
   close(): Promise<unknown>;
@@ -81,14 +81,14 @@ describe.each(Object.keys(KINDS))('the connection of %s', (kind) => {
     });
     const asker = await askerAt(kind, proxy.url, 3_600_000);
     await asker.ask('select 1');
-    // The proxy does not notice either that the client hangs up.
+    // The proxy does not notice that the client hangs up, either.
     for (const client of clients) client.unpipe().pause();
     await asker.close();
     await proxy.close();
   });
 });
 
-/** So long that a slow machine opens a connection in half the time. */
+/** Long enough that even a slow machine opens a connection in half the time. */
 const ENOUGH_MS = 3000;
 
 describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (way) => {
@@ -115,7 +115,7 @@ describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (wa
         answer.catch(() => {
           isCut = true;
         });
-      // Each question of whether the server is at work takes several messages on a connection of its own.
+      // Each check whether the server is still working takes several messages on a separate connection.
       const before = sent;
       const enough = before + askers.length * 3 * QUESTIONS;
       await expect.poll(() => isCut || sent > enough, { interval: 50 }).toBe(true);
@@ -125,7 +125,7 @@ describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (wa
   });
 });
 
-/** Without an answer to one of them, the connection is given up by the time of the second one. */
+/** If one of them gets no answer, the connection is given up before the second one. */
 const QUESTIONS = 3;
 
 test('a slow reader of a result keeps its connection', async () => {
@@ -143,7 +143,7 @@ test('a slow reader of a result keeps its connection', async () => {
   let rows = 0;
   for await (const portion of result.portions) {
     rows += portion.length;
-    // Longer than a silence may last.
+    // Longer than the allowed silence.
     await new Promise((resolve) => setTimeout(resolve, 300));
   }
   expect(rows).toBe(5000);

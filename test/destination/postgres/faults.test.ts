@@ -39,7 +39,7 @@ function on(mirror: PostgresDatabase, envId: string): Destination {
 
 const columns = streamOf('columns');
 
-/** A page with a bit of everything. */
+/** A page with items of every kind. */
 const PAGE: PageCommit = {
   kind: 'page',
   checkpoint: { ...NO_PROGRESS, watermark: START },
@@ -53,7 +53,7 @@ const PAGE: PageCommit = {
 const show = (mirror: PostgresDatabase, envId: string) =>
   on(mirror, envId).commit(columns, PAGE, new Set(STREAM_NAMES));
 
-/** What the mirror has of an environment. */
+/** The mirror's rows of an environment. */
 async function held(envId: string): Promise<unknown> {
   const tables = ['columns', 'marks', 'rejected_rows', 'sync_checkpoints', 'mirror_environments'];
   const rows = tables.map((table) => place.ask(`select * from ${table} where env_id = '${envId}' order by 1, 2, 3`));
@@ -61,7 +61,7 @@ async function held(envId: string): Promise<unknown> {
   return JSON.parse(JSON.stringify(await Promise.all([...rows, pages])).replaceAll(`"${envId}"`, '"e"'));
 }
 
-/** Ends the connection that a commit uses, before its statement of this number; it does so once. */
+/** Terminates the connection of a commit before its statement with this number, once. */
 function endedBefore(number: number): { mirror: PostgresDatabase; statements: () => number } {
   let count = 0;
   let last: Promise<unknown> = Promise.resolve();
@@ -113,7 +113,7 @@ describe('a commit whose connection is lost', () => {
     const cuts = proxy.cut('commit', when);
     expect(await show(through, 'e')).toEqual(result);
     expect(cuts()).toBe(1);
-    // A commit that took place twice would have moved the clock twice.
+    // A commit that was applied twice would have advanced the clock twice.
     expect(await held('e')).toEqual(await held('whole'));
   });
 });

@@ -109,7 +109,7 @@ describe('the tables of a mirror in PostgreSQL', () => {
       lease_owners: 'owner',
       // Its runs belong to no environment.
       sync_stream_runs: 'run_id, env_id, stream',
-      // It has a unique index with the hash of `row_key`.
+      // Its unique index contains the hash of `row_key`.
       rejected_rows: '',
       ...Object.fromEntries(keys.filter(([name]) => name.endsWith('_staged')).map(([name]) => [name, ''])),
     });
@@ -152,7 +152,7 @@ describe('the indexes of a mirror in PostgreSQL', () => {
   const longText = (bytes: number) =>
     Array.from({ length: bytes }, () => String.fromCharCode(33 + Math.floor(Math.random() * 90))).join('');
 
-  /** How many texts the largest index of a table has beside the stream: names of streams are short. */
+  /** How many text columns the largest index of a table has besides the stream, whose names are short. */
   const mostIndexedTexts = ({ columns, primaryKeys, indexes }: (typeof postgresTables)[number]): number => {
     const texts = new Set(columns.filter((each) => !(each.getSQLType() in VALUES)).map(({ name }) => name));
     const inKeys = primaryKeys.map((key) => key.columns.map(({ name }) => name));
@@ -280,7 +280,7 @@ describe('the comments', () => {
     await server.query(`comment on column commented.assets.name is 'our own words'`);
     expect(await migratePostgres(server, 'commented')).toBe('none');
     expect(await commentsIn('commented')).toContain('assets.name: our own words');
-    // As a version writes it whose views are the same and whose tables have no comments.
+    // Like a version with the same views and without comments on tables.
     for (const { name, select } of postgresViews())
       await server.query('update commented.__obsync_views set hash = $1 where name = $2', [
         createHash('sha256').update(select).digest('hex'),

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** The ports of a mirror whose clock is the world's, and what it holds. */
+/** The ports of a mirror that uses the world's clock, and its content. */
 interface HistoryMirror {
   readonly ports: Omit<OpenMirror, 'hold' | 'flush' | 'close'>;
   readonly ask: AskMirror;
@@ -68,7 +68,7 @@ async function inPostgres(clock: () => string, schema: string): Promise<HistoryM
 const ENVIRONMENTS = ['e1', 'e2'];
 const randomHex = (): string => 'random';
 
-/** U+0000 is what PostgreSQL cannot hold. What becomes of it there has tests of its own. */
+/** PostgreSQL cannot store U+0000. Other tests cover what it does instead. */
 function withoutNul(source: Source): Source {
   return {
     ...source,
@@ -80,14 +80,14 @@ function withoutNul(source: Source): Source {
   };
 }
 
-/** The life of a service, and syncs of it: the same for the same seed. */
+/** A random history of a service, and its syncs; the same for the same seed. */
 async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirror | Promise<HistoryMirror>) {
   const world: World = createWorld(ENVIRONMENTS);
   populate(world.environment());
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = await mirrorOf(clock);
-  // A file moves all its clocks by one time, PostgreSQL each by its own: they are the same while the machine's clock is
-  // ahead of both.
+  // SQLite advances one time for all environments, PostgreSQL one per environment. They are equal while the machine's
+  // clock is ahead of both.
   const rising = <Port extends object>(port: Port): Port =>
     Object.fromEntries(
       Object.entries(port).map(([name, method]) => [
@@ -143,7 +143,7 @@ test.each([2, 5, 9])(
     expect(postgres.statuses).toEqual(file.statuses);
     expect(await file.ask('select 1 as there from asset_health_means limit 1')).toEqual([{ there: 1 }]);
     await expectSameRows(file.ask, postgres.ask, [...TABLES, ...VIEWS], {
-      // SQLite gives a number again once its row is gone.
+      // SQLite reuses a number after its row was deleted.
       seen_pages: ['id'],
     });
   },

@@ -82,7 +82,7 @@ test('an existing table is not created again, and a change takes four messages',
   expect(asked).toHaveLength(4);
 });
 
-/** Starts a process that sends so many requests, and keeps the quota in the row. */
+/** Starts a process that sends this many requests and stores the quota in the row. */
 function start(url: string, requests: number, serverUrl: string): ChildProcess {
   return startQuotaProcess([url, String(requests), 'row'], { OBSYNC_TEST_SERVER: serverUrl });
 }
@@ -109,7 +109,7 @@ test('requests of a killed process count as sent, and the others that share the 
 
 const DAY = 86_400;
 
-/** A service with a quota, and a database server whose clock can be made to jump. */
+/** A service with a quota, and a database server whose clock can jump. */
 async function jumping() {
   const server = await startQuotaServer({ limit: 40, windowMs: 1000 });
   const proxy = await shiftingProxy(await postgresServer());
@@ -128,7 +128,7 @@ test('two processes keep to the quota while the server’s clock jumps a day ahe
   proxy.shift(DAY);
   await server.received(70);
   proxy.shift(0);
-  // A process that would have to wait for longer than a quarter of an hour fails.
+  // A process fails if it would have to wait for more than 15 minutes.
   expect(await Promise.all(ends)).toEqual([0, 0]);
   expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40, 40], refused: 0 });
 });

@@ -110,7 +110,7 @@ describe('an error of PostgreSQL', () => {
 });
 
 describe('the message of a real server error', () => {
-  /** Connects as the address says, and gives what went wrong as a user sees it. */
+  /** Connects to the address. @returns the error as the user sees it */
   async function connected(url: string, work: (client: Client) => Promise<unknown> = async () => {}): Promise<unknown> {
     const { client: config, display } = postgresAddress(parsePostgresUrl(url), {});
     const client = new Client(config);

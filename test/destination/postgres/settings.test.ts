@@ -19,7 +19,7 @@ beforeAll(async () => {
   const address: PostgresAddress = { kind: 'postgres', schema: place.schema, display: '', client };
   connection = await openConnection(address);
   await migratePostgres(connection, place.schema);
-  // Behind a pooler, it is of another program.
+  // Behind a pooler, it belongs to another program.
   await connection.run('create temporary table environments (id text)');
 });
 afterAll(async () => {

@@ -20,7 +20,7 @@ beforeEach(async () => {
   database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
   await database.session((connection) => migratePostgres(connection, place.schema));
   on = opened();
-  // The server itself looks at no table here.
+  // The server itself analyzes no table here.
   await place.ask('alter table columns set (autovacuum_enabled = false)');
 });
 afterEach(async () => {
@@ -60,7 +60,7 @@ const ROUND: RoundEndCommit['roundEnd'] = {
 };
 const endRound = () => on.commit(stream, { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: ROUND }, new Set());
 
-/** How many rows the server believes a table to have; -1 before it has looked. */
+/** The server's estimate of a table's rows; -1 before it was analyzed. */
 async function believedRows(): Promise<number> {
   const [found] = await place.ask(`select reltuples from pg_class where oid = 'columns'::regclass`);
   return Number(found?.['reltuples']);

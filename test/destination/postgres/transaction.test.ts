@@ -37,7 +37,7 @@ describe('a transaction', () => {
         return (await inside.query('select id from notes')).rows;
       }, use);
       expect(found).toEqual([{ id: 'ab' }]);
-      // The same connections, so the end of the first one has come before.
+      // The same connections, so the first one has ended before.
       await pool.transaction((inside) => inside.query('select 1'));
       expect(await notes()).toEqual([{ id: 'ab' }]);
     },
@@ -62,7 +62,7 @@ describe('a transaction', () => {
       };
       await expect(pool.transaction(failing)).rejects.toMatchObject({ code: '42P01' });
       expect(await notes()).toEqual([]);
-      // The connection goes on.
+      // The connection stays usable.
       await pool.transaction((inside) => inside.query(`insert into ${place.schema}.notes values ('next')`));
       expect(await notes()).toEqual([{ id: 'next' }]);
     },
@@ -163,7 +163,7 @@ describe('a transaction', () => {
   });
 });
 
-/** Loses the connection at a commit, and with `also` at that statement too, whose answer nobody waits for. */
+/** Loses the connection at a commit, and with `also` at that statement too, whose result is not awaited. */
 const losing = (connection: PostgresConnection, also: string): PostgresConnection => ({
   async query(text, values) {
     const answer = await connection.query(text, values);

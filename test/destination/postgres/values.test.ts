@@ -135,12 +135,12 @@ describe('values that PostgreSQL cannot store as they are', () => {
     for (const _ of [1, 2])
       await on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, rejected: said }, new Set());
     expect((await on.outstanding(stream)).rejected).toBe(4);
-    // Its payload is looked into for the test that it belongs to.
+    // Its payload contains the id of its test.
     expect((await on.dueTests(stream, 5)).filter(({ hasRejected }) => hasRejected === 1)).toEqual([]);
   });
 });
 
-/** The database, once it is open. */
+/** The database once it is open. */
 function database_(): PostgresDatabase {
   return {
     transaction: (work) => database.transaction(work),

@@ -127,7 +127,7 @@ describe('the views in the catalogue of PostgreSQL', () => {
 });
 
 describe('the views of a large mirror', () => {
-  /** Enough rows that PostgreSQL reads no table as a whole for a few of them. */
+  /** Enough rows that PostgreSQL does not scan a whole table for a few of them. */
   const fill = `
     insert into assets (env_id, id, name, kind, owners, tags, updated_at, mirrored_at)
       select 'e', 'a' || n, 'x', 'table', '["o"]', '["g"]', '2026-01-01', '2026-11-20' from generate_series(1, 4000) n;
