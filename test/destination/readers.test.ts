@@ -124,7 +124,7 @@ describe('a reader without write permission', () => {
     expect([signal, namesSeen()]).toEqual(['SIGKILL', 'A']);
   });
 
-  test('without -wal and -shm it is told to run a sync, or to use immutable=1 for a fixed copy', async () => {
+  test('without -wal and -shm, the error advises a sync, or immutable=1 for a fixed copy', async () => {
     makeAlone();
     expect(openedByObsync()).toMatch(
       /^usage [^\n]*obsync\.db needs -wal and -shm beside it[^\n]*: run `obsync sync`[^\n]*file:[^\n]*\?immutable=1$/,
@@ -133,7 +133,7 @@ describe('a reader without write permission', () => {
     expect(openedByObsync()).toBe('opened');
   });
 
-  test('it is told of permissions if the file itself cannot be read', () => {
+  test('the error is about permissions if the file itself cannot be read', () => {
     makeAlone();
     forbidWriting();
     const program = `const { openForReading } = await import(${JSON.stringify(join(installed.root, 'src/destination/sqlite/open.ts'))});

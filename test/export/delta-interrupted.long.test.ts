@@ -85,7 +85,7 @@ describe('an interrupted export to Delta tables', () => {
     ]);
   });
 
-  test('the error says which export stands if the disk is full at a log', async () => {
+  test('if the disk is full while a log is written, the error says which export is valid', async () => {
     const { mirror, to } = await changedSince(DELTA);
     await expect(exportOf(mirror, to, DELTA, failingAt(1, 'ENOSPC', 'link'))).rejects.toThrow(
       `the disk of ${to} is full: make room and export again; the new export is complete, but not yet in every Delta log`,

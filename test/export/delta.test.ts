@@ -331,7 +331,7 @@ describe('the checkpoint of a log', () => {
     expect(checkpoints(table)).toEqual(['00000000000000000010.checkpoint.parquet', '_last_checkpoint']);
   });
 
-  test('a damaged one is named', async () => {
+  test('the error names a damaged log', async () => {
     const { mirror, to, table } = await committed(10);
     writeFileSync(join(table, '_delta_log', '00000000000000000009.checkpoint.parquet'), 'PAR1');
     await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(

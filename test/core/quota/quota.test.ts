@@ -37,7 +37,7 @@ describe('remainingWindow (R23)', () => {
   test.each([
     ['2026-11-20T04:10:00.000000Z', 40],
     ['2026-11-20T04:10:15.500000Z', 24.5],
-  ])('what a run left of a window holds until the window ends: at %s for %d seconds more', (now, resetSeconds) => {
+  ])('the remainder of a window is valid until the window ends: at %s for %d seconds more', (now, resetSeconds) => {
     expect(remainingWindow([kept], now)).toEqual({ remaining: 0, resetSeconds });
   });
 

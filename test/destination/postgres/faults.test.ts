@@ -103,7 +103,7 @@ describe('a commit whose connection is lost', () => {
     }
   });
 
-  test.each(['before', 'after'] as const)('just %s it took place, it takes place exactly once (R5)', async (when) => {
+  test.each(['before', 'after'] as const)('just %s it takes effect, it is applied exactly once (R5)', async (when) => {
     const result = await show(database, 'whole');
     const proxy = await cuttingProxy(place.serverUrl);
     onTestFinished(() => proxy.close());

@@ -79,7 +79,7 @@ describe('an error of PostgreSQL', () => {
     expect(sqlStateOf(wrapped)).toBe('53100');
   });
 
-  test('an error without a code is a lost connection, or one that cannot be made', () => {
+  test('an error without a code means that the connection was lost or could not be opened', () => {
     expect(serverError(AT, new Error('Connection terminated'))).toMatchObject({
       recovery: 'run',
       message: expect.stringContaining('lost the connection'),
