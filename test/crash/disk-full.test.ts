@@ -4,8 +4,8 @@ import { each } from './every.ts';
 import { digestOf, reading } from './outcome.ts';
 import { watching } from './points.ts';
 import { expectCarriesOn, SCENES } from './reference.ts';
+import { reportOf, SUCCESS } from './run-report.ts';
 import type { Scene } from './scenes.ts';
-import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
 /** A run whose file cannot grow beyond this many pages. */
@@ -14,7 +14,7 @@ async function cramped(scene: Scene, pages: number) {
   const { pass, point } = trailOf(scene.world);
   const tune = (connection: { pragma(source: string): unknown }) => connection.pragma(`max_page_count = ${pages}`);
   const ended = await watching(scene, path, { pass, tune });
-  return { path, told: toldBy(ended), point: point(`a file of ${pages} pages`) };
+  return { path, report: reportOf(ended), point: point(`a file of ${pages} pages`) };
 }
 
 function pagesOf(path: string): number {
@@ -32,21 +32,21 @@ test.each(each(SCENES, 3))(
   async (_, stage) => {
     const { scene, reference } = await stage();
     const roomy = await cramped(scene, 1_000_000);
-    expect(roomy.told).toEqual(WELL);
+    expect(roomy.report).toEqual(SUCCESS);
     const most = pagesOf(roomy.path);
     const least = pagesOf(scene.fresh());
-    const told = new Set<number>();
+    const codes = new Set<number>();
     for (const pages of each(
       Array.from({ length: most - least }, (_, i) => least + i),
       29,
     )) {
       const full = await cramped(scene, pages);
-      told.add(full.told.code);
+      codes.add(full.report.code);
       // The next run starts with the indexes that did not fit.
-      expect(full.told, full.point.label).toEqual(full.told.code === 0 ? WELL : FULL);
+      expect(full.report, full.point.label).toEqual(full.report.code === 0 ? SUCCESS : FULL);
       digestOf(full.path);
       await expectCarriesOn(scene, full.path, reference, full.point);
     }
-    expect(told).toContain(1);
+    expect(codes).toContain(1);
   },
 );

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest';
 import { each } from './every.ts';
 import { type Point, watching } from './points.ts';
 import { expectCarriesOn, SCENES } from './reference.ts';
+import { reportOf, SUCCESS } from './run-report.ts';
 import type { Scene } from './scenes.ts';
-import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
 /** SQLite's error, and the message for the user. */
@@ -79,8 +79,8 @@ test.each(SCENES)(
       const fault = FAULTS[i % FAULTS.length] as Fault;
       const { path, ended, failed } = await failAt(scene, at, fault, lasting);
       const [, , line, code] = labels[at]?.endsWith('begin exclusive') ? NO_LOCK : fault;
-      const told = at < endOf(labels) ? { line: expect.stringMatching(line), code } : WELL;
-      expect(toldBy(ended), labels[at]).toEqual(told);
+      const expected = at < endOf(labels) ? { line: expect.stringMatching(line), code } : SUCCESS;
+      expect(reportOf(ended), labels[at]).toEqual(expected);
       await expectCarriesOn(scene, path, reference, failed as Point);
     }
   },

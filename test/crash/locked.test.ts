@@ -3,8 +3,8 @@ import { expect, onTestFinished, test } from 'vitest';
 import { each } from './every.ts';
 import { type Watch, watching } from './points.ts';
 import { expectCarriesOn, SCENES } from './reference.ts';
+import { reportOf, SUCCESS } from './run-report.ts';
 import type { Scene } from './scenes.ts';
-import { toldBy, WELL } from './told.ts';
 import { trailOf } from './trail.ts';
 
 /** A reader that never ends its transaction. */
@@ -43,7 +43,7 @@ test.each(each(SCENES, 3))(
         if (++statements % 200 === 0 && readers.length > 0) look();
       },
     });
-    expect(toldBy(ended)).toEqual(WELL);
+    expect(reportOf(ended)).toEqual(SUCCESS);
     await expectCarriesOn(scene, path, reference, point('a reader'));
     for (const { reader, saw } of readers) expect(rowsSeen(reader)).toEqual(saw);
     expect(readers.length).toBeGreaterThan(3);
@@ -67,7 +67,7 @@ async function meetWriter(scene: Scene, at: number) {
   };
   const ended = await watching(scene, path, watch);
   other.close();
-  return { path, told: toldBy(ended), point: point(`a writer at point ${at}`) };
+  return { path, report: reportOf(ended), point: point(`a writer at point ${at}`) };
 }
 
 /** The points of a scene that lie between its transactions. */
@@ -92,10 +92,10 @@ test.each(each(SCENES, 3))(
     const { scene, reference } = await stage();
     let refused = 0;
     for (const at of each(await freePoints(scene), 197)) {
-      const { path, told, point } = await meetWriter(scene, at);
+      const { path, report, point } = await meetWriter(scene, at);
       // The next run does the cleanup of a run that has ended.
-      expect(told, point.label).toEqual(told.code === 0 ? WELL : LOCKED);
-      if (told.code !== 0) refused += 1;
+      expect(report, point.label).toEqual(report.code === 0 ? SUCCESS : LOCKED);
+      if (report.code !== 0) refused += 1;
       await expectCarriesOn(scene, path, reference, point);
     }
     expect(refused).toBeGreaterThan(1);

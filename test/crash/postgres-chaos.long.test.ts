@@ -5,7 +5,7 @@ import { testSchema } from '../support/postgres.ts';
 import { countQuota } from '../support/quota-server.ts';
 import { countOf } from './points.ts';
 import { expectMirrored, quiet, standing } from './postgres-reference.ts';
-import { createWriter, type Misfortune } from './postgres-writer.ts';
+import { createWriter, type WriterFault } from './postgres-writer.ts';
 import { serveWorld } from './served-world.ts';
 
 const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261122);
@@ -13,7 +13,7 @@ const RUNS = Number(process.env['OBSYNC_CHAOS_RUNS'] ?? 2);
 
 const at = 'request' as const;
 const after = fc.integer({ min: 1, max: 25 });
-const misfortune: fc.Arbitrary<Misfortune> = fc.oneof(
+const writerFault: fc.Arbitrary<WriterFault> = fc.oneof(
   fc.record({ kind: fc.constantFrom('kill', 'stop', 'cut'), at: fc.constant(at), after }),
   // A process stopped in a transaction keeps its locks.
   fc.record({ kind: fc.constant('kill'), at: fc.constant('statement'), after: fc.integer({ min: 1, max: 200 }) }),
@@ -23,7 +23,7 @@ const misfortune: fc.Arbitrary<Misfortune> = fc.oneof(
 
 /** The faults of each of two to eight writers. With more writers, each has fewer faults. */
 const writerFaults = fc.integer({ min: 2, max: 8 }).chain((writers) =>
-  fc.array(fc.array(misfortune, { minLength: 1, maxLength: writers > 4 ? 1 : 3 }), {
+  fc.array(fc.array(writerFault, { minLength: 1, maxLength: writers > 4 ? 1 : 3 }), {
     minLength: writers,
     maxLength: writers,
   }),
@@ -31,24 +31,24 @@ const writerFaults = fc.integer({ min: 2, max: 8 }).chain((writers) =>
 
 const HISTORIES = fc
   .sample(writerFaults, { seed: SEED, numRuns: RUNS })
-  .map((befalls, i) => ({ name: `${befalls.length} writers, ${SEED}/${i}`, befalls }));
+  .map((faults, i) => ({ name: `${faults.length} writers, ${SEED}/${i}`, faults }));
 
 const requestsOf = (log: readonly LoggedRequest[], envId: string) =>
   countOf(log.filter(({ path }) => path.startsWith(`${envId}/`)));
 
 test.each(HISTORIES)(
   'disturbed writers mirror the same as an undisturbed sync, within the quota: $name (R5, R6, R23, R26)',
-  async ({ befalls }) => {
-    const envIds = befalls.map((_, i) => `e${i + 1}`);
+  async ({ faults }) => {
+    const envIds = faults.map((_, i) => `e${i + 1}`);
     const world = standing(envIds);
     const { contents, first, second } = await quiet(world);
     const from = world.log.length;
     const schema = await testSchema();
     onTestFinished(() => schema.drop());
-    const writers = await Promise.all(envIds.map((envId, i) => createWriter(schema, envId, befalls[i] ?? [])));
+    const writers = await Promise.all(envIds.map((envId, i) => createWriter(schema, envId, faults[i] ?? [])));
     const quota = countQuota({ limit: 40, windowMs: 1000, isFixed: true });
     const meet = (_: number, [envId]: readonly string[]): boolean =>
-      writers.find((writer) => writer.envId === envId)?.met() ?? true;
+      writers.find((writer) => writer.envId === envId)?.onRequest() ?? true;
     const url = await serveWorld(world, meet, quota);
     const written = await Promise.all(writers.map((writer) => writer.write(url)));
 

@@ -3,10 +3,8 @@ import { type Ended, type Started, start, TOKEN } from '../cli/setup.ts';
 import { type CuttingProxy, cuttingProxy } from '../support/postgres/cutting-proxy.ts';
 import type { TestSchema } from '../support/postgres.ts';
 
-/**
- * A fault of a writer, after this many requests to the service or messages to PostgreSQL since the last fault.
- */
-export interface Misfortune {
+/** A fault of a writer, after this many requests to the service or messages to PostgreSQL since the last fault. */
+export interface WriterFault {
   readonly kind: 'kill' | 'stop' | 'cut';
   readonly at: 'request' | 'statement';
   readonly after: number;
@@ -26,15 +24,15 @@ export function startSync(url: string, db: string, envId: string): Started {
 export interface Writer {
   readonly envId: string;
   /** Called when one of its processes sends a request. @returns whether the service replies */
-  met(): boolean;
+  onRequest(): boolean;
   /** Starts one process after another until one succeeds. */
-  write(url: string): Promise<Written>;
+  write(url: string): Promise<WriterResult>;
 }
 
-interface Written {
-  /** How many were neither killed nor stopped. */
+interface WriterResult {
+  /** The processes that were neither killed nor stopped. */
   readonly ended: readonly Ended[];
-  /** How many were stopped until another one claimed their environment. */
+  /** The processes that were stopped until another one claimed their environment. */
   readonly displaced: readonly Ended[];
   /** How many pages were lost with their process. */
   readonly lost: number;
@@ -44,22 +42,22 @@ interface Written {
 export async function createWriter(
   { url: db, serverUrl, ask }: TestSchema,
   envId: string,
-  misfortunes: readonly Misfortune[],
+  faults: readonly WriterFault[],
 ): Promise<Writer> {
-  const ahead = [...misfortunes];
+  const pending = [...faults];
   const stopped: Started[] = [];
   const displaced: Promise<Ended>[] = [];
   let [count, lost, processes] = [0, 0, 0];
   let current: Started | null = null;
   let onStopped = (): void => {};
-  const befall = (at: Misfortune['at']): Misfortune['kind'] | null => {
-    if (ahead[0]?.at !== at) return null;
+  const takeFault = (at: WriterFault['at']): WriterFault['kind'] | null => {
+    if (pending[0]?.at !== at) return null;
     count += 1;
-    if (count < ahead[0].after) return null;
+    if (count < pending[0].after) return null;
     count = 0;
-    return ahead.shift()?.kind ?? null;
+    return pending.shift()?.kind ?? null;
   };
-  const suffer = (kind: Misfortune['kind']): void => {
+  const suffer = (kind: WriterFault['kind']): void => {
     if (kind === 'cut') proxy.cutAll();
     else lost += 1;
     if (kind === 'kill') current?.kill('SIGKILL');
@@ -69,7 +67,7 @@ export async function createWriter(
     }
   };
   const proxy: CuttingProxy = await cuttingProxy(serverUrl, () => {
-    const kind = befall('statement');
+    const kind = takeFault('statement');
     if (kind !== null) suffer(kind);
   });
   onTestFinished(() => proxy.close());
@@ -77,10 +75,10 @@ export async function createWriter(
   through.host = new URL(proxy.url).host;
   return {
     envId,
-    met() {
+    onRequest() {
       // The requesting process has claimed the environment of the stopped one.
       for (const each of stopped.splice(0)) each.kill('SIGCONT');
-      const kind = befall('request');
+      const kind = takeFault('request');
       if (kind !== null) suffer(kind);
       return kind !== 'kill';
     },

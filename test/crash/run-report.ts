@@ -3,10 +3,10 @@ import { exitCodeOfRun } from '../../src/cli/sync.ts';
 import type { Ended } from './sync-file.ts';
 
 /** The line that the command prints to stderr after a run, and its exit code. */
-export function toldBy({ summary, error }: Ended): { line: string | null; code: number } {
+export function reportOf({ summary, error }: Ended): { line: string | null; code: number } {
   if (error !== null) return { line: error.message, code: exitCodeOf(error.recovery) };
   if (summary === null) throw new Error('a run without an end');
   return { line: summary.error, code: exitCodeOfRun(summary, null) };
 }
 
-export const WELL = { line: null, code: 0 };
+export const SUCCESS = { line: null, code: 0 };
