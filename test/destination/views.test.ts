@@ -86,8 +86,8 @@ describe('every view', () => {
   test('the types of a query result agree with the catalogue', () => {
     for (const view of names) {
       const catalogue = select('SELECT name, type FROM pragma_table_xinfo(?)', view);
-      const told = columnsOf(`SELECT * FROM ${view}`).filter(({ type }) => type !== null);
-      expect(catalogue, view).toEqual(expect.arrayContaining(told));
+      const typed = columnsOf(`SELECT * FROM ${view}`).filter(({ type }) => type !== null);
+      expect(catalogue, view).toEqual(expect.arrayContaining(typed));
     }
   });
 

@@ -246,9 +246,9 @@ function removeAllBut(kept: readonly string[]): void {
 function expectClean({ code, stdout, stderr, log, shown }: Ran, { name }: ReturnType<typeof spell>): void {
   expect(name === 'schedule' ? [...CODES, 143] : CODES).toContain(code);
   expect(`${stdout}${stderr}${log}${shown.join()}`).not.toContain(TOKEN);
-  const told = stderr.split('\n').filter((line) => line.startsWith('obsync: '));
-  if (code !== 0 && code !== 143) expect(told).toHaveLength(1);
-  if (code === 2) expect([stdout, stderr]).toEqual(['', `${told[0]}\n`]);
+  const messages = stderr.split('\n').filter((line) => line.startsWith('obsync: '));
+  if (code !== 0 && code !== 143) expect(messages).toHaveLength(1);
+  if (code === 2) expect([stdout, stderr]).toEqual(['', `${messages[0]}\n`]);
   expect(stderr).not.toMatch(/^\s+at /m);
   for (const error of shown) expect(error).toMatch(/^(?:\w+ \[)?SyncError\b/);
 }

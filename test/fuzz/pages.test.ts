@@ -57,8 +57,8 @@ function standIn({ type, required, empty }: Field, sent: unknown): ColumnValue {
 }
 
 /** The members of an item that no field uses. */
-function expectFields(fields: Fields, row: Row, item: Item, apart: readonly string[]): void {
-  const extra = new Map(Object.entries(item).filter(([name]) => !apart.includes(name)));
+function expectFields(fields: Fields, row: Row, item: Item, excluded: readonly string[]): void {
+  const extra = new Map(Object.entries(item).filter(([name]) => !excluded.includes(name)));
   for (const [name, field] of Object.entries(fields)) {
     const [outer = name, inner] = field.from ?? [name];
     const home = inner === undefined ? item : item[outer];

@@ -138,8 +138,8 @@ test('responses without quota headers never lead beyond the quota (R23)', LONG, 
         } else {
           inFlight.splice(inFlight.indexOf(next), 1);
           // The limiter knows only the first responses. Without them it cannot respect the quota.
-          const told = noise === null || window.pause !== null ? next.answer : muddled(next.answer, noise);
-          window = observe(window, next.departure, told, nowMs);
+          const headers = noise === null || window.pause !== null ? next.answer : muddled(next.answer, noise);
+          window = observe(window, next.departure, headers, nowMs);
         }
       }
     }),

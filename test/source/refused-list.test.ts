@@ -14,8 +14,8 @@ const refusing = (...refused: string[]) =>
 
 const list = (path: string): PageRequest => ({ path: path.split('/'), query: { limit: 2000 }, cursor: null });
 
-/** How each call ended; with `apart`, they run one at a time. */
-async function outcomes(source: Source, paths: readonly string[], apart: boolean): Promise<string[]> {
+/** How each call ended; with `isSequential`, they run one at a time. */
+async function outcomes(source: Source, paths: readonly string[], isSequential: boolean): Promise<string[]> {
   const ends: Promise<string>[] = [];
   for (const path of paths) {
     const end = source.page(list(path)).then(
@@ -23,7 +23,7 @@ async function outcomes(source: Source, paths: readonly string[], apart: boolean
       (error: { recovery: string }) => error.recovery,
     );
     ends.push(end);
-    if (apart) await end;
+    if (isSequential) await end;
   }
   return Promise.all(ends);
 }

@@ -114,8 +114,8 @@ describe('an interrupted read', () => {
     const smaller = context({ options: { pageSize: 10 } });
     const step = planned({ read: cut, steps: [upserts] }, smaller);
     expect(step).toMatchObject({ do: 'forget', which: cut.number });
-    const anew = { ...cut, cursor: null, at: T, query: { synced_since: SINCE, limit: 10 } };
-    if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(anew);
+    const restarted = { ...cut, cursor: null, at: T, query: { synced_since: SINCE, limit: 10 } };
+    if (step.do === 'forget') expect(step.checkpoint.round?.read).toEqual(restarted);
   });
 
   test('it keeps its limit, which failed in one run, only if it has read pages (R6, R24)', () => {

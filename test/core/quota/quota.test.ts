@@ -23,11 +23,11 @@ describe('secondsOfWaiting and mergeQuota (R23)', () => {
   });
 
   test('the longest wait seen under the same limit is taken as the length of a window', () => {
-    const told = { ...QUOTA, windowSeconds: 12 };
-    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, told)).toEqual(QUOTA);
-    expect(mergeQuota({ limit: 50, windowSeconds: 60 }, told)).toEqual(told);
-    expect(mergeQuota(null, told)).toEqual(told);
-    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, { ...told, limit: null })).toEqual(QUOTA);
+    const announced = { ...QUOTA, windowSeconds: 12 };
+    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, announced)).toEqual(QUOTA);
+    expect(mergeQuota({ limit: 50, windowSeconds: 60 }, announced)).toEqual(announced);
+    expect(mergeQuota(null, announced)).toEqual(announced);
+    expect(mergeQuota({ limit: 100, windowSeconds: 60 }, { ...announced, limit: null })).toEqual(QUOTA);
   });
 });
 

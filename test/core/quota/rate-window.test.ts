@@ -49,9 +49,9 @@ describe('the requests allowed in flight (R23)', () => {
   });
 
   test('a request that ended without a response is subtracted from what earlier requests report', () => {
-    const told = requestStart(known(), 10);
-    const silent = requestStart(known(), 10);
-    const after = observe(observe(known(), silent, null, 20), told, head({ remaining: 9, reset: 60 }), 30);
+    const answered = requestStart(known(), 10);
+    const unanswered = requestStart(known(), 10);
+    const after = observe(observe(known(), unanswered, null, 20), answered, head({ remaining: 9, reset: 60 }), 30);
     expect(permitNow(after, 30)).toEqual(go(8));
     expect(permitNow(exchange(after, { remaining: 8, reset: 60 }, 40), 40)).toEqual(go(8));
   });

@@ -19,11 +19,11 @@ const seen = (id: string) => ({ id, name: `Env ${id}`, cron: null });
 
 describe('the listed environments against those of the mirror', () => {
   test('a new environment is listed and written', () => {
-    const told = { cron: '0 * * * *', last_sync_status: 'SUCCESS', warehouse_type: 'snowflake' };
-    const more = { ...told, last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
+    const known = { cron: '0 * * * *', last_sync_status: 'SUCCESS', warehouse_type: 'snowflake' };
+    const more = { ...known, last_synced_at: '2026-11-20T04:00:00', region: 'eu' };
     const { listed, changed } = reconcile([item('a', more)], [], T);
     expect(listed).toEqual([{ ...seen('a'), cron: '0 * * * *' }]);
-    const kept = { ...told, last_synced_at: '2026-11-20T04:00:00.000000Z', extra: '{"region":"eu"}' };
+    const kept = { ...known, last_synced_at: '2026-11-20T04:00:00.000000Z', extra: '{"region":"eu"}' };
     expect(changed).toEqual([row('a', kept)]);
   });
 

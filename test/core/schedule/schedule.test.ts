@@ -114,23 +114,23 @@ describe('nextScheduleStep', () => {
 });
 
 describe('timetableChanges', () => {
-  const told = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
+  const changes = (before: readonly ScheduledRun[], after: readonly ScheduledRun[]) =>
     timetableChanges(before, after).map(({ what, scheduledRun: { environment } }) => `${environment.id} ${what}`);
 
   test('environments that come and go are reported', () => {
     const after = [scheduled('a', T), scheduled('b', null, null), scheduled('c', null)];
-    expect(told([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
-    expect(told([scheduled('x', T), ...after], after)).toEqual(['x gone']);
+    expect(changes([], after)).toEqual(['a scheduled', 'b no cron', 'c bad cron']);
+    expect(changes([scheduled('x', T), ...after], after)).toEqual(['x gone']);
   });
 
   test('another cron expression, and one that has no next tick, are reported', () => {
-    expect(told([scheduled('a', T)], [scheduled('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
-    expect(told([scheduled('a', T)], [scheduled('a', null)])).toEqual(['a bad cron']);
+    expect(changes([scheduled('a', T)], [scheduled('a', T, '0 7 * * *')])).toEqual(['a scheduled']);
+    expect(changes([scheduled('a', T)], [scheduled('a', null)])).toEqual(['a bad cron']);
   });
 
   test('another due time is not reported', () => {
     expect(
-      told([scheduled('a', T), scheduled('b', null)], [scheduled('a', at('06:10:00')), scheduled('b', null)]),
+      changes([scheduled('a', T), scheduled('b', null)], [scheduled('a', at('06:10:00')), scheduled('b', null)]),
     ).toEqual([]);
   });
 });

@@ -203,9 +203,9 @@ describe('the check of what Citus refuses', () => {
     ["insert into marks (env_id, stream, id, number) values ('e', 's', 'i', 1)", { partitions: 1 }],
     ["select 1 from assets, sync_runs where env_id = 'e'", { partitions: 1, isMixed: true }],
   ])('it finds the partitions touched by: %s', async (text, seen) => {
-    const apart = watched(server, known);
-    await pgliteDatabase(apart.connection, SCHEMA).transaction((connection) => connection.query(text));
-    expect(apart.statements.get(text)).toMatchObject(seen);
+    const observed = watched(server, known);
+    await pgliteDatabase(observed.connection, SCHEMA).transaction((connection) => connection.query(text));
+    expect(observed.statements.get(text)).toMatchObject(seen);
     await empty();
   });
 });
