@@ -5,6 +5,7 @@ import { checkpointHasRows } from './invariants/checkpoint-has-rows.ts';
 import {
   type CommitTransition,
   type Invariant,
+  keyOf,
   loadStreamState,
   roundsOf,
   type StreamState,
@@ -20,7 +21,7 @@ import { requestBounds } from './invariants/request-bounds.ts';
 import { snapshotsAreAtomic } from './invariants/snapshots-are-atomic.ts';
 import { watermarkAdvances } from './invariants/watermark-advances.ts';
 import { watermarkIsBounded } from './invariants/watermark-is-bounded.ts';
-import { createRequestLog, isComplete, isFeed, type RequestLog, readIdentity } from './request-log.ts';
+import { createRequestLog, isComplete, isFeed, type RequestLog, readIdentity, type ServedRead } from './request-log.ts';
 import type { ObservedCommit, StreamRequest, TestMirror } from './test-mirror.ts';
 import type { World } from './world.ts';
 
@@ -71,7 +72,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
   };
   mirrored.afterCommit = (observed) => {
     isInPage = observed.isPart;
-    if (isInPage) return;
+    if (isInPage) return recordSlice(log, observed);
     const transition = transitionOf(observed, { log, mirrored, before: before as StreamState });
     for (const [name, invariant] of Object.entries(invariants))
       note(name, invariant(transition), `${observed.envId} ${observed.stream}: `);
@@ -101,15 +102,25 @@ function readStartedAt(
   return read !== null && readIdentity({ path, query }) === readIdentity(read) ? read.at : null;
 }
 
-/** A commit belongs to a page if it says which keys were returned. */
+/** The read that a commit belongs to: it says which keys were returned. */
+function uncommittedRead(log: RequestLog, { envId, stream, commit }: ObservedCommit): ServedRead | null {
+  const { historyRead, unreadHistory } = pageOf(commit);
+  const testId = (historyRead ?? unreadHistory ?? commit.checkpoint.round?.read?.history)?.testId;
+  return pageOf(commit).returnedKeys === undefined ? null : log.uncommitted(envId, stream, testId);
+}
+
+function recordSlice(log: RequestLog, observed: ObservedCommit): void {
+  const read = uncommittedRead(log, observed);
+  const keys = new Set(pageOf(observed.commit).returnedKeys?.map((key) => key.join(' < ')));
+  if (read !== null) log.recordSlice(read, (item) => keys.has(keyOf(observed.stream, item)));
+}
+
 function transitionOf(
   observed: ObservedCommit,
   { log, mirrored, before }: { log: RequestLog; mirrored: TestMirror; before: StreamState },
 ): CommitTransition {
-  const { envId, stream, commit } = observed;
-  const { historyRead, unreadHistory } = pageOf(commit);
-  const testId = (historyRead ?? unreadHistory ?? commit.checkpoint.round?.read?.history)?.testId;
-  const read = pageOf(commit).returnedKeys === undefined ? null : log.uncommitted(envId, stream, testId);
+  const { envId, stream } = observed;
+  const read = uncommittedRead(log, observed);
   const page = read?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
   const all = log.readsOf(envId, stream);
@@ -127,6 +138,8 @@ function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, afte
   const isOver =
     (roundEndOf(commit) !== undefined && after.waiting === null) ||
     (commit.kind === 'discard' && commit.forget === 'all');
+  // A read that starts over forgets what it has seen (R7).
+  if (commit.kind === 'discard' && commit.forget !== null) for (const read of reads) read.sliceItems = [];
   // Feeds that were left out are not resumed.
   const remaining =
     roundEndOf(commit) === undefined ? reads : reads.filter((read) => isComplete(read) || !isFeed(read));

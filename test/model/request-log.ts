@@ -23,6 +23,8 @@ export interface ServedRead {
   readonly boundDecidedAt: Instant | null;
   readonly lastMark: number;
   pages: ServedPage[];
+  /** Items of slices that were committed without the rest of their page. They count as returned (R27). */
+  sliceItems: readonly Record<string, unknown>[];
 }
 
 /** What the service returned in each stream's current round, by environment and stream. */
@@ -36,6 +38,8 @@ export interface RequestLog {
     latest: Instant | null,
   ): void;
   recordPage(request: StreamRequest, page: Page): void;
+  /** A slice of the read's last page is in the mirror: the items that `isCommitted` accepts. */
+  recordSlice(read: ServedRead, isCommitted: (item: Record<string, unknown>) => boolean): void;
   /** The read whose last page is not committed yet. Histories are read concurrently, so `testId` selects one. */
   uncommitted(envId: string, stream: CollectionName, testId?: string): ServedRead | null;
   readsOf(envId: string, stream: CollectionName): readonly ServedRead[];
@@ -66,8 +70,9 @@ export function isConfirmation({ path: [, ...path] }: ServedRead, stream: Collec
   return path.join('/') === (parentTable ?? parent)?.path.join('/');
 }
 
-export function itemsOf(read: ServedRead): readonly Record<string, unknown>[] {
-  return read.pages.flatMap(({ items }) => items as Record<string, unknown>[]);
+/** Later versions follow earlier ones. */
+export function itemsOf({ sliceItems, pages }: ServedRead): readonly Record<string, unknown>[] {
+  return [...sliceItems, ...pages.flatMap(({ items }) => items as Record<string, unknown>[])];
 }
 
 export function createRequestLog(): RequestLog {
@@ -81,7 +86,7 @@ export function createRequestLog(): RequestLog {
         for (const read of reads) read.pages = read.pages.filter(({ committed }) => committed);
         all.set(
           key,
-          reads.filter(({ pages }) => pages.length > 0),
+          reads.filter(({ pages, sliceItems }) => pages.length + sliceItems.length > 0),
         );
       }
     },
@@ -90,15 +95,21 @@ export function createRequestLog(): RequestLog {
       if (cursor !== null) return;
       const key = `${keyOf(request)} ${query['synced_since'] ?? query['deleted_since']}`;
       if (!boundDecisions.has(key)) boundDecisions.set(key, latest);
-      const read = { path, query, ...when, boundDecidedAt: boundDecisions.get(key) ?? null, pages: [] };
-      const others = of(keyOf(request)).filter((each) => readIdentity(each) !== readIdentity(read));
-      all.set(keyOf(request), [...others, read]);
+      const isSame = (each: ServedRead): boolean => readIdentity(each) === readIdentity(request);
+      const sliceItems = of(keyOf(request)).find(isSame)?.sliceItems ?? [];
+      const boundDecidedAt = boundDecisions.get(key) ?? null;
+      const others = of(keyOf(request)).filter((each) => !isSame(each));
+      all.set(keyOf(request), [...others, { path, query, ...when, boundDecidedAt, pages: [], sliceItems }]);
     },
     recordPage(request, page) {
       const { cursor } = request;
       const read = of(keyOf(request)).find((each) => readIdentity(each) === readIdentity(request));
       const end = read?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
       read?.pages.splice(end + 1, read.pages.length, { ...page, cursor, committed: false });
+    },
+    recordSlice(read, isCommitted) {
+      const items = (read.pages.at(-1)?.items ?? []) as Record<string, unknown>[];
+      read.sliceItems = [...read.sliceItems, ...items.filter(isCommitted)];
     },
     uncommitted: (envId, stream, testId) =>
       // A prefetched page may be requested again in its turn (R27).
