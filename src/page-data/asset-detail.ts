@@ -1,19 +1,19 @@
-import { QUALIFIED_NAME } from './assets-found.ts';
 import { elementsOf } from './labels.ts';
 import type { AssetColumns, AssetDetail, AssetTest } from './page-data.ts';
 import { numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { rankOf, worse } from './status-order.ts';
+import { QUALIFIED_NAME } from './search-assets.ts';
+import { rankOf, worseStatus } from './status-order.ts';
 
 /** A live asset that the reader sees; null for any other. */
-export function assetDetail(pageReads: PageReads, scope: PageScope, id: string): AssetDetail | null {
-  const [row] = pageReads.rows({
+export function assetDetail(reads: PageReads, scope: PageScope, id: string): AssetDetail | null {
+  const [row] = reads.rows({
     sql: `select name, kind, path, ${QUALIFIED_NAME} as qualified_name, data_platform, bi_platform, description, url, updated_at,
         (select count(*) from live_columns c where c.env_id = @env and c.asset_id = @id) as columns
       from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })} and id = @id`,
     values: valuesIn(scope, { id }),
   });
   if (row === undefined) return null;
-  const tests = scope.seesTests ? readTests(pageReads, scope, id) : null;
+  const tests = scope.seesTests ? readTests(reads, scope, id) : null;
   return {
     asset: { id, name: textOf(row['name']), kind: textOf(row['kind']) },
     qualified_name: textOf(row['qualified_name']),
@@ -21,21 +21,21 @@ export function assetDetail(pageReads: PageReads, scope: PageScope, id: string):
     platform: textOf(row['data_platform'] ?? row['bi_platform']),
     description: textOf(row['description']),
     url: textOf(row['url']),
-    owners: elementsOf(pageReads, scope, { list: 'assetOwners', ids: [id] }).get(id) ?? [],
-    tags: elementsOf(pageReads, scope, { list: 'assetTags', ids: [id] }).get(id) ?? [],
+    owners: elementsOf(reads, scope, { list: 'assetOwners', ids: [id] }).get(id) ?? [],
+    tags: elementsOf(reads, scope, { list: 'assetTags', ids: [id] }).get(id) ?? [],
     updated_at: textOf(row['updated_at']),
     column_count: Number(row['columns']),
-    scores: readScores(pageReads, scope, id),
-    tests: tests?.slice(0, MOST_TESTS) ?? null,
+    scores: readScores(reads, scope, id),
+    tests: tests?.slice(0, MAX_TESTS) ?? null,
     test_count: tests?.length ?? null,
   };
 }
 
-const MOST_TESTS = 200;
+const MAX_TESTS = 200;
 
 /** The total comes first, then the dimensions by name. */
-function readScores(pageReads: PageReads, { env }: PageScope, id: string): AssetDetail['scores'] {
-  const rows = pageReads.rows({
+function readScores(reads: PageReads, { env }: PageScope, id: string): AssetDetail['scores'] {
+  const rows = reads.rows({
     sql: `select 'total' as dimension, score, 0 as place from asset_health_scores where env_id = @env and asset_id = @id
       union all
       select dimension, score, 1 from asset_health_score_dimensions where env_id = @env and asset_id = @id
@@ -46,8 +46,8 @@ function readScores(pageReads: PageReads, { env }: PageScope, id: string): Asset
 }
 
 /** The tests of an asset, failing ones first; the status of a test is the worst of its sub-tests. */
-function readTests(pageReads: PageReads, { env }: PageScope, id: string): AssetTest[] {
-  const rows = pageReads.rows({
+function readTests(reads: PageReads, { env }: PageScope, id: string): AssetTest[] {
+  const rows = reads.rows({
     sql: `select test_id, test_name, test_type, severity, column_name, status, start_time from test_status
       where env_id = @env and asset_id = @id`,
     values: { env, id },
@@ -62,7 +62,7 @@ function readTests(pageReads: PageReads, { env }: PageScope, id: string): AssetT
       test_type: textOf(first?.['test_type']),
       severity: textOf(first?.['severity']),
       column_name: columns.size === 1 ? textOf(first?.['column_name']) : null,
-      status: subTests.map((row) => textOf(row['status'])).reduce(worse, null),
+      status: subTests.map((row) => textOf(row['status'])).reduce(worseStatus, null),
       start_time: subTests.map((row) => textOf(row['start_time'])).reduce(later, null),
     };
   });
@@ -74,26 +74,26 @@ function readTests(pageReads: PageReads, { env }: PageScope, id: string): AssetT
 const later = (one: string | null, other: string | null): string | null =>
   one === null || (other !== null && other > one) ? other : one;
 
-const MOST_COLUMNS = 200;
+const MAX_COLUMNS = 200;
 
 /** The columns of a live asset that the reader sees; null for any other asset. */
 export function assetColumns(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   { assetId, offset }: { readonly assetId: string; readonly offset: number },
 ): AssetColumns | null {
-  const [asset] = pageReads.rows({
+  const [asset] = reads.rows({
     sql: `select (select count(*) from live_columns c where c.env_id = @env and c.asset_id = @id) as columns
       from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })} and id = @id`,
     values: valuesIn(scope, { id: assetId }),
   });
   if (asset === undefined) return null;
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select id, name, lower(name) as lower_name, data_type from live_columns where env_id = @env and asset_id = @id
-      order by name, id limit ${MOST_COLUMNS} offset @offset`,
+      order by name, id limit ${MAX_COLUMNS} offset @offset`,
     values: { env: scope.env, id: assetId, offset },
   });
-  const tests = scope.seesTests ? countTests(pageReads, scope, assetId) : null;
+  const tests = scope.seesTests ? countTests(reads, scope, assetId) : null;
   return {
     total: Number(asset['columns']),
     rows: rows.map((row) => ({
@@ -106,8 +106,8 @@ export function assetColumns(
 }
 
 /** The number of an asset's enabled tests that name a column, by the name in small letters. */
-function countTests(pageReads: PageReads, { env }: PageScope, id: string): ReadonlyMap<string, number> {
-  const rows = pageReads.rows({
+function countTests(reads: PageReads, { env }: PageScope, id: string): ReadonlyMap<string, number> {
+  const rows = reads.rows({
     sql: `select lower(column_name) as name, count(distinct test_id) as tests from test_status
       where env_id = @env and asset_id = @id and column_name is not null group by 1`,
     values: { env, id },

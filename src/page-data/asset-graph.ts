@@ -1,5 +1,5 @@
-import { keeping, snapshotSignature } from './kept.ts';
 import { type PageReads, type PageScope, valuesIn } from './page-scope.ts';
+import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
 
 /** The edges of one direction: those of node `n` stand in `ends` from `starts[n]` to `starts[n + 1]`. */
 interface EdgeList {
@@ -18,13 +18,13 @@ interface AssetGraph {
 }
 
 /** Every reader has the same graph, and sees a part of it. */
-const graphOf = keeping(2, (pageReads) => snapshotSignature(pageReads, 'asset_lineage'), readGraph);
+const graphOf = cacheBySignature(2, (reads) => snapshotSignature(reads, 'asset_lineage'), readGraph);
 
-function readGraph(pageReads: PageReads, { env }: PageScope): AssetGraph {
+function readGraph(reads: PageReads, { env }: PageScope): AssetGraph {
   const numbers = new Map<string, number>();
   const ends = (column: string): Uint32Array => {
     const sql = `select ${column} from asset_lineage where env_id = @env order by upstream_asset_id, downstream_asset_id`;
-    return Uint32Array.from(pageReads.texts({ sql, values: { env } }), (id) => numbered(numbers, id ?? ''));
+    return Uint32Array.from(reads.texts({ sql, values: { env } }), (id) => numberFor(numbers, id ?? ''));
   };
   const [up, down] = [ends('upstream_asset_id'), ends('downstream_asset_id')];
   return {
@@ -36,12 +36,12 @@ function readGraph(pageReads: PageReads, { env }: PageScope): AssetGraph {
 }
 
 /** 1 for each node whose asset meets the condition. */
-function assetsWith(pageReads: PageReads, env: string, { numbers }: AssetGraph, condition: string): Uint8Array {
+function flagAssetsWhere(reads: PageReads, env: string, { numbers }: AssetGraph, condition: string): Uint8Array {
   const sql = `select id from assets where env_id = @env and ${condition}`;
-  return marking(numbers, pageReads.texts({ sql, values: { env } }));
+  return flagNodes(numbers, reads.texts({ sql, values: { env } }));
 }
 
-function numbered(numbers: Map<string, number>, id: string): number {
+function numberFor(numbers: Map<string, number>, id: string): number {
   const known = numbers.get(id);
   if (known !== undefined) return known;
   numbers.set(id, numbers.size);
@@ -49,7 +49,7 @@ function numbered(numbers: Map<string, number>, id: string): number {
 }
 
 /** 1 for each node whose id is given. */
-function marking(numbers: AssetGraph['numbers'], ids: readonly (string | null)[]): Uint8Array {
+function flagNodes(numbers: AssetGraph['numbers'], ids: readonly (string | null)[]): Uint8Array {
   const marks = new Uint8Array(numbers.size);
   for (const id of ids) {
     const number = numbers.get(id ?? '');
@@ -83,21 +83,21 @@ export interface ReachCount {
   readonly cut: boolean;
 }
 
-const NOTHING: ReachCount = { count: 0, biCount: 0, cut: false };
+const NO_REACH: ReachCount = { count: 0, biCount: 0, cut: false };
 
 /** The most assets that one walk counts. */
-const MOST_REACHED = 10_000;
+const MAX_REACHED = 10_000;
 
 /** The lineage that a reader sees: no walk comes to, or through, an asset that is deleted or hidden from the reader. */
-export interface SeenLineage {
+export interface VisibleLineage {
   /** The ids one edge away. */
-  beside(id: string, direction: LineageDirection): string[];
+  adjacentIds(id: string, direction: LineageDirection): string[];
   /** The number of assets one edge away. */
   degree(id: string, direction: LineageDirection): number;
   /** All assets downstream. */
-  reached(id: string): ReachCount;
+  countDownstream(id: string): ReachCount;
   /** These assets, to be looked for. */
-  marked(ids: readonly string[]): Uint8Array;
+  flagged(ids: readonly string[]): Uint8Array;
   /** The marked assets upstream with the least number of edges in between. */
   nearest(id: string, marked: Uint8Array): { readonly ids: readonly string[]; readonly depth: number } | null;
   /** Whether any edge that the reader sees names the asset. */
@@ -106,29 +106,29 @@ export interface SeenLineage {
   steps(): number;
 }
 
-const lineages = new WeakMap<PageReads, Map<string, SeenLineage>>();
-const MOST_LINEAGES = 4;
+const lineageCache = new WeakMap<PageReads, Map<string, VisibleLineage>>();
+const MAX_LINEAGES = 4;
 
 /** The lineage of an environment as the reader sees it; the same until the mirror changes. */
-export function lineageOf(pageReads: PageReads, scope: PageScope): SeenLineage {
-  const known = lineages.get(pageReads) ?? new Map<string, SeenLineage>();
-  lineages.set(pageReads, known);
+export function lineageOf(reads: PageReads, scope: PageScope): VisibleLineage {
+  const known = lineageCache.get(reads) ?? new Map<string, VisibleLineage>();
+  lineageCache.set(reads, known);
   const key = JSON.stringify([scope.env, scope.limit]);
-  const lineage = known.get(key) ?? readLineage(pageReads, scope);
-  if (known.size >= MOST_LINEAGES) known.clear();
+  const lineage = known.get(key) ?? readLineage(reads, scope);
+  if (known.size >= MAX_LINEAGES) known.clear();
   known.set(key, lineage);
   return lineage;
 }
 
-function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
-  const graph = graphOf(pageReads, { ...scope, limit: null });
-  const hidden = hiddenFrom(pageReads, scope, graph);
-  const bi = assetsWith(pageReads, scope.env, graph, `deleted_at is null and kind = 'bi'`);
+function readLineage(reads: PageReads, scope: PageScope): VisibleLineage {
+  const graph = graphOf(reads, { ...scope, limit: null });
+  const hidden = hiddenFrom(reads, scope, graph);
+  const bi = flagAssetsWhere(reads, scope.env, graph, `deleted_at is null and kind = 'bi'`);
   const nodeOf = (id: string): number | undefined => {
     const node = graph.numbers.get(id);
     return node === undefined || hidden[node] === 1 ? undefined : node;
   };
-  const besides = (id: string, direction: LineageDirection): number[] => {
+  const adjacentNodes = (id: string, direction: LineageDirection): number[] => {
     const node = nodeOf(id);
     return node === undefined ? [] : [...edgesFrom(graph[direction], node)].filter((end) => hidden[end] === 0);
   };
@@ -143,14 +143,14 @@ function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
     return walkLevels(graph[direction], { node, hidden, met, walk: walks, followed });
   };
   return {
-    beside: (id, direction) => besides(id, direction).map(idOf),
-    degree: (id, direction) => besides(id, direction).length,
-    has: (id) => besides(id, 'upstream').length > 0 || besides(id, 'downstream').length > 0,
-    reached(id) {
+    adjacentIds: (id, direction) => adjacentNodes(id, direction).map(idOf),
+    degree: (id, direction) => adjacentNodes(id, direction).length,
+    has: (id) => adjacentNodes(id, 'upstream').length > 0 || adjacentNodes(id, 'downstream').length > 0,
+    countDownstream(id) {
       const node = nodeOf(id);
-      return node === undefined ? NOTHING : countReached(walkFrom(node, 'downstream'), bi);
+      return node === undefined ? NO_REACH : countReached(walkFrom(node, 'downstream'), bi);
     },
-    marked: (ids) => marking(graph.numbers, ids),
+    flagged: (ids) => flagNodes(graph.numbers, ids),
     nearest(id, marked) {
       const node = nodeOf(id);
       if (node === undefined) return null;
@@ -159,7 +159,7 @@ function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
         const found = nodes.filter((each) => marked[each] === 1);
         if (found.length > 0) return { ids: found.map(idOf), depth };
         reached += nodes.length;
-        if (reached > MOST_REACHED) return null;
+        if (reached > MAX_REACHED) return null;
       }
       return null;
     },
@@ -168,12 +168,12 @@ function readLineage(pageReads: PageReads, scope: PageScope): SeenLineage {
 }
 
 /** 1 for each node that is deleted, or that the reader may not see. */
-function hiddenFrom(pageReads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
-  const gone = assetsWith(pageReads, scope.env, graph, 'deleted_at is not null');
+function hiddenFrom(reads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
+  const gone = flagAssetsWhere(reads, scope.env, graph, 'deleted_at is not null');
   if (scope.limit === null) return gone;
-  const visible = marking(
+  const visible = flagNodes(
     graph.numbers,
-    pageReads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
+    reads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
   );
   return gone.map((isGone, node) => (isGone === 1 || visible[node] === 0 ? 1 : 0));
 }
@@ -221,7 +221,7 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
   let [count, biCount] = [0, 0];
   for (const { nodes } of levels)
     for (const node of nodes) {
-      if (count === MOST_REACHED) return { count, biCount, cut: true };
+      if (count === MAX_REACHED) return { count, biCount, cut: true };
       count += 1;
       biCount += bi[node] ?? 0;
     }
@@ -229,22 +229,22 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
 }
 
 /** The most edges that are followed to put assets into order. */
-const MOST_STEPS = 700_000;
+const MAX_STEPS = 700_000;
 
 /**
  * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted
  * first; where there is too much to walk, the others are put behind them by their direct consumers, with `null` for
  * what was not counted.
  */
-export function byReach(
-  lineage: SeenLineage,
+export function rankByReach(
+  lineage: VisibleLineage,
   ids: readonly string[],
 ): { readonly id: string; readonly reach: ReachCount | null }[] {
   const direct = ids
     .map((id) => ({ id, degree: lineage.degree(id, 'downstream') }))
     .sort((a, b) => b.degree - a.degree || (a.id < b.id ? -1 : 1));
-  const most = lineage.steps() + MOST_STEPS;
+  const most = lineage.steps() + MAX_STEPS;
   return direct
-    .map(({ id }) => ({ id, reach: lineage.steps() < most ? lineage.reached(id) : null }))
+    .map(({ id }) => ({ id, reach: lineage.steps() < most ? lineage.countDownstream(id) : null }))
     .sort((a, b) => (b.reach?.count ?? -1) - (a.reach?.count ?? -1));
 }

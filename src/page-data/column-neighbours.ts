@@ -1,7 +1,7 @@
 import type { LineageDirection } from './asset-graph.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageRow, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { FAILING, worse } from './status-order.ts';
+import { FAILING, worseStatus } from './status-order.ts';
 
 /** The ends of an edge of columns, by the way one looks along it. */
 const ENDS = {
@@ -21,42 +21,42 @@ function edgesOf(scope: PageScope, direction: LineageDirection, id: string): str
 }
 
 /** The column itself; null if there is no live one that the reader sees. */
-export function columnNode(pageReads: PageReads, scope: PageScope, id: string): LineageNode | null {
-  const [live] = pageReads.rows({
+export function columnNode(reads: PageReads, scope: PageScope, id: string): LineageNode | null {
+  const [live] = reads.rows({
     sql: `select 1 from live_columns where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and id = @id`,
     values: valuesIn(scope, { id }),
   });
-  return live === undefined ? null : (nodesOf(pageReads, scope, [id])[0] ?? null);
+  return live === undefined ? null : (nodesOf(reads, scope, [id])[0] ?? null);
 }
 
 export function columnNeighbours(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   query: { readonly id: string; readonly direction: LineageDirection; readonly limit: number; readonly offset: number },
 ): Neighbours | null {
-  if (columnNode(pageReads, scope, query.id) === null) return null;
+  if (columnNode(reads, scope, query.id) === null) return null;
   const { to } = ENDS[query.direction];
-  const beside = pageReads.texts({
+  const beside = reads.texts({
     sql: `select e.${to} ${edgesOf(scope, query.direction, '@id')}`,
     values: valuesIn(scope, { id: query.id }),
   });
   const beyond = query.direction === 'upstream' ? 'upstream_count' : 'downstream_count';
   const isFailing = ({ failing_count }: LineageNode): number => Number(failing_count > 0);
-  const nodes = nodesOf(pageReads, scope, beside.map(String)).sort(
+  const nodes = nodesOf(reads, scope, beside.map(String)).sort(
     (a, b) => isFailing(b) - isFailing(a) || b[beyond] - a[beyond] || (a.id < b.id ? -1 : 1),
   );
   return { total: nodes.length, rows: nodes.slice(query.offset, query.offset + query.limit) };
 }
 
-function nodesOf(pageReads: PageReads, scope: PageScope, ids: readonly string[]): LineageNode[] {
-  const rows = pageReads.rows({
+function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): LineageNode[] {
+  const rows = reads.rows({
     sql: `select i.value as id, c.name, c.asset_id, lower(c.name) as lower_name,
         (select count(*) ${edgesOf(scope, 'upstream', 'i.value')}) as upstream_count,
         (select count(*) ${edgesOf(scope, 'downstream', 'i.value')}) as downstream_count
       from json_each(@ids) i left join columns c on c.env_id = @env and c.id = i.value and c.deleted_at is null`,
     values: valuesIn(scope, { ids: JSON.stringify(ids) }),
   });
-  const verdict = verdictsOn(pageReads, scope, rows);
+  const verdict = verdictsOf(reads, scope, rows);
   return rows.map((row) => ({
     id: String(row['id']),
     name: textOf(row['name']),
@@ -69,14 +69,14 @@ function nodesOf(pageReads: PageReads, scope: PageScope, ids: readonly string[])
 }
 
 /** What the enabled tests that name a column say. */
-function verdictsOn(
-  pageReads: PageReads,
+function verdictsOf(
+  reads: PageReads,
   { env, seesTests }: PageScope,
   columns: readonly PageRow[],
 ): (column: PageRow) => Pick<LineageNode, 'status' | 'failing_count'> {
   const assets = [...new Set(columns.map((row) => row['asset_id']))];
   const rows = seesTests
-    ? pageReads.rows({
+    ? reads.rows({
         sql: `select asset_id, lower(column_name) as lower_name, status, count(*) as sub_tests, status in ${FAILING} as fails
           from test_status where env_id = @env and asset_id in ${listed('assets')} and status is not null
           group by asset_id, lower_name, status`,
@@ -88,7 +88,7 @@ function verdictsOn(
   return (column) => {
     const own = byColumn.get(key(column)) ?? [];
     return {
-      status: own.map((row) => textOf(row['status'])).reduce(worse, null),
+      status: own.map((row) => textOf(row['status'])).reduce(worseStatus, null),
       failing_count: own.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
     };
   };

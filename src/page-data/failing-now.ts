@@ -1,5 +1,4 @@
-import { byReach, lineageOf, type ReachCount, type SeenLineage } from './asset-graph.ts';
-import { clockSignature, keeping } from './kept.ts';
+import { lineageOf, type ReachCount, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
 import {
@@ -12,32 +11,33 @@ import {
   textOf,
   valuesIn,
 } from './page-scope.ts';
+import { cacheBySignature, clockSignature } from './signature-cache.ts';
 import { FAILING, rankOf } from './status-order.ts';
 
 /** The part of a long list that is shown. */
-export interface PagePart {
+export interface PageRange {
   readonly limit: number;
   readonly offset: number;
 }
 
 /** What is failing now, the worst first: by status, by severity, by what is downstream. */
-export function failingNow(pageReads: PageReads, scope: PageScope, { limit, offset }: PagePart): FailingNow {
-  const found = rankedFailing(pageReads, scope);
+export function failingNow(reads: PageReads, scope: PageScope, { limit, offset }: PageRange): FailingNow {
+  const found = rankedFailing(reads, scope);
   const shown = found.slice(offset, offset + limit);
-  const lineage = lineageOf(pageReads, scope);
-  return { total: found.length, rows: describe(pageReads, scope, { shown, found, lineage }) };
+  const lineage = lineageOf(reads, scope);
+  return { total: found.length, rows: withDetails(reads, scope, { shown, found, lineage }) };
 }
 
 /** The readers whose list is kept: it may hold thousands of tests. */
-const MOST_KEPT = 8;
+const MAX_CACHED = 8;
 
 /** All that fail, the worst first. Every commit of the environment moves its clock (R21). */
-const rankedFailing = keeping(MOST_KEPT, clockSignature, (pageReads, scope): readonly FailingKey[] => {
-  const found = findFailing(pageReads, scope);
-  const reach = reachOf(lineageOf(pageReads, scope), found);
+const rankedFailing = cacheBySignature(MAX_CACHED, clockSignature, (reads, scope): readonly FailingKey[] => {
+  const found = findFailing(reads, scope);
+  const reach = reachOf(lineageOf(reads, scope), found);
   return found
     .map((row) => ({ ...row, reach: reach.get(row.asset ?? '') ?? -1 }))
-    .sort((a, b) => byBadness(a, b) || b.reach - a.reach || byName(a, b));
+    .sort((a, b) => bySeverity(a, b) || b.reach - a.reach || byName(a, b));
 });
 
 /** A failing sub-test as far as its place in the list depends on it. */
@@ -52,13 +52,13 @@ interface FailingKey {
 
 const keyOf = (row: PageRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
 
-function findFailing(pageReads: PageReads, scope: PageScope): FailingKey[] {
+function findFailing(reads: PageReads, scope: PageScope): FailingKey[] {
   // The view alone would look up the results of every test.
-  const tests = pageReads.texts({
+  const tests = reads.texts({
     sql: `select distinct test_id from latest_test_executions where env_id = @env and status in ${FAILING}`,
     values: { env: scope.env },
   });
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select test_id, test_name, sub_test_unique_id, asset_id, status, severity from failing_tests
       where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}`,
     values: valuesIn(scope, { tests: JSON.stringify(tests) }),
@@ -73,14 +73,14 @@ function findFailing(pageReads: PageReads, scope: PageScope): FailingKey[] {
   }));
 }
 
-const reachOf = (lineage: SeenLineage, found: readonly FailingKey[]): ReadonlyMap<string, number> =>
-  new Map(byReach(lineage, assetsOf(found)).map(({ id, reach }) => [id, reach?.count ?? -1]));
+const reachOf = (lineage: VisibleLineage, found: readonly FailingKey[]): ReadonlyMap<string, number> =>
+  new Map(rankByReach(lineage, assetsOf(found)).map(({ id, reach }) => [id, reach?.count ?? -1]));
 
 const assetsOf = (found: readonly FailingKey[]): string[] => [
   ...new Set(found.flatMap(({ asset }) => (asset === null ? [] : [asset]))),
 ];
 
-function byBadness(a: FailingKey, b: FailingKey): number {
+function bySeverity(a: FailingKey, b: FailingKey): number {
   const severe = ({ severity }: FailingKey): number => Number(severity !== 'ERROR');
   return rankOf(a.status) - rankOf(b.status) || severe(a) - severe(b);
 }
@@ -89,29 +89,29 @@ function byName(a: FailingKey, b: FailingKey): number {
   return a.testName === b.testName ? (a.key < b.key ? -1 : 1) : a.testName < b.testName ? -1 : 1;
 }
 
-interface FailingShown {
+interface FailingPage {
   readonly shown: readonly FailingKey[];
   readonly found: readonly FailingKey[];
-  readonly lineage: SeenLineage;
+  readonly lineage: VisibleLineage;
 }
 
-function describe(pageReads: PageReads, scope: PageScope, { shown, found, lineage }: FailingShown): FailingSubTest[] {
+function withDetails(reads: PageReads, scope: PageScope, { shown, found, lineage }: FailingPage): FailingSubTest[] {
   const tests = [...new Set(shown.map(({ test }) => test))];
   const assets = assetsOf(shown);
-  const details = readDetails(pageReads, scope, tests);
+  const details = readDetails(reads, scope, tests);
   const causes = causesOf(lineage, found, assets);
-  const label = labelsOf(pageReads, scope, [...assets, ...[...causes.values()].map(({ asset }) => asset)]);
-  const since = readSince(pageReads, scope, tests);
-  const histories = readHistories(pageReads, scope, tests);
-  const testOwners = elementsOf(pageReads, scope, { list: 'testOwners', ids: tests });
-  const assetOwners = elementsOf(pageReads, scope, { list: 'assetOwners', ids: assets });
-  const reached = new Map(assets.map((id): [string, ReachCount] => [id, lineage.reached(id)]));
+  const label = labelsOf(reads, scope, [...assets, ...[...causes.values()].map(({ asset }) => asset)]);
+  const since = readSince(reads, scope, tests);
+  const histories = readHistories(reads, scope, tests);
+  const testOwners = elementsOf(reads, scope, { list: 'testOwners', ids: tests });
+  const assetOwners = elementsOf(reads, scope, { list: 'assetOwners', ids: assets });
+  const reached = new Map(assets.map((id): [string, ReachCount] => [id, lineage.countDownstream(id)]));
   return shown.flatMap(({ key, test, asset }) => {
     const row = details.get(key);
     if (row === undefined) return [];
     const cause = causes.get(asset ?? '');
     return {
-      ...written(row),
+      ...detailFields(row),
       since: since.get(key) ?? textOf(row['start_time']),
       asset: asset === null ? null : label(asset),
       owners: testOwners.get(test) ?? assetOwners.get(asset ?? '') ?? [],
@@ -127,7 +127,7 @@ function describe(pageReads: PageReads, scope: PageScope, { shown, found, lineag
   });
 }
 
-function written(row: PageRow) {
+function detailFields(row: PageRow) {
   return {
     test_id: String(row['test_id']),
     test_name: textOf(row['test_name']) ?? '',
@@ -143,8 +143,8 @@ function written(row: PageRow) {
   };
 }
 
-function readDetails(pageReads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, PageRow> {
-  const rows = pageReads.rows({
+function readDetails(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, PageRow> {
+  const rows = reads.rows({
     sql: `select test_id, test_name, test_type, severity, sub_test_unique_id, column_name, quality_dimension, status,
       failure_count, result_reason, exception, start_time
       from failing_tests where env_id = @env and test_id in ${listed('tests')}`,
@@ -154,8 +154,8 @@ function readDetails(pageReads: PageReads, { env }: PageScope, tests: readonly s
 }
 
 /** When the open incidents of these tests began, by sub-test. */
-function readSince(pageReads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, string> {
-  const rows = pageReads.rows({
+function readSince(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, string> {
+  const rows = reads.rows({
     sql: `select test_id, sub_test_unique_id, first_start_time from test_incidents
       where env_id = @env and test_id in ${listed('tests')} and resolved_at is null`,
     values: { env, tests: JSON.stringify(tests) },
@@ -163,31 +163,31 @@ function readSince(pageReads: PageReads, { env }: PageScope, tests: readonly str
   return new Map(rows.map((row) => [keyOf(row), String(row['first_start_time'])]));
 }
 
-const MOST_SHOWN_RUNS = 30;
-const MOST_READ_RUNS = 3000;
+const MAX_SHOWN_RUNS = 30;
+const MAX_READ_RUNS = 3000;
 
 /**
  * The last runs of the failing sub-tests. Those of a test's sub-tests are near each other, so that an index finds them
  * all.
  */
 function readHistories(
-  pageReads: PageReads,
+  reads: PageReads,
   { env }: PageScope,
   tests: readonly string[],
 ): ReadonlyMap<string, FailingSubTest['history']> {
   const histories = new Map<string, { start_time: string; status: string }[]>();
   for (const test of tests) {
-    const rows = pageReads.rows({
+    const rows = reads.rows({
       sql: `select test_id, sub_test_unique_id, start_time, status from test_executions
         where env_id = @env and test_id = @test order by start_time desc
-        limit min(${MOST_READ_RUNS}, ${MOST_SHOWN_RUNS} * (select count(*) from latest_test_executions
+        limit min(${MAX_READ_RUNS}, ${MAX_SHOWN_RUNS} * (select count(*) from latest_test_executions
           where env_id = @env and test_id = @test))`,
       values: { env, test },
     });
     for (const row of rows) {
       const own = histories.get(keyOf(row)) ?? [];
       histories.set(keyOf(row), own);
-      if (own.length < MOST_SHOWN_RUNS)
+      if (own.length < MAX_SHOWN_RUNS)
         own.unshift({ start_time: String(row['start_time']), status: String(row['status']) });
     }
   }
@@ -203,23 +203,23 @@ interface ProbableCause {
 
 /** The nearest failing ancestor of each asset; of several, the one whose failing test is the worst. */
 function causesOf(
-  lineage: SeenLineage,
+  lineage: VisibleLineage,
   found: readonly FailingKey[],
   assets: readonly string[],
 ): ReadonlyMap<string, ProbableCause> {
   const worst = new Map<string, FailingKey>();
   for (const each of found) {
     const known = worst.get(each.asset ?? '');
-    if (each.asset !== null && (known === undefined || (byBadness(each, known) || byName(each, known)) < 0))
+    if (each.asset !== null && (known === undefined || (bySeverity(each, known) || byName(each, known)) < 0))
       worst.set(each.asset, each);
   }
-  const failing = lineage.marked([...worst.keys()]);
+  const failing = lineage.flagged([...worst.keys()]);
   return new Map(
     assets.flatMap((id): [string, ProbableCause][] => {
       const nearest = lineage.nearest(id, failing);
       const [first] = (nearest?.ids ?? [])
         .flatMap((asset) => worst.get(asset) ?? [])
-        .sort((a, b) => byBadness(a, b) || byName(a, b));
+        .sort((a, b) => bySeverity(a, b) || byName(a, b));
       if (nearest === null || first?.asset == null) return [];
       return [[id, { asset: first.asset, depth: nearest.depth, test: first.test, testName: first.testName }]];
     }),

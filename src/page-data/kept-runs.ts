@@ -1,6 +1,6 @@
 import { addDays } from '../core/time/instant.ts';
+import { TREND_DAYS } from './default-parameters.ts';
 import { listed, numberOf, type PageReads, textOf } from './page-scope.ts';
-import { TREND_DAYS } from './usual-parameters.ts';
 
 /** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
 export const STATUS_AT = 'MM-DD'.length;

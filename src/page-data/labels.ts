@@ -2,8 +2,8 @@ import type { AssetLabel } from './page-data.ts';
 import { listed, type PageReads, type PageScope, textOf } from './page-scope.ts';
 
 /** What a list shows of assets, by id; of one that is not live only the id. The reader sees them all. */
-export function labelsOf(pageReads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
-  const rows = pageReads.rows({
+export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
+  const rows = reads.rows({
     sql: `select id, name, kind from live_assets where env_id = @env and id in ${listed('ids')}`,
     values: { env, ids: JSON.stringify(ids) },
   });
@@ -22,12 +22,12 @@ type ElementList = keyof typeof ELEMENTS;
 
 /** The owners or tags of assets or tests, by id. The reader sees them all. */
 export function elementsOf(
-  pageReads: PageReads,
+  reads: PageReads,
   { env }: PageScope,
   { list, ids }: { readonly list: ElementList; readonly ids: readonly string[] },
 ): ReadonlyMap<string, readonly string[]> {
   const { view, of, element } = ELEMENTS[list];
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select ${of} as whose, ${element} as element from ${view}
       where env_id = @env and ${of} in ${listed('ids')} order by element`,
     values: { env, ids: JSON.stringify(ids) },

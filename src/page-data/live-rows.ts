@@ -6,13 +6,13 @@ import type { PageReads } from './page-scope.ts';
 /** A statement that counts the live rows of a stream as `rows`, over all environments. */
 export function countLiveRows({ table, subtype }: CatalogueEntry): string {
   const conditions = ['true'];
-  if (keepsGone(table)) conditions.push('deleted_at is null');
+  if (softDeletes(table)) conditions.push('deleted_at is null');
   if (subtype !== undefined) conditions.push(`${subtype.field} = '${subtype.is}'`);
   return `select count(*) as rows from ${table} where ${conditions.join(' and ')}`;
 }
 
 /** Deleted rows of feeds stay in their table (R11). */
-export function keepsGone(table: string): boolean {
+export function softDeletes(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
 }
 
@@ -21,27 +21,25 @@ export function keepsGone(table: string): boolean {
  * without a look at the rows.
  */
 export function liveRowsIn(
-  pageReads: PageReads,
+  reads: PageReads,
   { table, subtype }: Pick<Stream, 'table' | 'subtype'>,
   env: string,
 ): number {
   const count = (conditions: readonly string[]): number => {
     const where = conditions.length === 0 ? '' : ` where ${conditions.join(' and ')}`;
-    return Number(
-      pageReads.rows({ sql: `select count(*) as rows from ${table}${where}`, values: { env } })[0]?.['rows'],
-    );
+    return Number(reads.rows({ sql: `select count(*) as rows from ${table}${where}`, values: { env } })[0]?.['rows']);
   };
   const ofEnvironment = 'env_id = @env';
   const ofKind = subtype === undefined ? [] : [`${subtype.field} = '${subtype.is}'`];
-  const isAlone = ofKind.length === 0 && isOnlyOf(pageReads, table, env);
+  const isAlone = ofKind.length === 0 && isOnlyEnvironmentIn(reads, table, env);
   // SQLite counts a whole table several times as fast as a part of it.
   const all = count(isAlone ? [] : [ofEnvironment, ...ofKind]);
-  return keepsGone(table) ? all - count([ofEnvironment, ...ofKind, 'deleted_at is not null']) : all;
+  return softDeletes(table) ? all - count([ofEnvironment, ...ofKind, 'deleted_at is not null']) : all;
 }
 
 /** Whether no other environment has a row in the table. */
-function isOnlyOf(pageReads: PageReads, table: string, env: string): boolean {
+function isOnlyEnvironmentIn(reads: PageReads, table: string, env: string): boolean {
   const end = (order: string): string => `(select env_id from ${table} order by env_id ${order} limit 1)`;
-  const [ends] = pageReads.rows({ sql: `select ${end('asc')} as first, ${end('desc')} as last`, values: {} });
+  const [ends] = reads.rows({ sql: `select ${end('asc')} as first, ${end('desc')} as last`, values: {} });
   return ends?.['first'] === env && ends['last'] === env;
 }

@@ -1,7 +1,7 @@
 import { WELL_ENDED } from '../core/ports/state-store.ts';
 import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
-import { keepsGone, liveRowsIn } from './live-rows.ts';
+import { liveRowsIn, softDeletes } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
 
@@ -16,25 +16,21 @@ export interface TrustReader {
 }
 
 /** How far the mirror can be trusted. */
-export function mirrorTrust(
-  pageReads: PageReads,
-  trustReader: TrustReader,
-  streams: readonly CatalogueEntry[],
-): MirrorTrust {
-  const { environments: visible, deniedScopes } = trustReader;
+export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: readonly CatalogueEntry[]): MirrorTrust {
+  const { environments: visible, deniedScopes } = reader;
   const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
-  const environments = pageReads
+  const environments = reads
     .rows({ sql: 'select id, name, cron, missing_since from environments order by name, id', values: {} })
     .filter(({ id }) => visible?.has(String(id)) ?? true)
-    .map((row) => environmentTrust(pageReads, trustReader, { row, streams: seen }));
-  const limitedTo = limitOf(trustReader);
+    .map((row) => environmentTrust(reads, reader, { row, streams: seen }));
+  const limitedTo = limitOf(reader);
   const ids = environments.map(({ env_id }) => env_id);
   return {
-    now: clockOf(pageReads, ids),
+    now: clockOf(reads, ids),
     limited_to: limitedTo,
-    last_run: readLastRun(pageReads, limitedTo, { ids, streams: seen }),
-    last_verify: limitedTo === null ? readLastVerify(pageReads) : null,
-    quota: limitedTo === null ? readQuota(pageReads) : null,
+    last_run: readLastRun(reads, limitedTo, { ids, streams: seen }),
+    last_verify: limitedTo === null ? readLastVerify(reads) : null,
+    quota: limitedTo === null ? readQuota(reads) : null,
     environments,
   };
 }
@@ -44,8 +40,8 @@ function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): M
   return environments === null && deniedScopes.length === 0 ? null : 'streams';
 }
 
-function clockOf(pageReads: PageReads, ids: readonly string[]): string {
-  const [row] = pageReads.rows({
+function clockOf(reads: PageReads, ids: readonly string[]): string {
+  const [row] = reads.rows({
     sql: `select max(mirrored_at) as now from mirror_environments where env_id in ${listed('ids')}`,
     values: { ids: JSON.stringify(ids) },
   });
@@ -54,24 +50,20 @@ function clockOf(pageReads: PageReads, ids: readonly string[]): string {
 
 const RUN = `id as run, status, started_at, ended_at, requests, error from sync_runs`;
 
-interface SeenStreams {
+interface VisibleStreams {
   /** Of the environments. */
   readonly ids: readonly string[];
   readonly streams: readonly CatalogueEntry[];
 }
 
-function readLastRun(
-  pageReads: PageReads,
-  limitedTo: MirrorTrust['limited_to'],
-  seenStreams: SeenStreams,
-): RunTrust | null {
+function readLastRun(reads: PageReads, limitedTo: MirrorTrust['limited_to'], visible: VisibleStreams): RunTrust | null {
   // How a stream was read depends on all of its rows.
   if (limitedTo === 'assets') return null;
-  return limitedTo === null ? lastRun(pageReads) : lastRunOf(pageReads, seenStreams);
+  return limitedTo === null ? lastRun(reads) : lastRunOf(reads, visible);
 }
 
-function lastRun(pageReads: PageReads): RunTrust | null {
-  const [row] = pageReads.rows({ sql: `select ${RUN} where command = 'sync' order by id desc limit 1`, values: {} });
+function lastRun(reads: PageReads): RunTrust | null {
+  const [row] = reads.rows({ sql: `select ${RUN} where command = 'sync' order by id desc limit 1`, values: {} });
   return row === undefined ? null : runTrust(row);
 }
 
@@ -79,8 +71,8 @@ function lastRun(pageReads: PageReads): RunTrust | null {
  * The last sync that read one of these streams, as these streams tell it: its own status, times, requests and error are
  * of other streams as well. It is `done` by the same rule as a run (R9, R20).
  */
-function lastRunOf(pageReads: PageReads, { ids, streams }: SeenStreams): RunTrust | null {
-  const [row] = pageReads.rows({
+function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust | null {
+  const [row] = reads.rows({
     sql: `select s.run_id as run, min(s.started_at) as started_at, max(s.ended_at) as ended_at,
         max(s.status not in ${listed('well')} or exists (
           select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)) as troubled
@@ -110,8 +102,8 @@ const runTrust = (row: PageRow): RunTrust => ({
   error: textOf(row['error']),
 });
 
-function readLastVerify(pageReads: PageReads): VerifyTrust | null {
-  const [row] = pageReads.rows({
+function readLastVerify(reads: PageReads): VerifyTrust | null {
+  const [row] = reads.rows({
     sql: 'select ended_at, equal, difference_count from verifications order by id desc limit 1',
     values: {},
   });
@@ -123,8 +115,8 @@ function readLastVerify(pageReads: PageReads): VerifyTrust | null {
   };
 }
 
-function readQuota(pageReads: PageReads): QuotaTrust | null {
-  const [row] = pageReads.rows({
+function readQuota(reads: PageReads): QuotaTrust | null {
+  const [row] = reads.rows({
     sql: `select quota_limit, quota_window_seconds, quota_remaining, quota_noted_at from mirror
       where quota_limit is not null and quota_window_seconds is not null and quota_remaining is not null
         and quota_noted_at is not null`,
@@ -140,8 +132,8 @@ function readQuota(pageReads: PageReads): QuotaTrust | null {
 }
 
 function environmentTrust(
-  pageReads: PageReads,
-  trustReader: TrustReader,
+  reads: PageReads,
+  reader: TrustReader,
   { row, streams }: { readonly row: PageRow; readonly streams: readonly CatalogueEntry[] },
 ): EnvironmentTrust {
   const env = String(row['id']);
@@ -152,8 +144,8 @@ function environmentTrust(
     cron: textOf(row['cron']),
     missing_since: missingSince,
     has_views: missingSince === null,
-    denied_scopes: trustReader.deniedScopes,
-    streams: streams.flatMap((stream) => streamTrust(pageReads, trustReader, { env, stream }) ?? []),
+    denied_scopes: reader.deniedScopes,
+    streams: streams.flatMap((stream) => streamTrust(reads, reader, { env, stream }) ?? []),
   };
 }
 
@@ -164,17 +156,17 @@ interface StreamOfEnvironment {
 
 /** Null for an optional stream that was not read yet. */
 function streamTrust(
-  pageReads: PageReads,
+  reads: PageReads,
   { seesSomeAssets }: TrustReader,
   { env, stream }: StreamOfEnvironment,
 ): StreamTrust | null {
-  const last = lastStreamRun(pageReads, { env, stream });
-  const told = seesSomeAssets ? UNTOLD : { ...readAs(last), ...countsOf(pageReads, { env, stream }) };
-  if (stream.optional && last === undefined && !told.rows) return null;
-  return { stream: stream.name, complete_at: completeAt(pageReads, { env, stream }), ...told };
+  const last = lastStreamRun(reads, { env, stream });
+  const details = seesSomeAssets ? HIDDEN_DETAILS : { ...lastReadOf(last), ...countsOf(reads, { env, stream }) };
+  if (stream.optional && last === undefined && !details.rows) return null;
+  return { stream: stream.name, complete_at: completeAt(reads, { env, stream }), ...details };
 }
 
-const readAs = (last: PageRow | undefined) => ({
+const lastReadOf = (last: PageRow | undefined) => ({
   ended_at: textOf(last?.['ended_at']),
   mode: textOf(last?.['mode']),
   reason: textOf(last?.['reason']),
@@ -183,35 +175,35 @@ const readAs = (last: PageRow | undefined) => ({
 });
 
 /** All of it depends on every row of the stream. */
-const UNTOLD = {
-  ...readAs(undefined),
+const HIDDEN_DETAILS = {
+  ...lastReadOf(undefined),
   ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
 } as const;
 
 /** The watermark: changes up to this time of the source are in the mirror (R2). */
-function completeAt(pageReads: PageReads, { env, stream }: StreamOfEnvironment): string | null {
-  const [row] = pageReads.rows({
+function completeAt(reads: PageReads, { env, stream }: StreamOfEnvironment): string | null {
+  const [row] = reads.rows({
     sql: 'select watermark from sync_checkpoints where env_id = @env and stream = @stream',
     values: { env, stream: stream.name },
   });
   return textOf(row?.['watermark']);
 }
 
-function lastStreamRun(pageReads: PageReads, { env, stream }: StreamOfEnvironment): PageRow | undefined {
-  return pageReads.rows({
+function lastStreamRun(reads: PageReads, { env, stream }: StreamOfEnvironment): PageRow | undefined {
+  return reads.rows({
     sql: `select mode, reason, status, error, ended_at from sync_stream_runs
       where env_id = @env and stream = @stream order by run_id desc limit 1`,
     values: { env, stream: stream.name },
   })[0];
 }
 
-function countsOf(pageReads: PageReads, { env, stream }: StreamOfEnvironment) {
+function countsOf(reads: PageReads, { env, stream }: StreamOfEnvironment) {
   const count = (sql: string): number | null =>
-    numberOf(pageReads.rows({ sql, values: { env, stream: stream.name } })[0]?.['rows']);
+    numberOf(reads.rows({ sql, values: { env, stream: stream.name } })[0]?.['rows']);
   const of = 'env_id = @env and stream = @stream';
   return {
-    rows: liveRowsIn(pageReads, stream, env),
-    held_count: count(heldRows(stream)),
+    rows: liveRowsIn(reads, stream, env),
+    held_count: count(countHeldRows(stream)),
     rejected_count: count(`select count(*) as rows from rejected_rows where ${of}`),
     gap_count:
       stream.method === 'window' ? count('select count(*) as rows from test_execution_gaps where env_id = @env') : 0,
@@ -219,9 +211,9 @@ function countsOf(pageReads: PageReads, { env, stream }: StreamOfEnvironment) {
 }
 
 /** Counts the live rows whose removal is held back (R14). */
-function heldRows({ table, key }: CatalogueEntry): string {
+function countHeldRows({ table, key }: CatalogueEntry): string {
   const same = key.map((name, i) => ` and t.${name} = h.key_${i + 1}`).join('');
   return `select count(*) as rows from held_removals h
     where h.env_id = @env and h.stream = @stream and exists (
-      select 1 from ${table} t where t.env_id = h.env_id${same}${keepsGone(table) ? ' and t.deleted_at is null' : ''})`;
+      select 1 from ${table} t where t.env_id = h.env_id${same}${softDeletes(table) ? ' and t.deleted_at is null' : ''})`;
 }

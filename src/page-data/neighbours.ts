@@ -3,7 +3,7 @@ import { columnNeighbours, columnNode } from './column-neighbours.ts';
 import { labelsOf } from './labels.ts';
 import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { FAILING, worse } from './status-order.ts';
+import { FAILING, worseStatus } from './status-order.ts';
 
 /** A node of the lineage, and which way to look from it. */
 export interface NeighbourQuery {
@@ -16,36 +16,36 @@ export interface NeighbourQuery {
 
 /** The node itself; null if there is none that the reader sees. */
 export function lineageNode(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   { id, of }: Pick<NeighbourQuery, 'id' | 'of'>,
 ): LineageCentre | null {
-  return of === 'columns' ? columnNode(pageReads, scope, id) : assetNode(pageReads, scope, id);
+  return of === 'columns' ? columnNode(reads, scope, id) : assetNode(reads, scope, id);
 }
 
 /** The nodes one edge away; null if there is no such node that the reader sees. */
-export function neighboursOf(pageReads: PageReads, scope: PageScope, query: NeighbourQuery): Neighbours | null {
-  return query.of === 'columns' ? columnNeighbours(pageReads, scope, query) : assetNeighbours(pageReads, scope, query);
+export function neighboursOf(reads: PageReads, scope: PageScope, query: NeighbourQuery): Neighbours | null {
+  return query.of === 'columns' ? columnNeighbours(reads, scope, query) : assetNeighbours(reads, scope, query);
 }
 
-function assetNode(pageReads: PageReads, scope: PageScope, id: string): LineageNode | null {
-  const [live] = pageReads.rows({
+function assetNode(reads: PageReads, scope: PageScope, id: string): LineageNode | null {
+  const [live] = reads.rows({
     sql: `select 1 from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })} and id = @id`,
     values: valuesIn(scope, { id }),
   });
-  if (live === undefined && !lineageOf(pageReads, scope).has(id)) return null;
-  return nodesOf(pageReads, scope, [id])[0] ?? null;
+  if (live === undefined && !lineageOf(reads, scope).has(id)) return null;
+  return nodesOf(reads, scope, [id])[0] ?? null;
 }
 
 function assetNeighbours(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   { id, direction, limit, offset }: NeighbourQuery,
 ): Neighbours | null {
-  if (assetNode(pageReads, scope, id) === null) return null;
-  const lineage = lineageOf(pageReads, scope);
-  const beside = lineage.beside(id, direction);
-  const failing = testsOf(pageReads, scope, beside);
+  if (assetNode(reads, scope, id) === null) return null;
+  const lineage = lineageOf(reads, scope);
+  const beside = lineage.adjacentIds(id, direction);
+  const failing = testsOf(reads, scope, beside);
   const isFailing = (each: string): number => Number((failing.get(each)?.failing ?? 0) > 0);
   const shown = beside
     .map((each) => ({ each, beyond: lineage.degree(each, direction) }))
@@ -54,17 +54,17 @@ function assetNeighbours(
   return {
     total: beside.length,
     rows: nodesOf(
-      pageReads,
+      reads,
       scope,
       shown.map(({ each }) => each),
     ),
   };
 }
 
-function nodesOf(pageReads: PageReads, scope: PageScope, ids: readonly string[]): LineageNode[] {
-  const lineage = lineageOf(pageReads, scope);
-  const label = labelsOf(pageReads, scope, ids);
-  const tests = testsOf(pageReads, scope, ids);
+function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): LineageNode[] {
+  const lineage = lineageOf(reads, scope);
+  const label = labelsOf(reads, scope, ids);
+  const tests = testsOf(reads, scope, ids);
   return ids.map((id) => ({
     ...label(id),
     upstream_count: lineage.degree(id, 'upstream'),
@@ -81,10 +81,10 @@ interface TestVerdict {
 }
 
 /** What the enabled tests of assets say, by the id of the asset; nothing for a reader who may not see tests. */
-function testsOf(pageReads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
+function testsOf(reads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
   const verdicts = new Map<string, TestVerdict>();
   if (!seesTests || ids.length === 0) return verdicts;
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select asset_id, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status
       where env_id = @env and asset_id in ${listed('ids')} and status is not null group by asset_id, status`,
     values: { env, ids: JSON.stringify(ids) },
@@ -92,7 +92,7 @@ function testsOf(pageReads: PageReads, { env, seesTests }: PageScope, ids: reado
   for (const row of rows) {
     const known = verdicts.get(String(row['asset_id']));
     verdicts.set(String(row['asset_id']), {
-      status: worse(known?.status ?? null, textOf(row['status'])),
+      status: worseStatus(known?.status ?? null, textOf(row['status'])),
       failing: (known?.failing ?? 0) + Number(row['fails']) * Number(row['sub_tests']),
     });
   }

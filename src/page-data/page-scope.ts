@@ -10,9 +10,9 @@ export type PageRow = Readonly<Record<string, string | number | null>>;
 export interface PageReads {
   /** The same object for all states of the same mirror: what is kept for the next request belongs to it. */
   readonly memory: object;
-  rows(pageStatement: PageStatement): readonly PageRow[];
+  rows(statement: PageStatement): readonly PageRow[];
   /** The rows of a statement with one text column. */
-  texts(pageStatement: PageStatement): readonly (string | null)[];
+  texts(statement: PageStatement): readonly (string | null)[];
 }
 
 /** The environment that is looked at, and what the reader may see of it. */

@@ -1,6 +1,7 @@
 import type { Instant } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { assetColumns, assetDetail } from './asset-detail.ts';
+import { DEFAULT_PARAMETERS, TREND_DAYS } from './default-parameters.ts';
 import { failingNow } from './failing-now.ts';
 import { mirrorTrust } from './mirror-trust.ts';
 import { lineageNode, neighboursOf } from './neighbours.ts';
@@ -9,7 +10,6 @@ import type { PageReads, PageScope } from './page-scope.ts';
 import { TEST_GROUPINGS } from './test-groups.ts';
 import { trends } from './trends.ts';
 import { untestedTables } from './untested-tables.ts';
-import { TREND_DAYS, USUAL } from './usual-parameters.ts';
 
 export interface RecordOptions {
   /** The ids of the environments; null for all that the service lists. */
@@ -28,19 +28,19 @@ export interface RecordedPage {
 }
 
 /** The worst of what fails. A report of more would be larger than a mail may be. */
-const MOST_FAILING = 1000;
+const MAX_FAILING = 1000;
 /** The page never shows more nodes than this. */
-const MOST_NEIGHBOURS = 100;
+const MAX_NEIGHBOURS = 100;
 
 /**
  * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their
  * lineage are only those with a failing test.
  */
-export function recordAnswers(pageReads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
-  const trust = mirrorTrust(pageReads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
+export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
+  const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
   const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));
   const shown = marked.filter(({ has_views: hasViews }) => hasViews);
-  const recorded = shown.map(({ env_id: env }) => recordEnvironment(pageReads, env, until));
+  const recorded = shown.map(({ env_id: env }) => recordEnvironment(reads, env, until));
   return {
     now: trust.now,
     environments: shown.map(({ name }) => name),
@@ -53,40 +53,43 @@ export function recordAnswers(pageReads: PageReads, { environments, until, strea
 }
 
 function recordEnvironment(
-  pageReads: PageReads,
+  reads: PageReads,
   env: string,
   until: Instant,
 ): Pick<RecordedPage, 'failing_count' | 'answers'> {
   const scope: PageScope = { env, limit: null, seesTests: true };
-  const failing = failingParts(pageReads, scope);
+  const failing = failingParts(reads, scope);
   const answers: Omit<RecordedAnswer, 'env'>[] = [
     ...failing.map((data, i) => ({
       name: 'failing',
-      parameters: i === 0 ? {} : { offset: String(i * USUAL.limit) },
+      parameters: i === 0 ? {} : { offset: String(i * DEFAULT_PARAMETERS.limit) },
       data,
     })),
     ...TREND_DAYS.flatMap((days) =>
       [null, ...TEST_GROUPINGS].map((by) => ({
         name: 'trends',
         parameters: { days: String(days), ...(by === null ? {} : { by }) },
-        data: trends(pageReads, scope, { by, days, until }),
+        data: trends(reads, scope, { by, days, until }),
       })),
     ),
     ...[false, true].map((all) => ({
       name: 'untested',
       parameters: all ? { all: 'true' } : {},
-      data: untestedTables(pageReads, scope, { limit: USUAL.limit, offset: 0, all }),
+      data: untestedTables(reads, scope, { limit: DEFAULT_PARAMETERS.limit, offset: 0, all }),
     })),
-    ...failingAssets(failing).flatMap((id) => recordAsset(pageReads, scope, id)),
+    ...failingAssets(failing).flatMap((id) => recordAsset(reads, scope, id)),
   ];
   return { failing_count: failing[0]?.total ?? 0, answers: answers.map((answer) => ({ ...answer, env })) };
 }
 
 /** The list of what fails, in the parts that the page asks for. */
-function failingParts(pageReads: PageReads, scope: PageScope): FailingNow[] {
-  const { total, rows } = failingNow(pageReads, scope, { limit: MOST_FAILING, offset: 0 });
-  const parts = Math.max(1, Math.ceil(rows.length / USUAL.limit));
-  return Array.from({ length: parts }, (_, i) => ({ total, rows: rows.slice(i * USUAL.limit, (i + 1) * USUAL.limit) }));
+function failingParts(reads: PageReads, scope: PageScope): FailingNow[] {
+  const { total, rows } = failingNow(reads, scope, { limit: MAX_FAILING, offset: 0 });
+  const parts = Math.max(1, Math.ceil(rows.length / DEFAULT_PARAMETERS.limit));
+  return Array.from({ length: parts }, (_, i) => ({
+    total,
+    rows: rows.slice(i * DEFAULT_PARAMETERS.limit, (i + 1) * DEFAULT_PARAMETERS.limit),
+  }));
 }
 
 const failingAssets = (failing: readonly FailingNow[]): string[] => [
@@ -94,16 +97,16 @@ const failingAssets = (failing: readonly FailingNow[]): string[] => [
 ];
 
 /** An asset, its columns, and its lineage one level each way. */
-function recordAsset(pageReads: PageReads, scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
+function recordAsset(reads: PageReads, scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
   const of = 'assets';
   const recorded = [
-    { name: 'asset', parameters: { id }, data: assetDetail(pageReads, scope, id) },
-    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(pageReads, scope, { assetId: id, offset: 0 }) },
-    { name: 'node', parameters: { id }, data: lineageNode(pageReads, scope, { id, of }) },
+    { name: 'asset', parameters: { id }, data: assetDetail(reads, scope, id) },
+    { name: 'columns', parameters: { asset_id: id }, data: assetColumns(reads, scope, { assetId: id, offset: 0 }) },
+    { name: 'node', parameters: { id }, data: lineageNode(reads, scope, { id, of }) },
     ...(['upstream', 'downstream'] as const).map((direction) => ({
       name: 'neighbours',
       parameters: { id, direction },
-      data: neighboursOf(pageReads, scope, { id, of, direction, limit: MOST_NEIGHBOURS, offset: 0 }),
+      data: neighboursOf(reads, scope, { id, of, direction, limit: MAX_NEIGHBOURS, offset: 0 }),
     })),
   ];
   return recorded.filter(({ data }) => data !== null);

@@ -5,7 +5,7 @@
  */
 
 /** At most so many assets are found. */
-export const MOST_FOUND = 50;
+export const MAX_FOUND = 50;
 
 /** An asset as a search looks at it. */
 export interface SearchedAsset {
@@ -17,20 +17,20 @@ export interface SearchedAsset {
 }
 
 /** What is searched for; an empty text finds nothing. */
-export const textToFind = (text: string): string | null => text.trim() || null;
+export const trimmedQuery = (text: string): string | null => text.trim() || null;
 
 /**
  * The place of a row among those found, for `SearchPatterns`; NULL if it is not found. A whole name or id comes first,
  * then what a name begins with.
  */
-export const SEARCH_PLACE = `case
+export const SEARCH_RANK = `case
   when name glob @whole or id glob @whole or qualified_name glob @whole then 0
   when name glob @start then 1
   when name glob @within then 2
   when id glob @within or qualified_name glob @within or path glob @within then 3 end`;
 
 /** What every row found fulfils, and few others: LIKE is several times as fast as GLOB. */
-export const MAY_BE_FOUND = ['name', 'id', 'qualified_name', 'path']
+export const SEARCH_PREFILTER = ['name', 'id', 'qualified_name', 'path']
   .map((column) => `${column} like @like escape '\\'`)
   .join(' or ');
 
@@ -54,17 +54,19 @@ function patternOf(character: string): string {
 const isOneCharacter = (text: string): boolean => [...text].length === 1;
 
 /** The assets with the text in them, the best match first: the same order as in SQL. */
-export function searchAmong<Asset extends SearchedAsset>(assets: readonly Asset[], text: string): Asset[] {
-  const wanted = inSmallLetters(text);
-  const found = assets.map((asset) => ({ asset, place: placeOf(asset, wanted) })).filter(({ place }) => place !== null);
+export function searchInMemory<Asset extends SearchedAsset>(assets: readonly Asset[], text: string): Asset[] {
+  const wanted = lowerCase(text);
+  const found = assets
+    .map((asset) => ({ asset, place: searchRank(asset, wanted) }))
+    .filter(({ place }) => place !== null);
   return found
     .sort((a, b) => Number(a.place) - Number(b.place) || byLength(a.asset, b.asset) || byName(a.asset, b.asset))
     .map(({ asset }) => asset);
 }
 
-function placeOf(asset: SearchedAsset, wanted: string): number | null {
+function searchRank(asset: SearchedAsset, wanted: string): number | null {
   const [name, id, qualified, path] = [asset.name, asset.id, asset.qualified_name, asset.path].map((text) =>
-    inSmallLetters(text ?? ''),
+    lowerCase(text ?? ''),
   );
   if ([name, id, qualified].includes(wanted)) return 0;
   if (name?.startsWith(wanted)) return 1;
@@ -72,7 +74,7 @@ function placeOf(asset: SearchedAsset, wanted: string): number | null {
   return [id, qualified, path].some((text) => text?.includes(wanted)) ? 3 : null;
 }
 
-function inSmallLetters(text: string): string {
+function lowerCase(text: string): string {
   const small = (character: string): string => {
     const lower = character.toLowerCase();
     return isOneCharacter(lower) ? lower : character;

@@ -11,7 +11,7 @@ export function rankOf(status: string | null): number {
 }
 
 /** The worse of two statuses; one that is no verdict counts only where there is no other. */
-export function worse(one: string | null, other: string | null): string | null {
+export function worseStatus(one: string | null, other: string | null): string | null {
   if (one === null || other === null) return one ?? other;
   return rankOf(other) < rankOf(one) ? other : one;
 }

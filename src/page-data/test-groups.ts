@@ -2,8 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import { SQLiteSyncDialect } from 'drizzle-orm/sqlite-core';
 import { joinAsset, joinOwnersOfTest } from '../../schema/view-parts.ts';
 import { SQLITE_VIEWS } from '../../schema/view-sqlite.ts';
-import { feedSignature, keeping } from './kept.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { cacheBySignature, feedSignature } from './signature-cache.ts';
 
 export const TEST_GROUPINGS = ['owner', 'schema', 'test_type', 'tag'] as const;
 
@@ -24,22 +24,22 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
 export type GroupsOfTests = ReadonlyMap<string, readonly (string | null)[]>;
 
 /** The groups of every test that the reader sees, deleted or not. */
-export const groupsOfTests = (pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests =>
-  keptGroups(pageReads, scope, by);
+export const groupsOfTests = (reads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests =>
+  cachedGroups(reads, scope, by);
 
-const keptGroups = keeping(
+const cachedGroups = cacheBySignature(
   8,
-  (pageReads, env) => feedSignature(pageReads, env, ['tests', 'assets']),
-  (pageReads, scope, by) => readGroups(pageReads, scope, by as TestGrouping),
+  (reads, env) => feedSignature(reads, env, ['tests', 'assets']),
+  (reads, scope, by) => readGroups(reads, scope, by as TestGrouping),
 );
 
-function readGroups(pageReads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
+function readGroups(reads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
   const { name, join } = GROUPS[by];
   const text = new SQLiteSyncDialect().sqlToQuery(sql`SELECT DISTINCT x.test_id, ${name} AS name
     FROM (SELECT env_id, id AS test_id, asset_id, test_type, tags FROM tests) x ${join}
     WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;
   const groups = new Map<string, (string | null)[]>();
-  for (const row of pageReads.rows({ sql: text, values: valuesIn(scope) })) {
+  for (const row of reads.rows({ sql: text, values: valuesIn(scope) })) {
     const own = groups.get(String(row['test_id']));
     if (own === undefined) groups.set(String(row['test_id']), [textOf(row['name'])]);
     else own.push(textOf(row['name']));

@@ -1,8 +1,8 @@
 import { addDays, type Instant } from '../core/time/instant.ts';
-import { keeping, scoresSignature } from './kept.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, type PageScope, seen, valuesIn } from './page-scope.ts';
+import { cacheBySignature, scoresSignature } from './signature-cache.ts';
 import { FAILING } from './status-order.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
@@ -191,7 +191,7 @@ function readHealth(pageReads: PageReads, scope: PageScope, days: readonly strin
  * The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are
  * many.
  */
-const meansSince = keeping(8, scoresSignature, (pageReads, scope, from): readonly PageRow[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (pageReads, scope, from): readonly PageRow[] => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'

@@ -1,9 +1,9 @@
-import { byReach, lineageOf, type ReachCount } from './asset-graph.ts';
-import { feedSignature, keeping } from './kept.ts';
+import { lineageOf, type ReachCount, rankByReach } from './asset-graph.ts';
 import { elementsOf } from './labels.ts';
 import { liveRowsIn } from './live-rows.ts';
 import type { UntestedTable, UntestedTables } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { cacheBySignature, feedSignature } from './signature-cache.ts';
 
 /** What is asked of the tables: a part of the list, and whether tested tables stand in it. */
 export interface UntestedQuery {
@@ -14,33 +14,33 @@ export interface UntestedQuery {
 
 /** The tables without a test, those first that most hangs on. */
 export function untestedTables(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   { limit, offset, all }: UntestedQuery,
 ): UntestedTables {
-  const tables = tablesOf(pageReads, scope);
-  const tested = readTested(pageReads, scope);
+  const tables = tablesOf(reads, scope);
+  const tested = readTested(reads, scope);
   const testedTables = tables.filter((id) => tested.has(id));
   const found = all ? tables : tables.filter((id) => !tested.has(id));
-  const lineage = lineageOf(pageReads, scope);
-  const shown = byReach(lineage, found)
+  const lineage = lineageOf(reads, scope);
+  const shown = rankByReach(lineage, found)
     .slice(offset, offset + limit)
-    .map(({ id, reach }) => ({ id, reach: reach ?? lineage.reached(id) }));
+    .map(({ id, reach }) => ({ id, reach: reach ?? lineage.countDownstream(id) }));
   return {
     table_count: tables.length,
     tested_table_count: testedTables.length,
-    column_count: columnsOf(pageReads, scope),
+    column_count: columnsOf(reads, scope),
     tested_column_count: testedTables.reduce((sum, id) => sum + (tested.get(id)?.size ?? 0), 0),
     total: found.length,
-    rows: describe(pageReads, scope, shown),
+    rows: withDetails(reads, scope, shown),
   };
 }
 
-const tablesOf = keeping(8, (pageReads, env) => feedSignature(pageReads, env, ['assets']), readTables);
+const tablesOf = cacheBySignature(8, (reads, env) => feedSignature(reads, env, ['assets']), readTables);
 
 /** The ids of all live tables. */
-function readTables(pageReads: PageReads, scope: PageScope): string[] {
-  const ids = pageReads.texts({
+function readTables(reads: PageReads, scope: PageScope): string[] {
+  const ids = reads.texts({
     sql: `select id from assets where deleted_at is null and kind = 'table' and ${seen(scope, { env: 'env_id', asset: 'id' })}`,
     values: valuesIn(scope),
   });
@@ -48,8 +48,8 @@ function readTables(pageReads: PageReads, scope: PageScope): string[] {
 }
 
 /** The columns that the enabled tests of an asset name, by the id of the asset. */
-function readTested(pageReads: PageReads, scope: PageScope): ReadonlyMap<string, ReadonlySet<string>> {
-  const rows = pageReads.rows({
+function readTested(reads: PageReads, scope: PageScope): ReadonlyMap<string, ReadonlySet<string>> {
+  const rows = reads.rows({
     sql: `select asset_id, lower(column_name) as name from test_status
       where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and asset_id is not null`,
     values: valuesIn(scope),
@@ -64,31 +64,31 @@ function readTested(pageReads: PageReads, scope: PageScope): ReadonlyMap<string,
   return tested;
 }
 
-const columnsOf = keeping(8, (pageReads, env) => feedSignature(pageReads, env, ['assets', 'columns']), countColumns);
+const columnsOf = cacheBySignature(8, (reads, env) => feedSignature(reads, env, ['assets', 'columns']), countColumns);
 
 /** The live columns of live tables. */
-function countColumns(pageReads: PageReads, scope: PageScope): number {
-  return scope.limit === null ? countAllColumns(pageReads, scope.env) : countSeenColumns(pageReads, scope);
+function countColumns(reads: PageReads, scope: PageScope): number {
+  return scope.limit === null ? countAllColumns(reads, scope.env) : countSeenColumns(reads, scope);
 }
 
 /** All live columns less those of other assets, which are few. */
-function countAllColumns(pageReads: PageReads, env: string): number {
-  const [others] = pageReads.rows({
+function countAllColumns(reads: PageReads, env: string): number {
+  const [others] = reads.rows({
     sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
       where a.env_id = @env and (a.deleted_at is not null or +a.kind <> 'table') and c.deleted_at is null`,
     values: { env },
   });
-  return liveRowsIn(pageReads, { table: 'columns' }, env) - Number(others?.['columns']);
+  return liveRowsIn(reads, { table: 'columns' }, env) - Number(others?.['columns']);
 }
 
 /** All columns less the deleted ones, both of which an index counts. */
-function countSeenColumns(pageReads: PageReads, scope: PageScope): number {
-  const [row] = pageReads.rows({
+function countSeenColumns(reads: PageReads, scope: PageScope): number {
+  const [row] = reads.rows({
     sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
       where a.deleted_at is null and a.kind = 'table' and ${seen(scope, { env: 'a.env_id', asset: 'a.id' })}`,
     values: valuesIn(scope),
   });
-  const [gone] = pageReads.rows({
+  const [gone] = reads.rows({
     sql: `select count(*) as columns from columns c cross join assets a on a.env_id = c.env_id and a.id = +c.asset_id
       where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table'
         and ${seen(scope, { env: 'c.env_id', asset: 'a.id' })}`,
@@ -97,19 +97,19 @@ function countSeenColumns(pageReads: PageReads, scope: PageScope): number {
   return Number(row?.['columns']) - Number(gone?.['columns']);
 }
 
-function describe(
-  pageReads: PageReads,
+function withDetails(
+  reads: PageReads,
   scope: PageScope,
   shown: readonly { readonly id: string; readonly reach: ReachCount }[],
 ): UntestedTable[] {
   const ids = shown.map(({ id }) => id);
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select asset_id, asset_name, db_name, schema_name, test_count, column_count, tested_column_count
       from test_coverage where env_id = @env and asset_id in ${listed('ids')}`,
     values: { env: scope.env, ids: JSON.stringify(ids) },
   });
   const tables = new Map(rows.map((row) => [String(row['asset_id']), row]));
-  const owners = elementsOf(pageReads, scope, { list: 'assetOwners', ids });
+  const owners = elementsOf(reads, scope, { list: 'assetOwners', ids });
   return shown.map(({ id, reach }) => {
     const row = tables.get(id);
     return {

@@ -1,10 +1,10 @@
+import { DEFAULT_PARAMETERS } from '../page-data/default-parameters.ts';
 import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
-import { MOST_FOUND, searchAmong, textToFind } from '../page-data/search-rule.ts';
-import { USUAL } from '../page-data/usual-parameters.ts';
+import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rule.ts';
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
 /** As an address has them. */
-const USUAL_TEXTS = new Map(Object.entries(USUAL).map(([parameter, value]) => [parameter, String(value)]));
+const USUAL_TEXTS = new Map(Object.entries(DEFAULT_PARAMETERS).map(([parameter, value]) => [parameter, String(value)]));
 
 /** Answers questions with what a report carries. */
 export function createRecordedSource(packed: string): PageSource {
@@ -50,7 +50,7 @@ async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
 
 /** The assets of the report, searched as a server does it. */
 function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuestion): AssetsFound {
-  const wanted = textToFind(parameters['q'] ?? '');
+  const wanted = trimmedQuery(parameters['q'] ?? '');
   if (wanted === null) return { rows: [], cut: false };
   const assets = [...answers].flatMap(([key, data]) => {
     const [name, of] = JSON.parse(key) as [string, string | null];
@@ -58,6 +58,6 @@ function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: Page
     const { asset, path, platform, qualified_name } = data as AssetDetail;
     return [{ ...asset, path, platform, qualified_name }];
   });
-  const found = searchAmong(assets, wanted);
-  return { rows: found.slice(0, MOST_FOUND), cut: found.length > MOST_FOUND };
+  const found = searchInMemory(assets, wanted);
+  return { rows: found.slice(0, MAX_FOUND), cut: found.length > MAX_FOUND };
 }

@@ -25,22 +25,22 @@ interface AccessPath {
 /** The rows after a position. Rows that an index leads to are few: they are looked up by it alone and then sorted. */
 export function accessPathOf(
   { listing }: ListRequest,
-  listParameters: ListParameters,
+  parameters: ListParameters,
   position: PagePosition | null,
   lead: IndexPath | null,
 ): AccessPath {
-  const sorts = sortsOf(listing, listParameters);
-  const { descending } = listParameters;
-  const reached = reachConditions(listing, listParameters, position);
-  const behind = position === null ? ['true'] : behindPosition(listing, { sorts, descending }, position);
+  const sorts = sortsOf(listing, parameters);
+  const { descending } = parameters;
+  const reached = indexedConditions(listing, parameters, position);
+  const behind = position === null ? ['true'] : conditionsAfter(listing, { sorts, descending }, position);
   if (lead === null) {
     const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
     const branches = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
-    return { indexed: false, from: from(listing, first), branches, sorts, descending };
+    return { indexed: false, from: fromClause(listing, first), branches, sorts, descending };
   }
   const others = [...reached, `(${behind.join(' or ')})`].map(unindexed);
   const branches = lead.branches.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
-  return { indexed: true, from: from(listing, 'r'), branches, sorts: sorts.map(unindexed), descending };
+  return { indexed: true, from: fromClause(listing, 'r'), branches, sorts: sorts.map(unindexed), descending };
 }
 
 /** `+` keeps SQLite from using an index for a condition or an order. */
@@ -58,7 +58,7 @@ export function accessPathSql({ from, branches, sorts, descending }: AccessPath,
  * `first` is the table that is read first; SQLite does not choose it. If that is the joined table, its rows that have
  * no partner are read as well: they may be many, and the window of rows is counted with them.
  */
-export function from({ entry, join }: CollectionListing, first: 'r' | 'c'): string {
+export function fromClause({ entry, join }: CollectionListing, first: 'r' | 'c'): string {
   const row = `${entry.table} r`;
   if (join === undefined) return `from ${row}`;
   return first === 'r'
@@ -74,57 +74,57 @@ export function sortsOf(
 }
 
 /** Whether the rows are ordered by the time at which the mirror changed them. */
-export const isByTime = ({ feedClock }: CollectionListing, { feed, order }: ListParameters): boolean =>
+export const isOrderedByTime = ({ feedClock }: CollectionListing, { feed, order }: ListParameters): boolean =>
   feedClock !== undefined && (feed !== null || order !== 'id');
 
-export const deletion = (timed: 'r' | 'c', { feed }: ListParameters): string =>
+export const whereDeletion = (timed: 'r' | 'c', { feed }: ListParameters): string =>
   `${timed}.deleted_at is ${feed?.of === 'deleted' ? 'not null' : 'null'}`;
 
 /** Conditions that an index answers in the order of the page. */
-function reachConditions(
-  collectionListing: CollectionListing,
-  listParameters: ListParameters,
+function indexedConditions(
+  listing: CollectionListing,
+  parameters: ListParameters,
   position: PagePosition | null,
 ): string[] {
-  const { feedClock, window, baseFilter, disabled } = collectionListing;
+  const { feedClock, window, baseFilter, disabled } = listing;
   const conditions: string[] = [];
-  if (baseFilter !== undefined && listParameters.feed?.of !== 'deleted') conditions.push(baseFilter);
-  if (window !== undefined) conditions.push(...windowConditions(window, collectionListing, listParameters, position));
-  if (feedClock !== undefined && isByTime(collectionListing, listParameters)) {
-    conditions.push(deletion(feedClock, listParameters));
+  if (baseFilter !== undefined && parameters.feed?.of !== 'deleted') conditions.push(baseFilter);
+  if (window !== undefined) conditions.push(...windowConditions(window, listing, parameters, position));
+  if (feedClock !== undefined && isOrderedByTime(listing, parameters)) {
+    conditions.push(whereDeletion(feedClock, parameters));
     // A position is already after the bound; with both conditions SQLite would search from the bound for every page. In
     // descending order the bound is the end of the feed.
-    if (listParameters.feed !== null && (position === null || listParameters.descending))
+    if (parameters.feed !== null && (position === null || parameters.descending))
       conditions.push(`${feedClock}.mirrored_at >= @since`);
-  } else if (disabled?.leads && listParameters.disabled) conditions.push(disabled.only);
+  } else if (disabled?.leads && parameters.disabled) conditions.push(disabled.only);
   return conditions;
 }
 
 /** The bounds of the window, without the one that the position is already after. */
 function windowConditions(
   window: string,
-  collectionListing: CollectionListing,
-  listParameters: ListParameters,
+  listing: CollectionListing,
+  parameters: ListParameters,
   position: PagePosition | null,
 ): string[] {
   const [from, to] = [`${window} >= @from`, `${window} <= @to`];
-  if (position === null || sortsOf(collectionListing, listParameters)[0] !== window) return [from, to];
-  return [listParameters.descending ? from : to];
+  if (position === null || sortsOf(listing, parameters)[0] !== window) return [from, to];
+  return [parameters.descending ? from : to];
 }
 
 /**
  * Conditions of the rows after a position, each of which an index answers. SQLite sorts NULL first, and compares it
  * with no value.
  */
-function behindPosition(
+function conditionsAfter(
   { nullable }: CollectionListing,
   { sorts, descending }: Pick<AccessPath, 'sorts' | 'descending'>,
-  pagePosition: PagePosition,
+  position: PagePosition,
 ): string[] {
   const [first, ...rest] = sorts;
   const tail = rest.map((_, i) => `@position_${i + 1}`);
   const sign = descending ? '<' : '>';
-  if (pagePosition[0] === null) {
+  if (position[0] === null) {
     const among = `${first} is null and (${rest.join(', ')}) ${sign} (${tail.join(', ')})`;
     return descending ? [among] : [among, `${first} is not null`];
   }

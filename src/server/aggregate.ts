@@ -1,14 +1,14 @@
 import type { Instant } from '../core/time/instant.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
-import { valuesIn } from './filters.ts';
+import { selectValues } from './filters.ts';
 import type { SqlRow } from './item.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
 import { listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ParsedQuery, readFilters } from './parameters.ts';
 import { filterConditions, filterValues, valuesOf } from './statement.ts';
-import { visible } from './visibility.ts';
+import { whereVisible } from './visibility.ts';
 
 const TABLE_ASSETS = listingNamed('table_assets');
 
@@ -31,56 +31,56 @@ const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
  * @throws HttpError 400 that lists the `ids` that are not table assets
  */
 export function aggregateScores(
-  mirrorSnapshot: MirrorSnapshot,
-  request: Omit<ListRequest, 'listing'>,
-  parsedQuery: ParsedQuery,
+  view: MirrorSnapshot,
+  rest: Omit<ListRequest, 'listing'>,
+  query: ParsedQuery,
   weights: DimensionWeights,
 ): AggregateScore {
-  const filters = readFilters(TABLE_ASSETS, parsedQuery);
-  const listRequest = { ...request, listing: TABLE_ASSETS };
-  refuseOthers(mirrorSnapshot, listRequest, filters['ids'] ?? []);
+  const filters = readFilters(TABLE_ASSETS, query);
+  const request = { ...rest, listing: TABLE_ASSETS };
+  requireTableAssets(view, request, filters['ids'] ?? []);
   const conditions = filterConditions(TABLE_ASSETS, filters);
-  const values = { ...valuesOf(listRequest), ...filterValues(filters) };
-  const [count] = mirrorSnapshot.rows({
-    sql: `select count(*) as matched ${matchedTables(listRequest, conditions)}`,
+  const values = { ...valuesOf(request), ...filterValues(filters) };
+  const [count] = view.rows({
+    sql: `select count(*) as matched ${matchedTables(request, conditions)}`,
     values,
   });
-  const dimensions = mirrorSnapshot.rows({ sql: dimensionsSql(listRequest, conditions), values }).map(toDimension);
+  const dimensions = view.rows({ sql: dimensionsSql(request, conditions), values }).map(toDimension);
   return { matched_count: Number(count?.['matched']), total: totalOf(dimensions, weights), dimensions };
 }
 
 /** SQL from `from` on: the table assets that the reader sees and that match the conditions, with the joined rows. */
 function matchedTables({ reader }: ListRequest, conditions: readonly string[], joined = ''): string {
   const { baseFilter, visibleIf } = TABLE_ASSETS;
-  const all = [baseFilter, visibleIf, 'r.deleted_at is null', ...conditions, ...visible(TABLE_ASSETS, reader)];
+  const all = [baseFilter, visibleIf, 'r.deleted_at is null', ...conditions, ...whereVisible(TABLE_ASSETS, reader)];
   return `from assets r ${joined} where r.env_id = @env and ${all.join('\n and ')}`;
 }
 
-function refuseOthers(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, ids: readonly string[]): void {
+function requireTableAssets(view: MirrorSnapshot, request: ListRequest, ids: readonly string[]): void {
   const tables: SqlStatement = {
-    sql: `select distinct value as id from json_each(@ids) where value not in (select r.id ${matchedTables(listRequest, [])}
-      and r.id in ${valuesIn('ids')})`,
-    values: { ...valuesOf(listRequest), ids: JSON.stringify(ids) },
+    sql: `select distinct value as id from json_each(@ids) where value not in (select r.id ${matchedTables(request, [])}
+      and r.id in ${selectValues('ids')})`,
+    values: { ...valuesOf(request), ids: JSON.stringify(ids) },
   };
-  const others = mirrorSnapshot.rows(tables).map((row) => row['id']);
+  const others = view.rows(tables).map((row) => row['id']);
   if (others.length > 0) throw badRequest(`Not table assets: ${others.join(', ')}`);
 }
 
 /** The score of a dimension is the mean of the assets' scores, weighted by their numbers of test results. */
-function dimensionsSql(listRequest: ListRequest, conditions: readonly string[]): string {
+function dimensionsSql(request: ListRequest, conditions: readonly string[]): string {
   const scores = 'cross join asset_health_score_dimensions d on d.env_id = r.env_id and d.asset_id = r.id';
   return `select d.dimension, sum(d.score * d.test_count) / sum(d.test_count) as score, sum(d.test_count) as test_count,
       max(d.bucket_at) as bucket_at
-    ${matchedTables(listRequest, ['d.bucket_at >= @week', ...conditions], scores)}
+    ${matchedTables(request, ['d.bucket_at >= @week', ...conditions], scores)}
     group by d.dimension having sum(d.test_count) > 0 order by d.dimension`;
 }
 
-function toDimension(sqlRow: SqlRow): AggregateScore['dimensions'][number] {
+function toDimension(row: SqlRow): AggregateScore['dimensions'][number] {
   return {
-    dimension: String(sqlRow['dimension']),
-    score: Math.min(1, Number(sqlRow['score'])),
-    test_count: Number(sqlRow['test_count']),
-    bucket_at: String(sqlRow['bucket_at']),
+    dimension: String(row['dimension']),
+    score: Math.min(1, Number(row['score'])),
+    test_count: Number(row['test_count']),
+    bucket_at: String(row['bucket_at']),
   };
 }
 

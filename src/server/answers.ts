@@ -9,7 +9,7 @@ import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import { COUNT_ROWS, countRows } from './row-counts.ts';
 import { serializers } from './serializers.ts';
-import { keepVisible } from './visibility.ts';
+import { cacheVisibleAssets } from './visibility.ts';
 
 /** A request with a valid token: the operation, its parameters, and the reader. */
 export interface AdmittedRequest extends RequestContext {
@@ -144,7 +144,7 @@ function pack({ now, text }: { readonly now: Instant; readonly text: string }, g
 /** Refuses an unknown environment before anything else is read. @throws HttpError 404 */
 function enter(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
   requireEnvironment(mirrorSnapshot, env);
-  keepVisible(mirrorSnapshot, principal, env);
+  cacheVisibleAssets(mirrorSnapshot, principal, env);
 }
 
 interface EndpointOperation {

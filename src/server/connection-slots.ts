@@ -4,32 +4,32 @@ import { networkOf } from './network.ts';
 /** How many connections there may be, and how long they may be silent. */
 export interface ConnectionLimits {
   /** All connections. */
-  readonly most: number;
+  readonly max: number;
   /**
    * Those without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. One more ends
    * the one that has waited longest.
    */
-  readonly mostWaiting: number;
+  readonly maxIdle: number;
   /**
    * Those of one network that are being answered and have shown no valid token. One more ends the one whose client has
    * read nothing for longest.
    */
-  readonly mostStrangers: number;
+  readonly maxUnauthenticated: number;
   /**
    * Without traffic for this long a connection is ended; if its answer is not read, when Node finds it silent for the
    * second time.
    */
-  readonly silenceMs: number;
+  readonly timeoutMs: number;
   /** The same while an answer is sent to a client that has shown no valid token. */
-  readonly strangerSilenceMs: number;
+  readonly unauthenticatedTimeoutMs: number;
 }
 
 export const CONNECTION_LIMITS: ConnectionLimits = {
-  most: 1024,
-  mostWaiting: 128,
-  mostStrangers: 32,
-  silenceMs: 60_000,
-  strangerSilenceMs: 5000,
+  max: 1024,
+  maxIdle: 128,
+  maxUnauthenticated: 32,
+  timeoutMs: 60_000,
+  unauthenticatedTimeoutMs: 5000,
 };
 
 /**
@@ -40,19 +40,19 @@ export interface ConnectionSlots {
   /** A new connection. */
   opened(socket: Socket): void;
   /** A request has come. Its client is a stranger until `admitted` is called. */
-  asked(socket: Socket): void;
+  requested(socket: Socket): void;
   /** The request has a valid token. */
-  admitted(socket: Socket): void;
+  authenticated(socket: Socket): void;
   /** The connection has no request. */
   answered(socket: Socket): void;
 }
 
-export function openSlots(limits: ConnectionLimits): ConnectionSlots {
+export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots {
   // In each set, the connection that has made no progress for longest is first.
-  const [strangers, waiting, readers] = [new Set<Socket>(), new Set<Socket>(), new Set<Socket>()];
+  const [unauthenticated, idle, readers] = [new Set<Socket>(), new Set<Socket>(), new Set<Socket>()];
   const networks = new WeakMap<Socket, string>();
   const leave = (socket: Socket): void => {
-    for (const slots of [strangers, waiting, readers]) slots.delete(socket);
+    for (const slots of [unauthenticated, idle, readers]) slots.delete(socket);
   };
   const move = (socket: Socket, slots: Set<Socket>): void => {
     leave(socket);
@@ -64,30 +64,30 @@ export function openSlots(limits: ConnectionLimits): ConnectionSlots {
     socket.destroy();
   };
   const wait = (socket: Socket): void => {
-    move(socket, waiting);
-    if (waiting.size > limits.mostWaiting) end(first(waiting));
+    move(socket, idle);
+    if (idle.size > limits.maxIdle) end(first(idle));
   };
   return {
     opened(socket) {
       networks.set(socket, networkOf(socket.remoteAddress ?? ''));
       socket.once('close', () => leave(socket));
-      socket.on('drain', () => strangers.has(socket) && move(socket, strangers));
+      socket.on('drain', () => unauthenticated.has(socket) && move(socket, unauthenticated));
       wait(socket);
-      const open = strangers.size + waiting.size + readers.size;
-      if (open > limits.most) end(first(strangers) ?? first(waiting));
+      const open = unauthenticated.size + idle.size + readers.size;
+      if (open > limits.max) end(first(unauthenticated) ?? first(idle));
     },
-    asked(socket) {
+    requested(socket) {
       if (readers.has(socket)) return;
-      move(socket, strangers);
-      socket.setTimeout(limits.strangerSilenceMs);
+      move(socket, unauthenticated);
+      socket.setTimeout(limits.unauthenticatedTimeoutMs);
       const network = networks.get(socket);
-      const neighbours = [...strangers].filter((each) => networks.get(each) === network);
-      if (neighbours.length > limits.mostStrangers) end(neighbours[0]);
+      const neighbours = [...unauthenticated].filter((each) => networks.get(each) === network);
+      if (neighbours.length > limits.maxUnauthenticated) end(neighbours[0]);
     },
-    admitted(socket) {
-      if (!strangers.has(socket)) return;
+    authenticated(socket) {
+      if (!unauthenticated.has(socket)) return;
       move(socket, readers);
-      socket.setTimeout(limits.silenceMs);
+      socket.setTimeout(limits.timeoutMs);
     },
     answered: wait,
   };

@@ -1,10 +1,10 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { CONNECTION_LIMITS, openSlots } from './connection-slots.ts';
+import { CONNECTION_LIMITS, createConnectionSlots } from './connection-slots.ts';
 
 /** A client that sends more requests than this on one connection without reading an answer is disconnected. */
-export const MOST_UNANSWERED = 16;
+export const MAX_UNANSWERED = 16;
 
 /**
  * The unfinished answers of a connection, the oldest first. Each has a promise that resolves when it ends, read or not.
@@ -14,10 +14,10 @@ type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 /** The connections that have sent a request. */
 export type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
-interface BoundConnections {
+interface LimitedConnections {
   readonly open: OpenConnections;
   /** To be called for the connection of each request with a valid token. */
-  admitted(socket: Socket): void;
+  authenticated(socket: Socket): void;
 }
 
 /**
@@ -25,20 +25,20 @@ interface BoundConnections {
  * after the client has read the answer before, so only one answer waits in memory. A connection with too many requests
  * is ended.
  */
-export function boundConnections(server: FastifyInstance, limits = CONNECTION_LIMITS): BoundConnections {
-  const slots = openSlots(limits);
+export function limitConnections(server: FastifyInstance, limits = CONNECTION_LIMITS): LimitedConnections {
+  const slots = createConnectionSlots(limits);
   server.server.on('connection', slots.opened);
   const connections = new Map<Socket, PendingAnswers>();
   const answersBefore = new WeakMap<ServerResponse, Promise<void>>();
   const opened = (socket: Socket): PendingAnswers => {
-    const pendingAnswers: PendingAnswers = new Map();
-    connections.set(socket, pendingAnswers);
+    const pending: PendingAnswers = new Map();
+    connections.set(socket, pending);
     socket.once('close', () => {
       connections.delete(socket);
       // Node sends no event to an answer whose turn has not come.
-      for (const over of pendingAnswers.values()) over.resolve();
+      for (const over of pending.values()) over.resolve();
     });
-    return pendingAnswers;
+    return pending;
   };
   const handle = server.server.listeners('request') as RequestListener[];
   server.server.removeAllListeners('request');
@@ -51,13 +51,13 @@ export function boundConnections(server: FastifyInstance, limits = CONNECTION_LI
     if (before !== undefined) answersBefore.set(answer, before.promise);
     const over = Promise.withResolvers<void>();
     answers.set(answer, over);
-    slots.asked(socket);
+    slots.requested(socket);
     answer.once('close', () => {
       answers.delete(answer);
       over.resolve();
       if (answers.size === 0) slots.answered(socket);
     });
-    if (answers.size > MOST_UNANSWERED) socket.destroy();
+    if (answers.size > MAX_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
   });
   // Each request waits for a promise: requests that come in one packet are counted before the first one is answered.
@@ -65,5 +65,5 @@ export function boundConnections(server: FastifyInstance, limits = CONNECTION_LI
     await answersBefore.get(reply.raw);
     if (raw.socket.destroyed) reply.hijack();
   });
-  return { open: connections, admitted: slots.admitted };
+  return { open: connections, authenticated: slots.authenticated };
 }

@@ -20,8 +20,8 @@ const BLOCK_BYTES = 256;
  * A cursor that holds a position and is valid only for this seal. It is encrypted and not only signed, because a
  * position may name a row that the reader must not see.
  */
-export function sealCursor({ key, context }: CursorSeal, pagePosition: PagePosition): string {
-  const text = padded(JSON.stringify(pagePosition));
+export function sealCursor({ key, context }: CursorSeal, position: PagePosition): string {
+  const text = padded(JSON.stringify(position));
   // Made from the whole input: two texts never share a nonce, and the same page always gives the same cursor.
   const nonce = createHmac('sha256', key)
     .update(JSON.stringify([context, text]))

@@ -6,7 +6,7 @@ const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
  * Runs a read of the mirror.
  * @throws HttpError 503 when SQLite finds that the file is damaged, else what the read throws
  */
-export function noticingDamage<Found>(read: () => Found): Found {
+export function withDamageErrors<Found>(read: () => Found): Found {
   try {
     return read();
   } catch (error) {

@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
-import { STANDS_ALONE } from './answer-headers.ts';
-import { ASKED_EACH_TIME, addFixedContent, NEVER_CHANGES } from './fixed-content.ts';
+import { PAGE_POLICY } from './answer-headers.ts';
+import { addStaticContent, CACHE_FOREVER, REVALIDATE } from './static-content.ts';
 
 const TITLE = 'Data observability read API';
 
 /** The page loads nothing from other hosts and sends nothing to them. Swagger sets styles in its elements. */
-const OWN_HOST_ALONE = {
-  'content-security-policy': `default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; ${STANDS_ALONE}`,
+const CONTENT_POLICY = {
+  'content-security-policy': `default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; ${PAGE_POLICY}`,
 };
 
 const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs', url: new URL('openapi.json', document.baseURI).href,
@@ -28,9 +28,9 @@ export function addDocsPage(server: FastifyInstance): void {
   );
   const style = addFile(server, STYLE, fileAt(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css')));
   const start = addFile(server, SCRIPT, () => Buffer.from(START));
-  addFixedContent(server, '/docs', {
+  addStaticContent(server, '/docs', {
     type: 'text/html; charset=utf-8',
-    headers: { ...OWN_HOST_ALONE, ...ASKED_EACH_TIME },
+    headers: { ...CONTENT_POLICY, ...REVALIDATE },
     make: () => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>${TITLE}</title>
@@ -47,6 +47,6 @@ const fileAt = (url: string) => (): Buffer => readFileSync(new URL(url));
 /** @returns the address of the file, relative to the page, which may stand below a path of a proxy */
 function addFile(server: FastifyInstance, type: string, make: () => Buffer): string {
   const path = `docs/${hash('sha256', make(), 'hex').slice(0, 16)}`;
-  addFixedContent(server, `/${path}`, { type, headers: NEVER_CHANGES, make });
+  addStaticContent(server, `/${path}`, { type, headers: CACHE_FOREVER, make });
   return path;
 }

@@ -12,20 +12,20 @@ const LINGER_MS = 100;
  * Closes the server without losing answers. It still answers requests that were sent before their clients could know,
  * announces the end (`Connection: close`), accepts no new connections, and waits until every unfinished answer is read.
  */
-export function drainOnClose(server: FastifyInstance, openConnections: OpenConnections): void {
+export function drainOnClose(server: FastifyInstance, connections: OpenConnections): void {
   let closing = false;
   server.server.prependListener('request', (_request, answer: ServerResponse) => {
     if (closing) answer.shouldKeepAlive = false;
   });
   server.addHook('preClose', async () => {
     closing = true;
-    for (const answers of openConnections.values()) for (const answer of answers.keys()) answer.shouldKeepAlive = false;
+    for (const answers of connections.values()) for (const answer of answers.keys()) answer.shouldKeepAlive = false;
     if ((await promisify(server.server.getConnections).call(server.server)) > 0) await sleep(LINGER_MS);
     // While a long answer was written, the server may not have read new requests.
     await nextTurn();
     // The HTTP server's own `close` would end a connection once its answer is written, before the client has read it.
     Server.prototype.close.call(server.server);
-    for (const answers of openConnections.values()) for (const over of answers.values()) await over.promise;
+    for (const answers of connections.values()) for (const over of answers.values()) await over.promise;
     // The remaining connections have no request, or an unfinished one.
     server.server.closeAllConnections();
   });

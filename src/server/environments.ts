@@ -2,13 +2,13 @@ import { ENVIRONMENT_FIELDS } from '../core/schedule/environments.ts';
 import type { Principal } from './access.ts';
 import { notFound } from './errors.ts';
 import { type ApiItem, itemOf } from './item.ts';
+import { memoizeLast } from './memoize-last.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { rememberingLast } from './remember.ts';
 
 /** All environments that the source lists and the reader may see. */
-export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments }: Principal): ApiItem[] {
+export function listEnvironments(view: MirrorSnapshot, { environments }: Principal): ApiItem[] {
   const names = Object.keys(ENVIRONMENT_FIELDS).join(', ');
-  const rows = mirrorSnapshot.rows({
+  const rows = view.rows({
     sql: `select ${names}, extra from environments where missing_since is null order by id`,
     values: {},
   });
@@ -18,13 +18,13 @@ export function listEnvironments(mirrorSnapshot: MirrorSnapshot, { environments 
 }
 
 /** An environment that the source no longer lists does not exist here either. @throws HttpError 404 */
-export function requireEnvironment(mirrorSnapshot: MirrorSnapshot, env: string): void {
-  const known = knownIn(mirrorSnapshot);
+export function requireEnvironment(view: MirrorSnapshot, env: string): void {
+  const known = knownEnvironments(view);
   if (known.has(env)) return;
   const sql = 'select 1 from environments where id = @env and missing_since is null';
-  if (mirrorSnapshot.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
+  if (view.rows({ sql, values: { env } }).length === 0) throw notFound(`Environment ${env}`);
   known.add(env);
 }
 
 /** The environments found in a state of the mirror. They are looked up often. */
-const knownIn = rememberingLast((_: MirrorSnapshot) => new Set<string>());
+const knownEnvironments = memoizeLast((_: MirrorSnapshot) => new Set<string>());

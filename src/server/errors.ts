@@ -23,11 +23,11 @@ export function envelope(code: string, message: string): ErrorEnvelope {
 }
 
 /** A message may name what was asked for, and an id in an address may have 256 KB. */
-const MOST_MESSAGE_CHARACTERS = 500;
+const MAX_MESSAGE_CHARACTERS = 500;
 
 function httpError(statusCode: number, code: string, message: string, headers?: HttpError['headers']): HttpError {
   const shown =
-    message.length > MOST_MESSAGE_CHARACTERS ? `${message.slice(0, MOST_MESSAGE_CHARACTERS).toWellFormed()}…` : message;
+    message.length > MAX_MESSAGE_CHARACTERS ? `${message.slice(0, MAX_MESSAGE_CHARACTERS).toWellFormed()}…` : message;
   return sensible.httpErrors.createError(statusCode, shown, { code, headers, refusal: true }) as unknown as HttpError;
 }
 
@@ -73,7 +73,7 @@ export const mirrorDamaged = () =>
   );
 
 /** No client receives it; it is only logged. */
-export const gone = () => httpError(499, 'client_gone', 'The client has closed the connection');
+export const clientGone = () => httpError(499, 'client_gone', 'The client has closed the connection');
 
 /** The data of an HTTP error; null for an internal failure. */
 export function httpErrorParts(error: unknown): HttpErrorParts | null {

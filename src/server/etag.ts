@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import type { Principal } from './access.ts';
 import type { MirrorState } from './mirror-reads.ts';
-import { numberOf } from './visibility.ts';
+import { readerNumber } from './visibility.ts';
 
 /** Another process may have other options and give other answers, so its tags differ. */
 const PROCESS = randomBytes(9).toString('base64url');
@@ -13,14 +13,14 @@ const PROCESS = randomBytes(9).toString('base64url');
  */
 export function entityTag(
   { version, now }: Pick<MirrorState, 'version' | 'now'>,
-  principal: Principal,
+  reader: Principal,
   url: string,
 ): string {
-  return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, numberOf(principal), url]), 'base64url')}"`;
+  return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, readerNumber(reader), url]), 'base64url')}"`;
 }
 
 /** Whether the client already has the answer with this tag (`If-None-Match`). `*` does not count. */
-export function isKnown(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
+export function matchesTag(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const held = headers['if-none-match'];
   if (held === undefined) return false;
   const opaque = tag.slice('W/'.length);
@@ -28,7 +28,7 @@ export function isKnown(tag: string, { headers }: Pick<FastifyRequest, 'headers'
 }
 
 /** Whether the header `Accept-Encoding` allows gzip: `gzip` or `*` without `q=0`. */
-export function takesGzip(header: string | string[] | undefined): boolean {
+export function acceptsGzip(header: string | string[] | undefined): boolean {
   const given = new Map(
     String(header ?? '')
       .toLowerCase()

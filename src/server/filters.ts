@@ -1,6 +1,6 @@
 import type { StreamParent } from '../core/stream.ts';
 import type { EndpointFilter, EndpointFilters } from '../streams/endpoint.ts';
-import { type JoinedRow, parentRow } from './related-rows.ts';
+import { type JoinedRow, selectParentRow } from './related-rows.ts';
 
 /**
  * An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment.
@@ -18,7 +18,7 @@ export interface ArrayFilter {
 export type ArrayFilters = Readonly<Record<string, ArrayFilter>>;
 
 /** The values of a parameter, as a subquery. */
-export const valuesIn = (parameter: string): string => `(select value from json_each(@${parameter}))`;
+export const selectValues = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
 /** The part before the last `/`. */
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
@@ -27,7 +27,7 @@ const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${pa
  * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. It looks up
  * the few ancestors of a row among the values, which are sorted only once however many there are.
  */
-export const under = (path: string, values: string): string =>
+export const whereUnderPath = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
@@ -39,10 +39,10 @@ interface FilterRows {
   readonly join: JoinedRow | undefined;
 }
 
-export const arrayFiltersOf = (filters: EndpointFilters, filterRows: FilterRows): ArrayFilters =>
-  Object.fromEntries(Object.entries(filters).map(([name, filter]) => [name, arrayFilterOf(filter, filterRows)]));
+export const arrayFiltersOf = (filters: EndpointFilters, related: FilterRows): ArrayFilters =>
+  Object.fromEntries(Object.entries(filters).map(([name, filter]) => [name, arrayFilterOf(filter, related)]));
 
-function arrayFilterOf(filter: EndpointFilter, filterRows: FilterRows): ArrayFilter {
+function arrayFilterOf(filter: EndpointFilter, related: FilterRows): ArrayFilter {
   const { describe } = filter;
   switch (filter.by) {
     case 'field':
@@ -50,14 +50,14 @@ function arrayFilterOf(filter: EndpointFilter, filterRows: FilterRows): ArrayFil
     case 'ends':
       return { describe, ...byEnds(filter.fields) };
     case 'parent':
-      return { describe, ...byParent(filter, filterRows) };
+      return { describe, ...byParent(filter, related) };
     case 'tags':
       return {
         describe,
         matches: (values) => `exists (select 1 from json_each(r.tags) t where t.value in ${values})`,
       };
     case 'path':
-      return { describe, matches: (values) => under('r.path', values) };
+      return { describe, matches: (values) => whereUnderPath('r.path', values) };
   }
 }
 
@@ -78,7 +78,7 @@ function byParent(
   { parent, join }: FilterRows,
 ): FilterSql {
   const matches: ArrayFilter['matches'] = (values) =>
-    join === undefined ? `exists ${parentRow(parent, `p.${field} in ${values}`)}` : `c.${field} in ${values}`;
+    join === undefined ? `exists ${selectParentRow(parent, `p.${field} in ${values}`)}` : `c.${field} in ${values}`;
   if (!indexed || parent === undefined) return { matches };
   const through: ArrayFilter['through'] = (values) =>
     `select o.id from ${parent.table} o where o.env_id = @env and o.${field} in ${values}`;

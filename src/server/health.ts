@@ -1,8 +1,8 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { httpErrorParts, mirrorDamaged } from './errors.ts';
-import { syncAgeSeconds } from './freshness.ts';
 import type { MirrorReads } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
+import { syncAgeSeconds } from './sync-age.ts';
 
 /** Tells `/healthz` of errors that other requests were answered with. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
@@ -11,13 +11,13 @@ export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
  * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads so little that it would
  * not notice damage itself, so it remembers what another request has found.
  */
-export function addHealth(server: FastifyInstance, mirrorReads: MirrorReads, nowMs: () => number): NoteError {
+export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: () => number): NoteError {
   const damaged = mirrorDamaged();
   let isDamaged = false;
   server.get('/healthz', { schema: { hide: true } }, (_request, reply) => {
-    setDateHeader(reply, mirrorReads.state());
+    setDateHeader(reply, reads.state());
     if (isDamaged) throw damaged;
-    return mirrorReads.read((view) => ({ status: 'up', last_sync_age_seconds: syncAgeSeconds(view, nowMs()) }));
+    return reads.read((view) => ({ status: 'up', last_sync_age_seconds: syncAgeSeconds(view, nowMs()) }));
   });
   return (error, log) => {
     if (isDamaged || httpErrorParts(error)?.code !== damaged.code) return;

@@ -1,4 +1,4 @@
-import { type ArrayFilter, valuesIn } from './filters.ts';
+import { type ArrayFilter, selectValues } from './filters.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import type { ListParameters } from './parameters.ts';
@@ -16,24 +16,24 @@ export interface IndexPath {
 }
 
 /** If the reader sees this many assets, no index leads from them to their rows. */
-const MOST_LEADING_ASSETS = 1001;
+const MAX_LEADING_ASSETS = 1001;
 
 /**
  * The index path with fewer rows than a scan window; null if there is none: then the rows are read in the order of the
  * page. A feed is always read by time: usually there is little new, however many rows the filter values lead to.
  */
 export function indexPathOf(
-  mirrorSnapshot: MirrorSnapshot,
-  listRequest: ListRequest,
-  listParameters: ListParameters,
+  view: MirrorSnapshot,
+  request: ListRequest,
+  parameters: ListParameters,
   values: SqlStatement['values'],
 ): IndexPath | null {
-  if (listParameters.feed !== null) return null;
-  const isShort = (indexPath: IndexPath): boolean =>
-    countStatements(indexPath, values).every(
-      ({ statement, fewerThan }) => Number(mirrorSnapshot.rows(statement)[0]?.['passed']) < fewerThan,
+  if (parameters.feed !== null) return null;
+  const isShort = (path: IndexPath): boolean =>
+    countStatements(path, values).every(
+      ({ statement, fewerThan }) => Number(view.rows(statement)[0]?.['passed']) < fewerThan,
     );
-  return indexPathsOf(listRequest, listParameters).find(isShort) ?? null;
+  return indexPathsOf(request, parameters).find(isShort) ?? null;
 }
 
 /** Counts no further than the bound. */
@@ -45,14 +45,14 @@ export function countStatements({ passed }: IndexPath, values: SqlStatement['val
 }
 
 /** All index paths: one for each filter with an index, and one for the assets of a limited reader. */
-export function indexPathsOf(listRequest: ListRequest, { filters }: ListParameters): IndexPath[] {
-  const { listing, reader } = listRequest;
+export function indexPathsOf(request: ListRequest, { filters }: ListParameters): IndexPath[] {
+  const { listing, reader } = request;
   const byFilters = Object.keys(filters).flatMap((name) =>
-    indexPathBy(listRequest, listing.filters[name], valuesIn(name), name),
+    indexPathBy(request, listing.filters[name], selectValues(name), name),
   );
   if (!isLimited(reader)) return byFilters;
-  const byReader = indexPathBy(listRequest, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
-  const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MOST_LEADING_ASSETS };
+  const byReader = indexPathBy(request, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
+  const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MAX_LEADING_ASSETS };
   return [...byFilters, ...byReader.map((lead) => ({ ...lead, passed: [seen, ...lead.passed] }))];
 }
 

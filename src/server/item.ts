@@ -8,16 +8,16 @@ export type SqlRow = Readonly<Record<string, string | number | null>>;
 export type ApiItem = Record<string, unknown>;
 
 /** A row as the API shows it: the fields in their places, and the unknown members from `extra` among them. */
-export function itemOf(fields: Fields, sqlRow: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
-  const apiItem: ApiItem = {};
-  for (const { name, field, path } of placesOf(fields)) {
-    const stored = sqlRow[name] ?? null;
+export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
+  const item: ApiItem = {};
+  for (const { name, field, path } of fieldPlaces(fields)) {
+    const stored = row[name] ?? null;
     if (stored === null && nulls !== 'shown') continue;
-    const value = shown(field, stored);
-    if (path === null) apiItem[name] = value;
-    else place(apiItem, path, value);
+    const value = apiValue(field, stored);
+    if (path === null) item[name] = value;
+    else setAtPath(item, path, value);
   }
-  return typeof sqlRow.extra === 'string' ? withExtra(fields, apiItem, sqlRow.extra) : apiItem;
+  return typeof row.extra === 'string' ? withExtra(fields, item, row.extra) : item;
 }
 
 interface FieldPlace {
@@ -27,42 +27,42 @@ interface FieldPlace {
   readonly path: readonly string[] | null;
 }
 
-const places = new WeakMap<Fields, readonly FieldPlace[]>();
+const placesCache = new WeakMap<Fields, readonly FieldPlace[]>();
 
 /** Made only once for each collection, because a page has hundreds of rows. */
-function placesOf(fields: Fields): readonly FieldPlace[] {
-  const known = places.get(fields);
+function fieldPlaces(fields: Fields): readonly FieldPlace[] {
+  const known = placesCache.get(fields);
   if (known !== undefined) return known;
   const made = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
-  places.set(fields, made);
+  placesCache.set(fields, made);
   return made;
 }
 
-function shown({ type }: Field, value: string | number | null): unknown {
-  if (type === 'json' && typeof value === 'string') return parsed(value);
+function apiValue({ type }: Field, value: string | number | null): unknown {
+  if (type === 'json' && typeof value === 'string') return parseOrText(value);
   return type === 'boolean' && value !== null ? value !== 0 : value;
 }
 
-function place(apiItem: ApiItem, path: readonly string[], value: unknown): void {
+function setAtPath(item: ApiItem, path: readonly string[], value: unknown): void {
   const [name = '', ...rest] = path;
-  if (rest.length === 0) apiItem[name] = value;
+  if (rest.length === 0) item[name] = value;
   else {
-    const inner = (apiItem[name] ?? {}) as ApiItem;
-    apiItem[name] = inner;
-    place(inner, rest, value);
+    const inner = (item[name] ?? {}) as ApiItem;
+    item[name] = inner;
+    setAtPath(inner, rest, value);
   }
 }
 
-function withExtra(fields: Fields, apiItem: ApiItem, extra: string): ApiItem {
-  const members = parsed(extra);
-  if (!isJsonObject(members)) return apiItem;
-  const whole = together(apiItem, members);
+function withExtra(fields: Fields, item: ApiItem, extra: string): ApiItem {
+  const members = parseOrText(extra);
+  if (!isJsonObject(members)) return item;
+  const whole = mergeMembers(item, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
     // Optional fields are written as they are.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
     const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), whole);
-    if (isExactNumber(value)) place(whole, path, integerOf(value));
+    if (isExactNumber(value)) setAtPath(whole, path, integerOf(value));
   }
   return whole;
 }
@@ -76,17 +76,17 @@ function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
  * A member of `extra` replaces a known field only if the field has no value because the value had another type (R20),
  * or if `extra` has the exact number. Unknown members of an object go back into that object (R19).
  */
-function together(apiItem: ApiItem, members: ApiItem): ApiItem {
+function mergeMembers(item: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {
-    const held = Object.hasOwn(apiItem, name) ? apiItem[name] : null;
+    const held = Object.hasOwn(item, name) ? item[name] : null;
     if (held === null || isExactNumber(member)) return [[name, member]];
-    return isJsonObject(held) && isJsonObject(member) ? [[name, together(held, member)]] : [];
+    return isJsonObject(held) && isJsonObject(member) ? [[name, mergeMembers(held, member)]] : [];
   });
-  return { ...apiItem, ...Object.fromEntries(added) };
+  return { ...item, ...Object.fromEntries(added) };
 }
 
 /** The value of the JSON text; the text itself if another program has written something else there. */
-function parsed(text: string): unknown {
+function parseOrText(text: string): unknown {
   try {
     return parseExactly(text);
   } catch {

@@ -1,4 +1,5 @@
 import { sortColumn, sortsOf } from './access-path.ts';
+import { addChildRows } from './child-rows.ts';
 import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
@@ -6,7 +7,6 @@ import { type ApiItem, itemOf, type SqlRow } from './item.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
-import { addParts } from './parts.ts';
 import {
   longOneStatement,
   oneStatement,
@@ -162,7 +162,7 @@ function itemsOf(
     for (const name of entry.subtypeColumns?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addParts(mirrorSnapshot, listing, { env: place.env, serverTime }, items);
+  addChildRows(mirrorSnapshot, listing, { env: place.env, serverTime }, items);
   return items;
 }
 

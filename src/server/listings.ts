@@ -4,7 +4,7 @@ import type { CollectionEndpoint, ViewScope } from '../streams/endpoint.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
 import { type CollectionNames, namesOf } from './names.ts';
-import { assetIdsOf, type JoinedRow, joinOf, otherRowCondition, parentRow } from './related-rows.ts';
+import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
 
 /**
  * The endpoints of one collection, as data: its list and its single item. Everything follows from the catalogue's
@@ -100,7 +100,7 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
   const shown = [
     ...(isFeedRow(entry) ? complete(entry) : []),
     ...(serve.weekOf === undefined ? [] : [`r.${serve.weekOf} >= @week`]),
-    ...(serve.shownWhile ?? []).map(otherRowCondition),
+    ...(serve.shownWhile ?? []).map(whereRelatedRow),
   ];
   return {
     ...(base.length === 0 ? {} : { baseFilter: base.join(' and ') }),
@@ -141,7 +141,7 @@ function disabledOf(entry: ServedEntry): Pick<CollectionListing, 'disabled'> {
   if (serve.disabled === undefined) return {};
   if (serve.disabled === 'row')
     return { disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true } };
-  const only = `exists ${parentRow(parentsOf(entry)[0], 'p.disabled = 1')}`;
+  const only = `exists ${selectParentRow(parentsOf(entry)[0], 'p.disabled = 1')}`;
   return { disabled: { without: `not ${only}`, only } };
 }
 

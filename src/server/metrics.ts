@@ -4,11 +4,11 @@ import metricsPlugin from 'fastify-metrics';
 import { type Principal, rootToken } from './access.ts';
 import type { EndpointAnswers } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
-import { syncAgeSeconds } from './freshness.ts';
 import type { MirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS } from './row-counts.ts';
+import { syncAgeSeconds } from './sync-age.ts';
 
-interface MeasuredRequest {
+interface MetricsSources {
   readonly store: MirrorReads;
   readonly answers: EndpointAnswers;
   readonly nowMs: () => number;
@@ -20,7 +20,7 @@ interface MeasuredRequest {
  */
 export async function openMetrics(
   server: FastifyInstance,
-  measuredRequest: MeasuredRequest,
+  sources: MetricsSources,
 ): Promise<(server: FastifyInstance) => void> {
   const registry = new Registry();
   const registers = [registry];
@@ -35,7 +35,7 @@ export async function openMetrics(
       overrides: { histogram: { registers }, summary: { registers } },
     },
   });
-  addMirrorGauges(measuredRequest, registers);
+  addMirrorGauges(sources, registers);
   return (api) => {
     api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
       if (!seesEverywhere(reader)) throw permissionDenied('Metrics are of all environments: the token is limited');
@@ -49,8 +49,8 @@ function seesEverywhere(reader: Principal | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
-function addMirrorGauges({ store, answers, nowMs }: MeasuredRequest, registers: Registry[]): void {
-  const counted = countingOnce(store, answers);
+function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: Registry[]): void {
+  const counted = cacheCounts(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
     help: 'Seconds since the last sync that ended without problems; NaN if there was none',
@@ -71,18 +71,12 @@ function addMirrorGauges({ store, answers, nowMs }: MeasuredRequest, registers: 
 }
 
 /** Counts again only when the mirror has changed: a million rows take a while. */
-function countingOnce(
-  mirrorReads: MirrorReads,
-  endpointAnswers: EndpointAnswers,
-): () => Promise<Readonly<Record<string, number>>> {
+function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promise<Readonly<Record<string, number>>> {
   let at = '';
   let counts: Readonly<Record<string, number>> = {};
   return async () => {
-    if (mirrorReads.read(({ now }) => now) === at) return counts;
-    const answer = await endpointAnswers.answer(
-      { operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} },
-      NEVER,
-    );
+    if (reads.read(({ now }) => now) === at) return counts;
+    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, NEVER);
     if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
     at = answer.now;
     counts = JSON.parse(answer.body.toString());

@@ -2,17 +2,17 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { noticingDamage } from './damage.ts';
+import { withDamageErrors } from './damage.ts';
 import type { SqlRow } from './item.ts';
-import { KEPT_TABLES } from './kept-tables.ts';
 import type { SqlStatement } from './list-request.ts';
-import { type KnownState, replacementCheck } from './replacement.ts';
+import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
+import { CREATE_VISIBILITY_TABLES } from './visibility-tables.ts';
 
 /**
  * The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the
  * source.
  */
-export const MIRROR = `select cursor_key,
+export const SELECT_STATE = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
@@ -34,11 +34,11 @@ export interface MirrorState {
 export interface MirrorSnapshot extends MirrorState {
   /** The same object for all states of this mirror. */
   readonly memory: object;
-  rows(sqlStatement: SqlStatement): SqlRow[];
+  rows(statement: SqlStatement): SqlRow[];
   /** The rows of a statement with one text column, without an object for each row. */
-  texts(sqlStatement: SqlStatement): (string | null)[];
+  texts(statement: SqlStatement): (string | null)[];
   /** Writes to temporary tables. The mirror itself is open only for reading. */
-  run(sqlStatement: SqlStatement): void;
+  run(statement: SqlStatement): void;
 }
 
 /** Reads of the mirror. Each is from one consistent state, and each statement is prepared only once. */
@@ -49,7 +49,7 @@ export interface MirrorReads {
    */
   state(): MirrorState;
   /** @throws HttpError 503 when the file is damaged */
-  read<Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found): Found;
+  read<Found>(look: (view: MirrorSnapshot) => Found): Found;
 }
 
 /** A key for a file whose migration was cut off before it made one. Its cursors end with the process. */
@@ -57,69 +57,70 @@ export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` is used while the mirror has no key. */
 export function openMirrorReads({ path, connection, prepare }: MirrorFile, cursorKey = makeCursorKey()): MirrorReads {
-  connection.exec(KEPT_TABLES);
-  const view = viewOf(
+  connection.exec(CREATE_VISIBILITY_TABLES);
+  const currentState = createStateReader(
     connection,
     {
       memory: {},
-      rows: ({ sql, values }) => noticingDamage(() => prepare(sql).all(values) as SqlRow[]),
-      texts: ({ sql, values }) => noticingDamage(() => prepare(sql).pluck().all(values) as (string | null)[]),
-      run: ({ sql, values }) => void noticingDamage(() => prepare(sql).run(values)),
+      rows: ({ sql, values }) => withDamageErrors(() => prepare(sql).all(values) as SqlRow[]),
+      texts: ({ sql, values }) => withDamageErrors(() => prepare(sql).pluck().all(values) as (string | null)[]),
+      run: ({ sql, values }) => void withDamageErrors(() => prepare(sql).run(values)),
     },
     cursorKey,
   );
-  const inTransaction = connection.transaction((look: (mirrorSnapshot: MirrorSnapshot) => unknown) =>
-    look(view().snapshot),
+  const inTransaction = connection.transaction((look: (view: MirrorSnapshot) => unknown) =>
+    look(currentState().snapshot),
   );
-  const refuseReplaced = replacementCheck(path, view, (again) => knownStateOf(again.connection.prepare(MIRROR).all()));
+  const refuseReplaced = createReplacementCheck(path, currentState, (again) =>
+    fingerprintOf(again.connection.prepare(SELECT_STATE).all()),
+  );
   return {
     state: () =>
-      noticingDamage(() => {
+      withDamageErrors(() => {
         refuseReplaced();
-        return view().snapshot;
+        return currentState().snapshot;
       }),
-    read: <Found>(look: (mirrorSnapshot: MirrorSnapshot) => Found) =>
-      noticingDamage(() => inTransaction(look) as Found),
+    read: <Found>(look: (view: MirrorSnapshot) => Found) => withDamageErrors(() => inTransaction(look) as Found),
   };
 }
 
 /** A state, and how it is known again. */
-interface ViewedState extends KnownState {
+interface CachedState extends MirrorFingerprint {
   readonly snapshot: MirrorSnapshot;
 }
 
-const knownStateOf = ([mirror]: readonly unknown[]): KnownState => ({
+const fingerprintOf = ([mirror]: readonly unknown[]): MirrorFingerprint => ({
   text: JSON.stringify(mirror),
   key: (mirror as SqlRow | undefined)?.['cursor_key']?.toString() ?? null,
 });
 
 /** The snapshot is read again only after a commit: most requests find the same state as the one before. */
-function viewOf(
+function createStateReader(
   connection: Database.Database,
-  ways: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
+  access: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
   cursorKey: string,
-): () => ViewedState {
+): () => CachedState {
   const committed = connection.prepare('pragma data_version');
   const own = connection.prepare('select total_changes() as own');
-  let kept: ViewedState | null = null;
+  let cached: CachedState | null = null;
   return () => {
     const [[theirs], [ours]] = [committed.all() as SqlRow[], own.all() as SqlRow[]];
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
-    if (kept?.snapshot.version === version) return kept;
-    const found = ways.rows({ sql: MIRROR, values: {} });
-    const known = knownStateOf(found);
+    if (cached?.snapshot.version === version) return cached;
+    const found = access.rows({ sql: SELECT_STATE, values: {} });
+    const known = fingerprintOf(found);
     const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found[0]?.['clocks'] ?? '{}'))));
     // An empty mirror has a time that is earlier than any time of a row.
     const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
     const snapshot = {
-      ...ways,
+      ...access,
       version,
       now,
       clockOf: (env = '') => clocks.get(env) || now,
       serverTime: String(found[0]?.['server_time'] ?? now),
       cursorKey: createSecretKey(known.key ?? cursorKey, 'hex'),
     };
-    kept = { ...known, snapshot };
-    return kept;
+    cached = { ...known, snapshot };
+    return cached;
   };
 }

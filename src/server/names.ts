@@ -14,10 +14,10 @@ export interface CollectionNames {
 /** The names are those of the service, so a client generated from one description fits the other. */
 export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionNames {
   const many = `${noun}s`;
-  return { tag: tag ?? capitalised(many), one: noun, many, item: item ?? pascal(noun) };
+  return { tag: tag ?? capitalize(many), one: noun, many, item: item ?? pascal(noun) };
 }
 
-const capitalised = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
+const capitalize = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
 /** The word with `a` or `an`. */
 export const withArticle = (words: string): string => `${/^[aeiou]/i.test(words) ? 'an' : 'a'} ${words}`;

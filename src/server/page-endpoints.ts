@@ -1,13 +1,13 @@
 import { assetColumns, assetDetail } from '../page-data/asset-detail.ts';
-import { assetsFound } from '../page-data/assets-found.ts';
-import { failingNow, type PagePart } from '../page-data/failing-now.ts';
+import { DEFAULT_PARAMETERS, TREND_DAYS } from '../page-data/default-parameters.ts';
+import { failingNow, type PageRange } from '../page-data/failing-now.ts';
 import { mirrorTrust } from '../page-data/mirror-trust.ts';
 import { lineageNode, neighboursOf } from '../page-data/neighbours.ts';
 import type { PageScope } from '../page-data/page-scope.ts';
+import { searchAssets } from '../page-data/search-assets.ts';
 import { TEST_GROUPINGS, type TestGrouping } from '../page-data/test-groups.ts';
 import { trends } from '../page-data/trends.ts';
 import { untestedTables } from '../page-data/untested-tables.ts';
-import { TREND_DAYS, USUAL } from '../page-data/usual-parameters.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import { VIEW_SCOPES, type ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
@@ -17,7 +17,7 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 import { pascal } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';
 import type { JsonSchema } from './schemas.ts';
-import { isLimited, numberOf, VISIBLE_IDS } from './visibility.ts';
+import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 
 /** The path of the page's own data; it is no part of the read API, and may change with any version. */
 const PAGE_PATH = '/page';
@@ -30,16 +30,16 @@ interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;
   readonly required?: readonly string[];
-  answer(mirrorSnapshot: MirrorSnapshot, scope: PageScope, query: ParsedQuery): unknown;
+  answer(view: MirrorSnapshot, scope: PageScope, query: ParsedQuery): unknown;
 }
 
 /** An id may be as long as those in a path. */
 const ID: JsonSchema = { type: 'string', minLength: 1 };
-const MOST_SEARCHED_CHARACTERS = 200;
-const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: USUAL.offset };
-const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: USUAL.of };
+const MAX_SEARCH_CHARACTERS = 200;
+const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: DEFAULT_PARAMETERS.offset };
+const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: DEFAULT_PARAMETERS.of };
 
-const upTo = (most: number, usually: number): JsonSchema => ({
+const limitSchema = (most: number, usually: number): JsonSchema => ({
   type: 'integer',
   minimum: 1,
   maximum: most,
@@ -47,7 +47,7 @@ const upTo = (most: number, usually: number): JsonSchema => ({
 });
 
 /** The schemas of the parameters have checked the query and filled in the defaults. */
-const partOf = ({ limit, offset }: ParsedQuery): PagePart => ({ limit: Number(limit), offset: Number(offset) });
+const rangeOf = ({ limit, offset }: ParsedQuery): PageRange => ({ limit: Number(limit), offset: Number(offset) });
 
 const nodeOf = (query: ParsedQuery) => ({
   id: String(query['id']),
@@ -60,12 +60,15 @@ const ASSETS = ['assets'] as const;
 const VIEWS: Readonly<Record<string, PageView>> = {
   failing: {
     scopes: BOTH,
-    query: { limit: upTo(500, USUAL.limit), offset: OFFSET },
-    answer: (view, scope, query) => failingNow(view, scope, partOf(query)),
+    query: { limit: limitSchema(500, DEFAULT_PARAMETERS.limit), offset: OFFSET },
+    answer: (view, scope, query) => failingNow(view, scope, rangeOf(query)),
   },
   trends: {
     scopes: BOTH,
-    query: { by: { type: 'string', enum: TEST_GROUPINGS }, days: upTo(Math.max(...TREND_DAYS), USUAL.days) },
+    query: {
+      by: { type: 'string', enum: TEST_GROUPINGS },
+      days: limitSchema(Math.max(...TREND_DAYS), DEFAULT_PARAMETERS.days),
+    },
     answer: (view, scope, { by, days }) =>
       trends(view, scope, {
         by: (by as TestGrouping | undefined) ?? null,
@@ -75,14 +78,18 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   },
   untested: {
     scopes: BOTH,
-    query: { limit: upTo(500, USUAL.limit), offset: OFFSET, all: { type: 'boolean', default: USUAL.all } },
-    answer: (view, scope, query) => untestedTables(view, scope, { ...partOf(query), all: query['all'] === true }),
+    query: {
+      limit: limitSchema(500, DEFAULT_PARAMETERS.limit),
+      offset: OFFSET,
+      all: { type: 'boolean', default: DEFAULT_PARAMETERS.all },
+    },
+    answer: (view, scope, query) => untestedTables(view, scope, { ...rangeOf(query), all: query['all'] === true }),
   },
   search: {
     scopes: ASSETS,
-    query: { q: { type: 'string', maxLength: MOST_SEARCHED_CHARACTERS } },
+    query: { q: { type: 'string', maxLength: MAX_SEARCH_CHARACTERS } },
     required: ['q'],
-    answer: (view, scope, { q }) => assetsFound(view, scope, String(q)),
+    answer: (view, scope, { q }) => searchAssets(view, scope, String(q)),
   },
   asset: {
     scopes: ASSETS,
@@ -109,14 +116,14 @@ const VIEWS: Readonly<Record<string, PageView>> = {
       id: ID,
       of: OF,
       direction: { type: 'string', enum: ['upstream', 'downstream'] },
-      limit: upTo(100, 24),
+      limit: limitSchema(100, 24),
       offset: OFFSET,
     },
     required: ['id', 'direction'],
     answer: (view, scope, query) =>
       neighboursOf(view, scope, {
         ...nodeOf(query),
-        ...partOf(query),
+        ...rangeOf(query),
         direction: query['direction'] === 'upstream' ? 'upstream' : 'downstream',
       }),
   },
@@ -128,28 +135,28 @@ export function pageEndpoints(): ApiEndpoint[] {
 }
 
 /** The parts of every endpoint of the page; nothing describes them, and they are written as they are. */
-const OWN = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
+const PAGE_ENDPOINT = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
 
 function mirrorEndpoint(): ApiEndpoint {
   return {
-    ...OWN,
+    ...PAGE_ENDPOINT,
     path: ['mirror'],
     operationId: 'pageMirror',
     respond: (view, { reader }) => mirrorTrust(view, trustReaderOf(reader), CATALOGUE),
   };
 }
 
-const trustReaderOf = (principal: Principal) => ({
-  environments: principal.environments,
-  deniedScopes: VIEW_SCOPES.filter((scope) => !hasScope(principal, scope)),
-  seesSomeAssets: isLimited(principal),
+const trustReaderOf = (reader: Principal) => ({
+  environments: reader.environments,
+  deniedScopes: VIEW_SCOPES.filter((scope) => !hasScope(reader, scope)),
+  seesSomeAssets: isLimited(reader),
 });
 
 const hasScope = ({ scopes }: Principal, scope: ViewScope): boolean => scopes?.has(scope) ?? true;
 
 function viewEndpoint(name: string, { scopes, query, required = [], answer }: PageView): ApiEndpoint {
   return {
-    ...OWN,
+    ...PAGE_ENDPOINT,
     path: ['environments', `:${ENV}`, name],
     operationId: `page${pascal(name)}`,
     scopes,
@@ -171,7 +178,7 @@ function nameOf({ id, asset_id: assetId, of }: ParsedQuery): string {
 function pageScopeOf({ reader, params }: RequestContext): PageScope {
   return {
     env: params[ENV] ?? '',
-    limit: isLimited(reader) ? { ids: VISIBLE_IDS, values: { reader: numberOf(reader) } } : null,
+    limit: isLimited(reader) ? { ids: VISIBLE_IDS, values: { reader: readerNumber(reader) } } : null,
     seesTests: hasScope(reader, 'tests'),
   };
 }

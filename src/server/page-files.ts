@@ -1,14 +1,14 @@
 import { join } from 'node:path';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { STANDS_ALONE } from './answer-headers.ts';
+import { PAGE_POLICY } from './answer-headers.ts';
 import { builtPage } from './built-page.ts';
 
 /**
  * The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own
  * files.
  */
-const OWN_FILES_ALONE = { 'content-security-policy': `default-src 'self'; ${STANDS_ALONE}` };
+const CONTENT_POLICY = { 'content-security-policy': `default-src 'self'; ${PAGE_POLICY}` };
 
 /**
  * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts
@@ -19,7 +19,7 @@ const OWN_FILES_ALONE = { 'content-security-policy': `default-src 'self'; ${STAN
 export async function addPageFiles(server: FastifyInstance, folder: string = builtPage()): Promise<void> {
   await server.register(async (open) => {
     open.addHook('onRequest', (_request, reply, done) => {
-      reply.headers(OWN_FILES_ALONE);
+      reply.headers(CONTENT_POLICY);
       done();
     });
     await open.register(fastifyStatic, {

@@ -2,7 +2,7 @@ import { type Instant, parseInstant } from '../core/time/instant.ts';
 import { badRequest } from './errors.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { clamped, monthBefore } from './times.ts';
+import { clampToLookback, monthBefore } from './times.ts';
 
 /** A query string that the listing's schema has checked: the values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
@@ -28,52 +28,48 @@ export interface ListParameters {
 }
 
 /** Reads the query of a list request. @throws HttpError 400 for both feeds at once */
-export function readParameters(
-  collectionListing: CollectionListing,
-  parsedQuery: ParsedQuery,
-  snapshotTimes: SnapshotTimes,
-): ListParameters {
+export function readParameters(listing: CollectionListing, query: ParsedQuery, times: SnapshotTimes): ListParameters {
   return {
-    limit: parsedQuery['limit'] as number,
-    cursor: (parsedQuery['cursor'] as string | undefined) || undefined,
-    order: String(parsedQuery['order_by'] ?? Object.keys(collectionListing.orders)[0]),
-    descending: parsedQuery['direction'] === 'desc',
-    filters: readFilters(collectionListing, parsedQuery),
-    feed: readFeed(parsedQuery, snapshotTimes),
-    disabled: parsedQuery['disabled'] === true,
-    window: collectionListing.window === undefined ? null : readWindow(parsedQuery, snapshotTimes),
+    limit: query['limit'] as number,
+    cursor: (query['cursor'] as string | undefined) || undefined,
+    order: String(query['order_by'] ?? Object.keys(listing.orders)[0]),
+    descending: query['direction'] === 'desc',
+    filters: readFilters(listing, query),
+    feed: readFeed(query, times),
+    disabled: query['disabled'] === true,
+    window: listing.window === undefined ? null : readWindow(query, times),
   };
 }
 
 /** The array filters that are given. */
 export function readFilters(
   { filters }: Pick<CollectionListing, 'filters'>,
-  parsedQuery: ParsedQuery,
+  query: ParsedQuery,
 ): ListParameters['filters'] {
-  const given = Object.keys(filters).filter((name) => parsedQuery[name] !== undefined);
-  return Object.fromEntries(given.map((name) => [name, parsedQuery[name] as string[]]));
+  const given = Object.keys(filters).filter((name) => query[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));
 }
 
 /**
  * A wrong clock of this machine moves the mirror's time away from the source's. The earlier time never cuts off rows
  * that must be shown.
  */
-function readFeed(parsedQuery: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
+function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
   const now = mirrorTime < serverTime ? mirrorTime : serverTime;
-  const synced = readInstant(parsedQuery, 'synced_since');
-  const deleted = readInstant(parsedQuery, 'deleted_since');
+  const synced = readInstant(query, 'synced_since');
+  const deleted = readInstant(query, 'deleted_since');
   if (synced !== null && deleted !== null) {
     throw badRequest('synced_since and deleted_since exclude each other: send two requests');
   }
-  if (synced !== null) return { of: 'synced', since: clamped(synced, now) };
-  return deleted === null ? null : { of: 'deleted', since: clamped(deleted, now) };
+  if (synced !== null) return { of: 'synced', since: clampToLookback(synced, now) };
+  return deleted === null ? null : { of: 'deleted', since: clampToLookback(deleted, now) };
 }
 
-function readWindow(parsedQuery: ParsedQuery, { serverTime }: SnapshotTimes): ListParameters['window'] {
-  const from = readInstant(parsedQuery, 'start_time_from') ?? monthBefore(serverTime);
-  return { from: clamped(from, serverTime), to: readInstant(parsedQuery, 'start_time_to') };
+function readWindow(query: ParsedQuery, { serverTime }: SnapshotTimes): ListParameters['window'] {
+  const from = readInstant(query, 'start_time_from') ?? monthBefore(serverTime);
+  return { from: clampToLookback(from, serverTime), to: readInstant(query, 'start_time_to') };
 }
 
-function readInstant(parsedQuery: ParsedQuery, name: string): Instant | null {
-  return parseInstant(String(parsedQuery[name] ?? ''));
+function readInstant(query: ParsedQuery, name: string): Instant | null {
+  return parseInstant(String(query[name] ?? ''));
 }

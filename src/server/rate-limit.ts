@@ -23,7 +23,7 @@ export function parseRateLimit(text: string): RateLimit | null {
 }
 
 /** A read that takes this long counts as one more request. */
-const READING_MS = 100;
+const CHARGED_MS = 100;
 
 export interface RequestQuota {
   /**
@@ -62,7 +62,7 @@ export async function openRateLimit(server: FastifyInstance, rate: RateLimit | n
   return {
     count,
     async charge(request, cpuMs) {
-      await Promise.all(Array.from({ length: Math.floor(cpuMs / READING_MS) }, () => check(request)));
+      await Promise.all(Array.from({ length: Math.floor(cpuMs / CHARGED_MS) }, () => check(request)));
     },
   };
 }

@@ -41,17 +41,17 @@ parentPort?.on('message', (posted: PostedRequest | null) => {
   const { name, reader, ...request } = posted;
   if (reader !== null) readers.set(name, reader);
   const replied = replyTo({ ...request, reader: readers.get(name) as Principal });
-  const isLong = 'body' in replied && replied.body.length >= HANDED_OVER_FROM;
+  const isLong = 'body' in replied && replied.body.length >= TRANSFER_FROM_BYTES;
   if (!isLong) return parentPort?.postMessage(replied);
-  const body = handedOver(replied.body);
+  const body = transferable(replied.body);
   parentPort?.postMessage({ ...replied, body }, [body.buffer]);
 });
 
 /** Shorter answers are cheaper to copy. */
-const HANDED_OVER_FROM = 4096;
+const TRANSFER_FROM_BYTES = 4096;
 
 /** The bytes in a buffer of their own, which can be transferred. */
-function handedOver(body: Buffer | string): Uint8Array<ArrayBuffer> {
+function transferable(body: Buffer | string): Uint8Array<ArrayBuffer> {
   if (typeof body === 'string') return new TextEncoder().encode(body);
   const { buffer, byteLength } = body;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
@@ -59,9 +59,9 @@ function handedOver(body: Buffer | string): Uint8Array<ArrayBuffer> {
     : new Uint8Array(body);
 }
 
-function replyTo(admittedRequest: AdmittedRequest): ThreadReply {
+function replyTo(request: AdmittedRequest): ThreadReply {
   try {
-    return answer(admittedRequest);
+    return answer(request);
   } catch (failure) {
     const refused = httpErrorParts(failure);
     return refused === null ? { failure } : { refused };

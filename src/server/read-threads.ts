@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import PQueue from 'p-queue';
 import type { Principal } from './access.ts';
 import type { AdmittedRequest, EndpointAnswer, EndpointAnswers } from './answers.ts';
-import { gone, httpErrorFrom, overloaded } from './errors.ts';
+import { clientGone, httpErrorFrom, overloaded } from './errors.ts';
 import { makeCursorKey } from './mirror-reads.ts';
 import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
@@ -11,14 +11,14 @@ import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts
 const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-thread.js';
 
 /** The most requests that may wait for a thread; one token may have half of them. */
-const MOST_WAITING = 512;
+const MAX_WAITING = 512;
 
 /** A thread that answers one request at a time. */
 interface ReadThread {
-  answer(admittedRequest: AdmittedRequest): Promise<EndpointAnswer>;
-  isOver(): boolean;
+  answer(request: AdmittedRequest): Promise<EndpointAnswer>;
+  hasExited(): boolean;
   /** Ends the thread after its current read. */
-  end(): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** Reads answers in threads, so that no read blocks the serving thread. */
@@ -30,18 +30,18 @@ export function answersInThreads(
   const queue = new PQueue({ concurrency: count });
   const threads = new Set<ReadThread>();
   const unfinished = new Map<Principal, number>();
-  const started = (): ReadThread => {
+  const spawn = (): ReadThread => {
     const thread = startThread(threadOptions, () => threads.delete(thread));
     threads.add(thread);
     return thread;
   };
-  const idle = Array.from({ length: count }, started);
-  const read = async (admittedRequest: AdmittedRequest, begun: () => void): Promise<EndpointAnswer> => {
-    begun();
+  const idle = Array.from({ length: count }, spawn);
+  const read = async (request: AdmittedRequest, onStart: () => void): Promise<EndpointAnswer> => {
+    onStart();
     const free = idle.pop();
-    const thread = free === undefined || free.isOver() ? started() : free;
+    const thread = free === undefined || free.hasExited() ? spawn() : free;
     try {
-      return await thread.answer(admittedRequest);
+      return await thread.answer(request);
     } finally {
       idle.push(thread);
     }
@@ -51,12 +51,12 @@ export function answersInThreads(
     async answer(request, goneSignal) {
       const { reader } = request;
       const own = unfinished.get(reader) ?? 0;
-      if (queue.size >= MOST_WAITING || own >= MOST_WAITING / 2) throw overloaded();
+      if (queue.size >= MAX_WAITING || own >= MAX_WAITING / 2) throw overloaded();
       unfinished.set(reader, own + 1);
       try {
         // A reader with more unfinished requests waits behind those with fewer.
-        return await whileWanted(goneSignal, (begun, signal) =>
-          queue.add(() => read(request, begun), { signal, priority: -own }),
+        return await unlessGone(goneSignal, (onStart, signal) =>
+          queue.add(() => read(request, onStart), { signal, priority: -own }),
         );
       } finally {
         const left = (unfinished.get(reader) ?? 1) - 1;
@@ -66,7 +66,7 @@ export function answersInThreads(
     },
     async close() {
       queue.clear();
-      await Promise.all([...threads].map((thread) => thread.end()));
+      await Promise.all([...threads].map((thread) => thread.stop()));
     },
   };
 }
@@ -75,35 +75,35 @@ export function answersInThreads(
  * A waiting request is given up when its client has gone. A read that has begun is not: SQLite cannot be stopped in the
  * middle.
  */
-async function whileWanted<Found>(
+async function unlessGone<Found>(
   goneSignal: AbortSignal,
-  wait: (begun: () => void, signal: AbortSignal) => Promise<Found>,
+  wait: (onStart: () => void, signal: AbortSignal) => Promise<Found>,
 ): Promise<Found> {
   const waiting = new AbortController();
-  const giveUp = (): void => waiting.abort(gone());
+  const giveUp = (): void => waiting.abort(clientGone());
   if (goneSignal.aborted) giveUp();
   goneSignal.addEventListener('abort', giveUp);
   return wait(() => goneSignal.removeEventListener('abort', giveUp), waiting.signal);
 }
 
-function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
+function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
   const worker = new Worker(new URL(THREAD, import.meta.url), { workerData: options });
   worker.unref();
   const knownReaders = new Map<string, Principal>();
   let pending: PromiseWithResolvers<EndpointAnswer> | null = null;
-  let isOver = false;
-  worker.on('message', (threadReply: ThreadReply) => {
-    if ('failure' in threadReply) pending?.reject(threadReply.failure);
-    else if ('refused' in threadReply) pending?.reject(httpErrorFrom(threadReply.refused));
-    else pending?.resolve('body' in threadReply ? { ...threadReply, body: asSent(threadReply.body) } : threadReply);
+  let exited = false;
+  worker.on('message', (reply: ThreadReply) => {
+    if ('failure' in reply) pending?.reject(reply.failure);
+    else if ('refused' in reply) pending?.reject(httpErrorFrom(reply.refused));
+    else pending?.resolve('body' in reply ? { ...reply, body: bodyOf(reply.body) } : reply);
   });
-  const over = (error: unknown): void => {
-    isOver = true;
-    whenOver();
+  const exit = (error: unknown): void => {
+    exited = true;
+    onExit();
     pending?.reject(error);
   };
-  worker.on('error', over);
-  worker.on('exit', (code) => over(new Error(`a reading thread ended with code ${code}`)));
+  worker.on('error', exit);
+  worker.on('exit', (code) => exit(new Error(`a reading thread ended with code ${code}`)));
   return {
     answer({ reader, ...request }) {
       pending = Promise.withResolvers();
@@ -112,10 +112,10 @@ function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
       worker.postMessage({ ...request, name: reader.name, reader: isNew ? reader : null } satisfies PostedRequest);
       return pending.promise;
     },
-    isOver: () => isOver,
-    async end() {
-      if (isOver) return;
-      pending?.reject(gone());
+    hasExited: () => exited,
+    async stop() {
+      if (exited) return;
+      pending?.reject(clientGone());
       // `terminate` within an SQLite call would end the whole process.
       worker.ref();
       worker.postMessage(null);
@@ -124,5 +124,5 @@ function startThread(options: ThreadOptions, whenOver: () => void): ReadThread {
   };
 }
 
-const asSent = (body: Uint8Array | string): Buffer | string =>
+const bodyOf = (body: Uint8Array | string): Buffer | string =>
   typeof body === 'string' ? body : Buffer.from(body.buffer, body.byteOffset, body.byteLength);

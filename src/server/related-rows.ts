@@ -17,25 +17,25 @@ export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream,
 }
 
 /** A subquery of the row that `by` names; the row is `p` in it. */
-const rowNamed = (by: string, table: string, condition: string): string =>
+const selectNamedRow = (by: string, table: string, condition: string): string =>
   `(select 1 from ${table} p where p.env_id = r.env_id and p.id = r.${by} and ${condition})`;
 
 /** The parent's row. @throws Error where there is no parent */
-export function parentRow(parent: StreamParent | undefined, condition: string): string {
+export function selectParentRow(parent: StreamParent | undefined, condition: string): string {
   if (parent === undefined) throw new Error('an endpoint goes by the parents of rows that have none');
-  return rowNamed(parent.by, parent.table, condition);
+  return selectNamedRow(parent.by, parent.table, condition);
 }
 
 /** The condition that the other row exists and fits. */
-export function otherRowCondition({
+export function whereRelatedRow({
   by,
   table,
   is,
   where,
 }: NonNullable<CollectionEndpoint['shownWhile']>[number]): string {
-  if (is === 'not deleted') return `not exists ${rowNamed(by, table, 'p.deleted_at is not null')}`;
+  if (is === 'not deleted') return `not exists ${selectNamedRow(by, table, 'p.deleted_at is not null')}`;
   const kind = where === undefined ? '' : ` and p.${where.field} = '${where.is}'`;
-  return `exists ${rowNamed(by, table, `p.deleted_at is null${kind}`)}`;
+  return `exists ${selectNamedRow(by, table, `p.deleted_at is null${kind}`)}`;
 }
 
 /** The ids of the assets that a row belongs to. */
@@ -45,12 +45,12 @@ export function assetIdsOf(stream: Omit<Stream, 'marks'>, { assets, idInPath }: 
   // A reader who sees the row of that id also sees the rows under it.
   if (idInPath !== undefined) return [];
   if (stream.table === 'assets') return [`r.${id}`];
-  if (joinOf(stream) === undefined) return parentsOf(stream).flatMap((parent) => assetIdsBy(parent));
+  if (joinOf(stream) === undefined) return parentsOf(stream).flatMap((parent) => assetIdsThrough(parent));
   const joined = parentsOf(stream).find(({ by }) => by === id);
   return (joined?.parents ?? []).map(({ by }) => `c.${by}`);
 }
 
-function assetIdsBy({ by, table, parents = [] }: StreamParent): string[] {
+function assetIdsThrough({ by, table, parents = [] }: StreamParent): string[] {
   if (table === 'assets') return [`r.${by}`];
   return parents.map((own) => `(select p.${own.by} from ${table} p where p.env_id = r.env_id and p.id = r.${by})`);
 }

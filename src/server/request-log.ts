@@ -2,10 +2,10 @@ import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import { networkOf } from './network.ts';
 
 /** The most characters of a path in the log: any client may send one of 256 KB. */
-const MOST_LOGGED = 200;
+const MAX_LOGGED = 200;
 
 /** The most clients that are told apart. Others are counted together. */
-const MOST_CLIENTS = 1000;
+const MAX_CLIENTS = 1000;
 const OTHERS = 'others';
 
 export interface RequestLog {
@@ -31,7 +31,7 @@ export function openRequestLog(log: FastifyBaseLogger): RequestLog {
       const fields = fieldsOf(request, reply);
       if (reader !== null && statusCode !== 429) return request.log.info(fields, 'request');
       const own = reader?.name ?? networkOf(ip);
-      const client = clients.has(own) || clients.size < MOST_CLIENTS ? own : OTHERS;
+      const client = clients.has(own) || clients.size < MAX_CLIENTS ? own : OTHERS;
       const counts = clients.get(client);
       if (counts === undefined) {
         clients.set(client, new Map());
@@ -54,7 +54,7 @@ export function openRequestLog(log: FastifyBaseLogger): RequestLog {
 
 /** Without the query: a token may stand there by mistake. */
 function fieldsOf({ method, url, reader }: FastifyRequest, reply: FastifyReply): object {
-  const path = url.split('?', 1)[0]?.slice(0, MOST_LOGGED);
+  const path = url.split('?', 1)[0]?.slice(0, MAX_LOGGED);
   const ms = Math.round(reply.elapsedTime * 10) / 10;
   return { method, path, reader: reader?.name ?? null, status: reply.statusCode, ms };
 }

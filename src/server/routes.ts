@@ -5,10 +5,10 @@ import type { Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
-import { entityTag, isKnown, takesGzip } from './etag.ts';
+import { acceptsGzip, entityTag, matchesTag } from './etag.ts';
 import type { MirrorState } from './mirror-reads.ts';
+import { normalizeQuery } from './normalize-query.ts';
 import { pageEndpoints } from './page-endpoints.ts';
-import { prepareQuery } from './query-text.ts';
 import type { RequestQuota } from './rate-limit.ts';
 import { filterSchema, pathSchema } from './schemas.ts';
 import { setDateHeader } from './set-date-header.ts';
@@ -32,63 +32,59 @@ export interface RoutesOptions extends EndpointOptions {
   readonly state: () => MirrorState;
 }
 
-const REFUSALS = [400, 401, 403, 404, 422, 429, 500, 503];
+const ERROR_STATUSES = [400, 401, 403, 404, 422, 429, 500, 503];
 
 /** Adds every endpoint of the read API, and those of the page. The token was checked before. */
-export function addRoutes(server: FastifyInstance, routesOptions: RoutesOptions): void {
+export function addRoutes(server: FastifyInstance, options: RoutesOptions): void {
   for (const schema of sharedSchemas()) server.addSchema(schema);
   server.addHook('preValidation', (request, _reply, done) => {
-    refuseDenied(request);
-    prepareQuery(request);
+    requirePermission(request);
+    normalizeQuery(request);
     done();
   });
-  for (const endpoint of [...endpointsOf(routesOptions), ...pageEndpoints()])
-    addEndpoint(server, routesOptions, endpoint);
+  for (const endpoint of [...endpointsOf(options), ...pageEndpoints()]) addEndpoint(server, options, endpoint);
 }
 
 function addEndpoint(
   server: FastifyInstance,
   { answers, quota, state: stateNow }: RoutesOptions,
-  apiEndpoint: ApiEndpoint,
+  endpoint: ApiEndpoint,
 ): void {
-  const { base = API_PATH, path, scopes = [], operationId } = apiEndpoint;
+  const { base = API_PATH, path, scopes = [], operationId } = endpoint;
   const handler = (request: FastifyRequest, reply: FastifyReply): unknown => {
     const { reader, params, query } = request as unknown as Parameters<ApiEndpoint['respond']>[1];
     const state = request.mirrorState as MirrorState;
     const tag = entityTag(state, reader, request.url);
     setDateHeader(reply, { now: state.clockOf(params[ENV]) });
-    if (isKnown(tag, request)) return reply.code(304).headers(cachedAs(tag)).send();
-    const gzip = takesGzip(request.headers['accept-encoding']);
+    if (matchesTag(tag, request)) return reply.code(304).headers(cacheHeaders(tag)).send();
+    const gzip = acceptsGzip(request.headers['accept-encoding']);
     const admitted = { operationId, reader, params, query, gzip };
     // An answer that may be of a later state has no tag: a tag stands for one answer.
     const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
     const atOnce = answers.answerAtOnce(admitted);
     if (atOnce !== null) return sendAnswer(reply, atOnce, tagOfRead());
-    return answers.answer(admitted, goneSignal(reply)).then(async (answer) => {
+    return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
       const tagRead = tagOfRead();
       await quota.charge(request, answer.cpuMs);
       return sendAnswer(reply, answer, tagRead);
     });
   };
-  server.get([base, ...path].join('/'), { schema: schemaOf(apiEndpoint), config: { scopes } }, handler);
+  server.get([base, ...path].join('/'), { schema: schemaOf(endpoint), config: { scopes } }, handler);
 }
 
 /** @throws HttpError when that is the answer */
-function sendAnswer(reply: FastifyReply, endpointAnswer: EndpointAnswer, tag: string | null): FastifyReply {
-  setDateHeader(reply, endpointAnswer);
-  if ('refusal' in endpointAnswer) throw httpErrorFrom(endpointAnswer.refusal);
-  if (endpointAnswer.gzipped) reply.header('content-encoding', 'gzip');
-  return reply
-    .headers(cachedAs(tag))
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(endpointAnswer.body);
+function sendAnswer(reply: FastifyReply, answer: EndpointAnswer, tag: string | null): FastifyReply {
+  setDateHeader(reply, answer);
+  if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
+  if (answer.gzipped) reply.header('content-encoding', 'gzip');
+  return reply.headers(cacheHeaders(tag)).header('content-type', 'application/json; charset=utf-8').send(answer.body);
 }
 
 /**
  * A cache has to check each time whether its answer is still valid, and must not show it to the holder of another
  * token.
  */
-function cachedAs(tag: string | null): Readonly<Record<string, string>> {
+function cacheHeaders(tag: string | null): Readonly<Record<string, string>> {
   return {
     ...(tag === null ? {} : { etag: tag }),
     'cache-control': 'private, no-cache',
@@ -97,7 +93,7 @@ function cachedAs(tag: string | null): Readonly<Record<string, string>> {
 }
 
 /** Aborts when the client has gone before its answer was sent. */
-function goneSignal({ raw }: FastifyReply): AbortSignal {
+function disconnectSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once('close', () => {
     if (!raw.writableEnded) gone.abort();
@@ -118,13 +114,13 @@ function schemaOf({ path, operationId, summary, description, tag, query, answer,
     response: {
       200: answer,
       304: { type: 'null' },
-      ...Object.fromEntries(REFUSALS.map((status) => [status, { $ref: 'ErrorEnvelope#' }])),
+      ...Object.fromEntries(ERROR_STATUSES.map((status) => [status, { $ref: 'ErrorEnvelope#' }])),
     },
   };
 }
 
 /** Checks the environment and the scopes of the token. @throws HttpError 403 */
-function refuseDenied({ reader, params, routeOptions }: FastifyRequest): void {
+function requirePermission({ reader, params, routeOptions }: FastifyRequest): void {
   const env = (params as Readonly<Record<string, string>>)[ENV];
   const { scopes = [] } = routeOptions.config;
   if (env !== undefined && reader?.environments?.has(env) === false)

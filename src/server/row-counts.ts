@@ -6,9 +6,9 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 export const COUNT_ROWS = 'countRows';
 
 /** The number of live rows of each stream, over all environments. A million rows take a while. */
-export function countRows(mirrorSnapshot: MirrorSnapshot): Readonly<Record<string, number>> {
+export function countRows(view: MirrorSnapshot): Readonly<Record<string, number>> {
   const counted = CATALOGUE.map((entry): [string, number] => {
-    const [row] = mirrorSnapshot.rows({ sql: countLiveRows(entry), values: {} });
+    const [row] = view.rows({ sql: countLiveRows(entry), values: {} });
     return [entry.name, Number(row?.['rows'])];
   });
   return Object.fromEntries(counted);

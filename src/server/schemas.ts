@@ -10,7 +10,7 @@ export interface JsonSchema {
 }
 
 const DEFAULT_LIMIT = 500;
-const MOST_VALUES = 1000;
+const MAX_VALUES = 1000;
 
 const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
 const ANYTHING: JsonSchema = {};
@@ -36,7 +36,7 @@ const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = {
   config: { type: 'object', additionalProperties: true },
 };
 
-export const ERROR: JsonSchema = {
+export const ERROR_SCHEMA: JsonSchema = {
   $id: 'ErrorEnvelope',
   type: 'object',
   properties: {
@@ -98,11 +98,11 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
   const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
   const byMember = Object.groupBy(inner, ([, { from }]) => from?.[0] ?? '');
   return Object.fromEntries(
-    Object.entries(byMember).map(([member, held]) => [member, Object.fromEntries((held ?? []).map(inside))]),
+    Object.entries(byMember).map(([member, held]) => [member, Object.fromEntries((held ?? []).map(unnested))]),
   );
 }
 
-const inside = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
+const unnested = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
 /**
  * An optional value may be left out or null: services differ in that. A list is empty, and an object left out, but
@@ -113,8 +113,8 @@ function schemaOf(name: string, field: Field): JsonSchema {
   return field.required ? TYPES[field.type] : nullable(TYPES[field.type]);
 }
 
-const nullable = (jsonSchema: JsonSchema): JsonSchema =>
-  jsonSchema['type'] === undefined ? jsonSchema : { ...jsonSchema, type: [jsonSchema['type'], 'null'] };
+const nullable = (schema: JsonSchema): JsonSchema =>
+  schema['type'] === undefined ? schema : { ...schema, type: [schema['type'], 'null'] };
 
 const TOMBSTONE: JsonSchema = { ...nullable(INSTANT), description: 'Only in the `deleted_since` feed' };
 
@@ -139,30 +139,30 @@ export function pageSchema(item: string): JsonSchema {
 }
 
 /** The query of a list. */
-export function querySchema(collectionListing: CollectionListing, pageMax: number): JsonSchema {
+export function querySchema(listing: CollectionListing, pageMax: number): JsonSchema {
   return queryOf({
-    ...filterProperties(collectionListing.filters),
-    ...(collectionListing.disabled === undefined ? {} : { disabled: DISABLED }),
-    ...(collectionListing.feedClock === undefined ? {} : FEEDS),
-    ...(collectionListing.window === undefined ? {} : WINDOW),
-    ...sorting(collectionListing),
+    ...filterProperties(listing.filters),
+    ...(listing.disabled === undefined ? {} : { disabled: DISABLED }),
+    ...(listing.feedClock === undefined ? {} : FEEDS),
+    ...(listing.window === undefined ? {} : WINDOW),
+    ...sorting(listing),
     limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
     cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first page' },
   });
 }
 
 /** A query of array filters alone. */
-export function filterSchema(arrayFilters: ArrayFilters): JsonSchema {
-  return queryOf(filterProperties(arrayFilters));
+export function filterSchema(filters: ArrayFilters): JsonSchema {
+  return queryOf(filterProperties(filters));
 }
 
 const queryOf = (properties: Readonly<Record<string, JsonSchema>>): JsonSchema => ({ type: 'object', properties });
 
-const filterProperties = (arrayFilters: ArrayFilters): Record<string, JsonSchema> =>
+const filterProperties = (filters: ArrayFilters): Record<string, JsonSchema> =>
   Object.fromEntries(
-    Object.entries(arrayFilters).map(([name, { describe }]) => [
+    Object.entries(filters).map(([name, { describe }]) => [
       name,
-      { type: 'array', items: { type: 'string' }, maxItems: MOST_VALUES, description: `${describe} (repeatable)` },
+      { type: 'array', items: { type: 'string' }, maxItems: MAX_VALUES, description: `${describe} (repeatable)` },
     ]),
   );
 
@@ -217,12 +217,12 @@ export function pathSchema(...names: readonly string[]): JsonSchema {
  * The schema by which an answer is written: what a service sends in an optional field is passed on as it is, whatever
  * its type (R20), though the description names the type that is to be expected.
  */
-export function lenient(jsonSchema: JsonSchema): JsonSchema {
-  const { properties, required = [] } = jsonSchema;
-  if (properties === undefined) return jsonSchema;
+export function lenient(schema: JsonSchema): JsonSchema {
+  const { properties, required = [] } = schema;
+  if (properties === undefined) return schema;
   const relaxed = Object.entries(properties).map(([name, property]) => [
     name,
     property.properties !== undefined || required.includes(name) ? lenient(property) : ANYTHING,
   ]);
-  return { ...jsonSchema, properties: Object.fromEntries(relaxed) };
+  return { ...schema, properties: Object.fromEntries(relaxed) };
 }

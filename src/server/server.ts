@@ -11,28 +11,27 @@ import fastify, {
 import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { identify, type TokenHash } from './access.ts';
-import { addAnswerHeaders, EVERY_ANSWER } from './answer-headers.ts';
+import { addAnswerHeaders, COMMON_HEADERS } from './answer-headers.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
-import { boundConnections } from './connections.ts';
-import { addDescription } from './describe.ts';
+import { limitConnections } from './connections.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
 import { badRequest, methodNotAllowed, notFound, unauthenticated } from './errors.ts';
-import { goOn } from './go-on.ts';
 import { addHealth, type NoteError } from './health.ts';
-import { explainInvalid } from './invalid.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
+import { addOpenApi } from './openapi.ts';
 import { addPageFiles } from './page-files.ts';
 import { openRateLimit, type RateLimit, type RequestQuota } from './rate-limit.ts';
 import { answersInThreads } from './read-threads.ts';
-import { refuse, refuseUnreadable } from './refuse-connection.ts';
 import { openRequestLog, type RequestLog } from './request-log.ts';
 import { addRoutes, type RoutesOptions } from './routes.ts';
-import { ERROR } from './schemas.ts';
+import { ERROR_SCHEMA } from './schemas.ts';
+import { rejectMalformed, sendError } from './send-error.ts';
 import { serializers } from './serializers.ts';
 import { setDateHeader } from './set-date-header.ts';
+import { validationError } from './validation-error.ts';
 
 export interface ServerOptions {
   /** Open for reading. The caller closes it. */
@@ -57,7 +56,7 @@ export interface ServerOptions {
 }
 
 /** The size of the request line and all headers: enough for a URL of 256 KB with a thousand filter values. */
-export const MOST_HEADER_BYTES = 272 * 1024;
+export const MAX_HEADER_BYTES = 272 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 
@@ -68,40 +67,40 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const { answers, ...read } = openAnswers(options);
   let onUndecodable: (request: FastifyRequest, reply: FastifyReply) => void = () => {};
   const server = fastify({
-    ...FRAMEWORK,
+    ...FASTIFY_OPTIONS,
     ...(options.log === undefined ? {} : { loggerInstance: options.log }),
     frameworkErrors: (_error, request, reply) => onUndecodable(request, reply),
   });
-  const connections = boundConnections(server);
+  const connections = limitConnections(server);
   server.decorateRequest('reader', null);
   server.decorateRequest('mirrorState', null);
   addAnswerHeaders(server);
   const quota = await openRateLimit(server, rateLimit);
-  const authenticationHook = authenticate({ store, keys, quota, admitted: connections.admitted });
+  const authenticateRequest = authenticate({ store, keys, quota, admitted: connections.authenticated });
   const logRequest = logRequests(server);
   onUndecodable = (request, reply) => {
     reply.raw.once('finish', () => logRequest(request, reply));
-    refuseUndecodable(request, reply, authenticationHook);
+    rejectUndecodable(request, reply, authenticateRequest);
   };
   // Only for the files of `/ui/`; any other unknown address is refused earlier, by the hook below.
   server.setNotFoundHandler((request) => {
-    throw addressRefusal(request);
+    throw unknownAddressError(request);
   });
-  server.addSchema(ERROR);
+  server.addSchema(ERROR_SCHEMA);
   // Node would refuse such a request itself, without the envelope, so it is handled like any other.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server, connections.open);
   server.addHook('onClose', () => answers.close());
-  await addDescription(server);
+  await addOpenApi(server);
   const addMetrics = await openMetrics(server, { store, answers, nowMs });
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
-    goOn(authenticationHook(request, reply), (refusal) => done(refusal ?? addressRefusal(request)));
+    continueWhen(authenticateRequest(request, reply), (refusal) => done(refusal ?? unknownAddressError(request)));
   });
   handleErrors(server, addHealth(server, store, nowMs));
   await addPageFiles(server);
   await server.register(async (api) => {
-    api.addHook('onRequest', (request, reply, done) => goOn(authenticationHook(request, reply), done));
+    api.addHook('onRequest', (request, reply, done) => continueWhen(authenticateRequest(request, reply), done));
     addRoutes(api, { answers, quota, state: store.state, ...read });
     addMetrics(api);
   });
@@ -127,19 +126,19 @@ function openAnswers({
   return { answers, ...read };
 }
 
-const FRAMEWORK: FastifyHttpOptions<Server> = {
+const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
   logController: new LogController({ disableRequestLogging: true }),
   // Node would refuse a request without `Host` itself, without the envelope.
   http: {
-    maxHeaderSize: MOST_HEADER_BYTES,
+    maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
     // By default Node checks only every half minute.
     connectionsCheckingInterval: 1000,
     requireHostHeader: false,
   },
   requestTimeout: REQUEST_TIMEOUT_MS,
-  connectionTimeout: CONNECTION_LIMITS.silenceMs,
-  routerOptions: { maxParamLength: MOST_HEADER_BYTES },
+  connectionTimeout: CONNECTION_LIMITS.timeoutMs,
+  routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,
   // A busy machine starts slowly, and no plugin here waits for anything outside.
@@ -148,10 +147,16 @@ const FRAMEWORK: FastifyHttpOptions<Server> = {
     customOptions: { coerceTypes: 'array', removeAdditional: false },
     onCreate: (ajv) => void ajv.addFormat('date-time', (text: string) => parseInstant(text) !== null),
   },
-  schemaErrorFormatter: explainInvalid,
+  schemaErrorFormatter: validationError,
   schemaController: { compilersFactory: { buildSerializer: serializers } },
-  clientErrorHandler: refuseUnreadable,
+  clientErrorHandler: rejectMalformed,
 };
+
+/** Calls `done` after the promise, or at once without one, because a promise costs time in every request. */
+function continueWhen(admission: Promise<void> | undefined, done: (refusal?: Error) => void): void {
+  if (admission === undefined) done();
+  else admission.then(() => done(), done);
+}
 
 /** Runs before every answer. It returns a promise only when there is a quota. @throws HttpError 401 or 429 */
 type AuthenticationHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
@@ -185,18 +190,22 @@ function authenticate({
 }
 
 /** Fastify runs no hooks for an address that it cannot decode. */
-function refuseUndecodable(request: FastifyRequest, reply: FastifyReply, authenticationHook: AuthenticationHook): void {
-  reply.headers(EVERY_ANSWER);
-  const answer = (refusal: unknown): unknown => refuse(refusal, request, reply);
+function rejectUndecodable(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  authenticateRequest: AuthenticationHook,
+): void {
+  reply.headers(COMMON_HEADERS);
+  const answer = (refusal: unknown): unknown => sendError(refusal, request, reply);
   const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
-  const admitted = async (): Promise<void> => authenticationHook(request, reply);
+  const admitted = async (): Promise<void> => authenticateRequest(request, reply);
   admitted().then(() => answer(undecodable), answer);
 }
 
 function handleErrors(server: FastifyInstance, noteError: NoteError): void {
   server.setErrorHandler((error, request, reply) => {
     noteError(error, request.log);
-    return refuse(error, request, reply);
+    return sendError(error, request, reply);
   });
 }
 
@@ -219,5 +228,5 @@ function logRequests(server: FastifyInstance): RequestLog['note'] {
 }
 
 /** An unknown address is refused before its body is read: with 404, or with 405 if the method is not GET. */
-const addressRefusal = ({ method }: FastifyRequest): Error =>
+const unknownAddressError = ({ method }: FastifyRequest): Error =>
   ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();

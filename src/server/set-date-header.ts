@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
+import { memoizeLast } from './memoize-last.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
-import { rememberingLast } from './remember.ts';
 
 /** Has the time with microseconds. Some proxies replace `Date`, but none replaces this header. */
 export const TIME_HEADER = 'Obsync-Mirrored-At';
@@ -10,7 +10,7 @@ export function setDateHeader(reply: FastifyReply, { now }: Pick<MirrorSnapshot,
   reply.headers(headersOf(now));
 }
 
-const headersOf = rememberingLast((now: MirrorSnapshot['now']) => ({
+const headersOf = memoizeLast((now: MirrorSnapshot['now']) => ({
   date: new Date(now).toUTCString(),
   [TIME_HEADER]: now,
 }));

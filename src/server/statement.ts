@@ -1,14 +1,14 @@
 import { LAST_INSTANT } from '../core/time/instant.ts';
-import { accessPathOf, accessPathSql, deletion, from, isByTime, unindexed } from './access-path.ts';
+import { accessPathOf, accessPathSql, fromClause, isOrderedByTime, unindexed, whereDeletion } from './access-path.ts';
 import type { PagePosition } from './cursor.ts';
-import { valuesIn } from './filters.ts';
+import { selectValues } from './filters.ts';
 import type { IndexPath } from './index-path.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
 import type { CollectionListing } from './listings.ts';
 import type { ListParameters } from './parameters.ts';
 import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { weekBefore } from './times.ts';
-import { isLimited, numberOf, visible } from './visibility.ts';
+import { isLimited, readerNumber, whereVisible } from './visibility.ts';
 import { columnOf, lengthOf, writtenItem } from './written.ts';
 
 /**
@@ -101,12 +101,12 @@ export function longOneStatement(listRequest: ListRequest, bytes: number): SqlSt
 export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlStatement {
   const { listing, reader } = listRequest;
   const sql = keptText(listing, `one ${isLimited(reader)} ${mostBytes}`, () => {
-    const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...visible(listing, reader)];
+    const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...whereVisible(listing, reader)];
     if (listing.baseFilter !== undefined) conditions.push(listing.baseFilter);
     if (listing.visibleIf !== undefined) conditions.push(listing.visibleIf);
     if (listing.feedClock !== undefined) conditions.push(`${listing.feedClock}.deleted_at is null`);
     if (mostBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${mostBytes}`);
-    return `select ${fieldsOf(listRequest).join(', ')} ${from(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
+    return `select ${fieldsOf(listRequest).join(', ')} ${fromClause(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
   });
   return { sql, values: valuesOf(listRequest) };
 }
@@ -141,13 +141,13 @@ function narrowingConditions(
   const { visibleIf, disabled, feedClock, baseFilter, join } = listing;
   const conditions = visibleIf === undefined ? [] : [visibleIf];
   if (baseFilter !== undefined && listParameters.feed?.of === 'deleted') conditions.push(baseFilter);
-  if (feedClock !== undefined && !isByTime(listing, listParameters))
-    conditions.push(deletion(feedClock, listParameters));
-  if (join !== undefined && isByTime(listing, listParameters)) conditions.push('r.env_id is not null');
+  if (feedClock !== undefined && !isOrderedByTime(listing, listParameters))
+    conditions.push(whereDeletion(feedClock, listParameters));
+  if (join !== undefined && isOrderedByTime(listing, listParameters)) conditions.push('r.env_id is not null');
   if (disabled !== undefined && listParameters.feed === null)
     conditions.push(listParameters.disabled ? disabled.only : disabled.without);
   const others = Object.entries(listParameters.filters).filter(([name]) => name !== lead?.filter);
-  return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...visible(listing, reader)];
+  return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...whereVisible(listing, reader)];
 }
 
 /** The conditions of the given filters. Their values are parameters with the names of the filters. */
@@ -155,7 +155,7 @@ export function filterConditions(
   { filters }: Pick<CollectionListing, 'filters'>,
   given: ListParameters['filters'],
 ): string[] {
-  return Object.keys(given).map((name) => filters[name]?.matches(valuesIn(name)) ?? 'true');
+  return Object.keys(given).map((name) => filters[name]?.matches(selectValues(name)) ?? 'true');
 }
 
 /** SQLite ignores the values that a statement does not use. */
@@ -164,7 +164,7 @@ export function valuesOf({
   reader,
   serverTime,
 }: Pick<ListRequest, 'place' | 'reader' | 'serverTime'>): SqlStatement['values'] {
-  return { ...place, reader: numberOf(reader), week: weekBefore(serverTime) };
+  return { ...place, reader: readerNumber(reader), week: weekBefore(serverTime) };
 }
 
 export function filterValues(filters: ListParameters['filters']): SqlStatement['values'] {

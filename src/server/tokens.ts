@@ -35,18 +35,18 @@ const validate = new Ajv().compile<readonly TokenEntry[]>({
 /** The tokens in a file of tokens. @throws SyncError `usage` that says what is wrong with the file at `path` */
 export function parseTokens(path: string, text: string): TokenHash[] {
   const entries = parseJson(path, text);
-  if (!validate(entries)) throw wrong(path, explain(validate.errors?.[0]));
+  if (!validate(entries)) throw invalidFile(path, explainError(validate.errors?.[0]));
   const empty = entries.find(({ token_sha256 }) => token_sha256 === EMPTY_SHA256);
   if (empty !== undefined)
-    throw wrong(path, `the token_sha256 of ${empty.name} is the hash of an empty text: hash the token again`);
+    throw invalidFile(path, `the token_sha256 of ${empty.name} is the hash of an empty text: hash the token again`);
   for (const member of ['name', 'token_sha256'] as const) {
     const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
-    if (twice !== undefined) throw wrong(path, `two tokens have the same ${member}, see ${twice.name}`);
+    if (twice !== undefined) throw invalidFile(path, `two tokens have the same ${member}, see ${twice.name}`);
   }
-  return entries.map(toKey);
+  return entries.map(toTokenHash);
 }
 
-function toKey({ name, token_sha256, environments, scopes, asset_ids, paths }: TokenEntry): TokenHash {
+function toTokenHash({ name, token_sha256, environments, scopes, asset_ids, paths }: TokenEntry): TokenHash {
   return {
     sha256: Buffer.from(token_sha256, 'hex'),
     reader: {
@@ -64,17 +64,17 @@ function parseJson(path: string, text: string): unknown {
     return JSON.parse(text);
   } catch {
     // The parser's message quotes the text. A token that was written instead of its hash must not get into a log.
-    throw wrong(path, 'it is not JSON');
+    throw invalidFile(path, 'it is not JSON');
   }
 }
 
-function explain(error: NonNullable<typeof validate.errors>[number] | undefined): string {
+function explainError(error: NonNullable<typeof validate.errors>[number] | undefined): string {
   const { instancePath = '', message = 'it cannot be read', params } = error ?? {};
   const named = params?.['additionalProperty'] ?? params?.['allowedValues'];
   return `${instancePath === '' ? 'it' : instancePath} ${message}${named === undefined ? '' : `: ${named}`}`;
 }
 
-function wrong(path: string, what: string): SyncError {
+function invalidFile(path: string, what: string): SyncError {
   return new SyncError(
     'usage',
     `${path}: ${what}; write a JSON array of {"name": …, "token_sha256": …, "environments": […], "scopes": […], "asset_ids": […], "paths": […]}`,

@@ -1,5 +1,5 @@
 import type { Principal } from './access.ts';
-import { under, valuesIn } from './filters.ts';
+import { selectValues, whereUnderPath } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
@@ -7,7 +7,7 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
  * The most pairs of reader and environment whose visible assets are kept. A server has few readers, but they may see
  * many assets.
  */
-const MOST_KEPT = 100;
+const MAX_CACHED = 100;
 
 /** The ids of the assets that the reader sees. */
 export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = @reader and v.env_id = @env)';
@@ -15,10 +15,10 @@ export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = 
 export const isLimited = ({ assetIds, paths }: Principal): boolean => assetIds !== null || paths !== null;
 
 /**
- * The conditions that a reader sees row `r`: one for each asset that it belongs to. `keepVisible` was called before.
+ * The conditions that a reader sees row `r`: one for each asset that it belongs to. `cacheVisibleAssets` was called before.
  */
-export function visible({ assets }: Pick<CollectionListing, 'assets'>, principal: Principal): string[] {
-  if (!isLimited(principal)) return [];
+export function whereVisible({ assets }: Pick<CollectionListing, 'assets'>, reader: Principal): string[] {
+  if (!isLimited(reader)) return [];
   return assets.map(
     (asset) =>
       `exists (select 1 from visible_assets v where v.reader = @reader and v.env_id = @env and v.id = ${asset})`,
@@ -29,61 +29,64 @@ const numbers = new WeakMap<Principal, number>();
 let lastNumber = 0;
 
 /** The number of a reader in the temporary tables. A token with other limits is another reader. */
-export function numberOf(principal: Principal): number {
-  const known = numbers.get(principal);
+export function readerNumber(reader: Principal): number {
+  const known = numbers.get(reader);
   if (known !== undefined) return known;
   lastNumber += 1;
-  numbers.set(principal, lastNumber);
+  numbers.set(reader, lastNumber);
   return lastNumber;
 }
 
 /** Brings the kept list of assets that the reader sees in an environment up to date. */
-export function keepVisible(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
-  if (!isLimited(principal)) return;
-  const key = { reader: numberOf(principal), env };
-  const [kept] = mirrorSnapshot.rows({ sql: KEPT, values: key });
-  if (kept === undefined) makeRoom(mirrorSnapshot);
-  const { assetIds, paths } = principal;
-  const now = mirrorSnapshot.clockOf(env);
+export function cacheVisibleAssets(view: MirrorSnapshot, reader: Principal, env: string): void {
+  if (!isLimited(reader)) return;
+  const key = { reader: readerNumber(reader), env };
+  const [cached] = view.rows({ sql: SELECT_CACHED, values: key });
+  if (cached === undefined) evictOldest(view);
+  const { assetIds, paths } = reader;
+  const now = view.clockOf(env);
   // A token that is limited only by ids sees the same after every commit.
-  const isCurrent = kept !== undefined && (paths === null || kept['at'] === now);
-  if (isCurrent && kept['is_last_used'] === 1) return;
+  const isCurrent = cached !== undefined && (paths === null || cached['at'] === now);
+  if (isCurrent && cached['is_last_used'] === 1) return;
   if (!isCurrent) {
-    const values = { ...key, ids: JSON.stringify(assetIds), paths: JSON.stringify(paths), since: kept?.['at'] ?? '' };
-    if (paths === null) mirrorSnapshot.run({ sql: ALL_IDS, values });
-    else for (const sql of [FORGET_CHANGED, lookAgain(principal)]) mirrorSnapshot.run({ sql, values });
+    const values = { ...key, ids: JSON.stringify(assetIds), paths: JSON.stringify(paths), since: cached?.['at'] ?? '' };
+    if (paths === null) view.run({ sql: INSERT_ALL_IDS, values });
+    else for (const sql of [DELETE_CHANGED, insertChanged(reader)]) view.run({ sql, values });
   }
-  mirrorSnapshot.run({ sql: USE, values: { ...key, now } });
+  view.run({ sql: RECORD_USE, values: { ...key, now } });
 }
 
 const LAST_USE = '(select coalesce(max(last_use), 0) from visible_kept)';
 
-const KEPT = `select at, last_use = ${LAST_USE} as is_last_used from visible_kept
+const SELECT_CACHED = `select at, last_use = ${LAST_USE} as is_last_used from visible_kept
   where reader = @reader and env_id = @env`;
 
-const USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
+const RECORD_USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
 
 /** Forgets the list that was not used for the longest time. */
-function makeRoom(mirrorSnapshot: MirrorSnapshot): void {
-  const [kept] = mirrorSnapshot.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
-  if (Number(kept?.['kept']) < MOST_KEPT) return;
+function evictOldest(view: MirrorSnapshot): void {
+  const [kept] = view.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
+  if (Number(kept?.['kept']) < MAX_CACHED) return;
   const oldest = '(select reader, env_id from visible_kept order by last_use limit 1)';
   for (const table of ['visible_assets', 'visible_kept'])
-    mirrorSnapshot.run({ sql: `delete from ${table} where (reader, env_id) = ${oldest}`, values: {} });
+    view.run({ sql: `delete from ${table} where (reader, env_id) = ${oldest}`, values: {} });
 }
 
 /** All ids of the token, also those without an asset: other rows may name them. */
-const ALL_IDS = 'insert or ignore into visible_assets select @reader, @env, value from json_each(@ids)';
+const INSERT_ALL_IDS = 'insert or ignore into visible_assets select @reader, @env, value from json_each(@ids)';
 
 /** Assets that were committed since: their times are later (R21). */
 const CHANGED = ['null', 'not null']
   .map((is) => `select a.id from assets a where a.env_id = @env and a.deleted_at is ${is} and a.mirrored_at > @since`)
   .join(' union all ');
 
-const FORGET_CHANGED = `delete from visible_assets where reader = @reader and env_id = @env and id in (${CHANGED})`;
+const DELETE_CHANGED = `delete from visible_assets where reader = @reader and env_id = @env and id in (${CHANGED})`;
 
-function lookAgain({ assetIds }: Principal): string {
-  const conditions = [under('v.path', valuesIn('paths')), ...(assetIds === null ? [] : [`v.id in ${valuesIn('ids')}`])];
+function insertChanged({ assetIds }: Principal): string {
+  const conditions = [
+    whereUnderPath('v.path', selectValues('paths')),
+    ...(assetIds === null ? [] : [`v.id in ${selectValues('ids')}`]),
+  ];
   return `insert into visible_assets select @reader, @env, v.id from assets v
     where v.env_id = @env and v.id in (${CHANGED}) and ${conditions.join(' and ')}`;
 }

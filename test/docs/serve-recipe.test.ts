@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { MOST_HEADER_BYTES } from '../../src/server/server.ts';
+import { MAX_HEADER_BYTES } from '../../src/server/server.ts';
 import { parseTokens } from '../../src/server/tokens.ts';
 import { blocksOf, nameIn, rowsOf, sectionOf } from './documents.ts';
 
@@ -43,7 +43,7 @@ describe('the settings for nginx', () => {
 
   test('have room for the longest address that the server reads', () => {
     const [, buffer] = /large_client_header_buffers \d+ (\d+)k;/.exec(settings) ?? [];
-    expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MOST_HEADER_BYTES);
+    expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MAX_HEADER_BYTES);
   });
 });
 

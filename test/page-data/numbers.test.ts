@@ -3,8 +3,8 @@ import { assetLineage, assets, columns } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { assetColumns, assetDetail } from '../../src/page-data/asset-detail.ts';
-import { assetsFound } from '../../src/page-data/assets-found.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
+import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { asset, column, NOW, run, test_ } from '../server/fixture.ts';
@@ -185,7 +185,7 @@ describe('an answer says that there is more than it shows', () => {
           .values(asset(n, { name: `orders ${n}` }))
           .run();
     });
-    const found = seen((reads) => assetsFound(reads, ALL, 'orders'));
+    const found = seen((reads) => searchAssets(reads, ALL, 'orders'));
     expect([found.rows.map(({ id }) => id), found.cut]).toEqual([numbered(50), cut]);
   });
 });

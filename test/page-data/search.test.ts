@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import { assetDetail } from '../../src/page-data/asset-detail.ts';
-import { assetsFound } from '../../src/page-data/assets-found.ts';
+import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { asset } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
@@ -34,7 +34,7 @@ async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
     data: seen((reads) => assetDetail(reads, ALL, id)),
   }));
   const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
-  const ofMirror = (text: string) => seen((reads) => assetsFound(reads, ALL, text));
+  const ofMirror = (text: string) => seen((reads) => searchAssets(reads, ALL, text));
   const ofReport = async (q: string) => {
     const question = { name: 'search', env: 'e', parameters: { q } } as const;
     const reply = await source.ask(question, { tag: null, signal: new AbortController().signal });

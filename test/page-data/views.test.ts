@@ -2,10 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { assetLineage, assets } from '../../schema/assets.ts';
 import { assetDetail } from '../../src/page-data/asset-detail.ts';
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
-import { assetsFound } from '../../src/page-data/assets-found.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
 import { mirrorTrust } from '../../src/page-data/mirror-trust.ts';
 import { neighboursOf } from '../../src/page-data/neighbours.ts';
+import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-groups.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
@@ -46,7 +46,7 @@ describe('the lineage of the page is that of the views', () => {
     const found = seen((reads) => {
       const lineage = lineageOf(reads, ALL);
       return expected.map(({ asset_id }) => {
-        const { count, biCount } = lineage.reached(String(asset_id));
+        const { count, biCount } = lineage.countDownstream(String(asset_id));
         return { asset_id, downstream_count: count, downstream_bi_count: biCount };
       });
     });
@@ -64,7 +64,7 @@ describe('the lineage of the page is that of the views', () => {
       const depth = Math.min(...among.map((row) => Number(row['depth'])));
       const nearest = seen((reads) => {
         const lineage = lineageOf(reads, ALL);
-        return lineage.nearest(id, lineage.marked(wanted));
+        return lineage.nearest(id, lineage.flagged(wanted));
       });
       const ids = among.filter((row) => row['depth'] === depth).map((row) => row['upstream_asset_id']);
       expect([id, nearest && { ...nearest, ids: nearest.ids.toSorted() }]).toEqual([
@@ -79,7 +79,11 @@ describe('the lineage of the page is that of the views', () => {
       connection.exec(`insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 10001) select 'e', 'hub', 'a' || i, '' from n`);
     });
-    expect(seen((reads) => lineageOf(reads, ALL).reached('hub'))).toEqual({ count: 10_000, biCount: 0, cut: true });
+    expect(seen((reads) => lineageOf(reads, ALL).countDownstream('hub'))).toEqual({
+      count: 10_000,
+      biCount: 0,
+      cut: true,
+    });
     expect(seen((reads) => lineageOf(reads, ALL).degree('hub', 'downstream'))).toBe(10_001);
   });
 });
@@ -266,7 +270,7 @@ describe('an asset', () => {
       ] as const)
         db.insert(assets).values(asset(id, { name, path })).run();
     });
-    const found = (text: string) => seen((reads) => assetsFound(reads, ALL, text)).rows.map(({ id }) => id);
+    const found = (text: string) => seen((reads) => searchAssets(reads, ALL, text)).rows.map(({ id }) => id);
     expect(found('orders')).toEqual(['2', '3', '1', '4']);
     expect(found('_')).toEqual(['3']);
     expect([found('%'), found(' '), found('\\')]).toEqual([['5'], [], []]);

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../../src/server/connection-slots.ts';
-import { boundConnections } from '../../src/server/connections.ts';
+import { limitConnections } from '../../src/server/connections.ts';
 import { networkOf } from '../../src/server/network.ts';
 
 /** More than the buffers of a connection hold. */
@@ -14,7 +14,7 @@ const LARGE = Buffer.alloc(10_000_000);
 async function serveLarge(limits: Partial<ConnectionLimits>): Promise<Serving> {
   const server = fastify();
   onTestFinished(() => server.close());
-  const { admitted } = boundConnections(server, { ...CONNECTION_LIMITS, ...limits });
+  const { authenticated: admitted } = limitConnections(server, { ...CONNECTION_LIMITS, ...limits });
   server.addHook('onRequest', async ({ raw }) => {
     if (raw.headers.authorization !== undefined) admitted(raw.socket);
   });
@@ -62,20 +62,20 @@ const TOKEN = 'authorization: Bearer secret\r\n';
 
 describe('connections that are being answered', () => {
   test('a stranger who has read nothing for longest gives way when a network has too many', async () => {
-    const serving = await serveLarge({ mostStrangers: 2 });
+    const serving = await serveLarge({ maxUnauthenticated: 2 });
     const unread = [await openUnread(serving), await openUnread(serving), await openUnread(serving)];
     if (!unread[0]?.served.destroyed) await once(unread[0]?.served as Socket, 'close');
     expect(unread.map(({ served }) => served.destroyed)).toEqual([true, false, false]);
   });
 
   test('the connections of a valid token do not count among those of its network', async () => {
-    const serving = await serveLarge({ mostStrangers: 1 });
+    const serving = await serveLarge({ maxUnauthenticated: 1 });
     const unread = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN), await openUnread(serving)];
     expect(unread.map(({ served }) => served.destroyed)).toEqual([false, false, false]);
   });
 
   test('a newcomer is answered when all connections are taken, in the place of a stranger', async () => {
-    const serving = await serveLarge({ most: 3 });
+    const serving = await serveLarge({ max: 3 });
     const reader = await openUnread(serving, TOKEN);
     const strangers = [await openUnread(serving), await openUnread(serving)];
     expect(await statusOf(serving)).toBe('200');
@@ -85,7 +85,7 @@ describe('connections that are being answered', () => {
   });
 
   test('a client who goes on reading outlasts those who began later', async () => {
-    const serving = await serveLarge({ most: 2 });
+    const serving = await serveLarge({ max: 2 });
     const [reading, stopped] = [await openUnread(serving, '', '/endless'), await openUnread(serving)];
     const progress = once(reading.served, 'drain');
     reading.client.resume();
@@ -95,14 +95,14 @@ describe('connections that are being answered', () => {
   });
 
   test('no newcomer takes a place from a valid token', async () => {
-    const serving = await serveLarge({ most: 2 });
+    const serving = await serveLarge({ max: 2 });
     const readers = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN)];
     expect(await statusOf(serving, TOKEN)).toBeUndefined();
     expect(readers.map(({ served }) => served.destroyed)).toEqual([false, false]);
   });
 
   test('an answer that a stranger does not read is given up', async () => {
-    const serving = await serveLarge({ strangerSilenceMs: 1 });
+    const serving = await serveLarge({ unauthenticatedTimeoutMs: 1 });
     const [reader, stranger] = [await openUnread(serving, TOKEN), await openUnread(serving)];
     if (!stranger.served.destroyed) await once(stranger.served, 'close');
     expect(reader.served.destroyed).toBe(false);

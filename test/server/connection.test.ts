@@ -7,13 +7,13 @@ import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { CONNECTION_LIMITS } from '../../src/server/connection-slots.ts';
-import { MOST_UNANSWERED } from '../../src/server/connections.ts';
-import { refuseUnreadable } from '../../src/server/refuse-connection.ts';
+import { MAX_UNANSWERED } from '../../src/server/connections.ts';
+import { rejectMalformed } from '../../src/server/send-error.ts';
 import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const nothing = () => {};
-const { mostWaiting: MOST_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
+const { maxIdle: MOST_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
 const LIST = '/public/beta/e/assets';
 
 async function listening(server: FastifyInstance): Promise<number> {
@@ -118,7 +118,7 @@ describe('the size and time of a request are bounded', () => {
     ['is no HTTP', 'HPE_INVALID_METHOD', 400],
   ])('a request that %s is answered in an envelope', async (_, code, status) => {
     const socket = new PassThrough();
-    refuseUnreadable(Object.assign(new Error('inside'), { code }), socket);
+    rejectMalformed(Object.assign(new Error('inside'), { code }), socket);
     const answer = parse(Buffer.concat(await socket.toArray()));
     expect(lengthOf(answer)).toBe(answer.body.length);
     expectRefusal({ status: answer.status, body: JSON.parse(answer.body.toString()) }, status, 'invalid_request');
@@ -211,8 +211,8 @@ describe('the requests of one connection are bounded', () => {
   test.each(['/openapi.json', '/healthz', '/public/beta/environments'])(
     'so many requests of %s are answered together, and with one more the connection is ended',
     async (url) => {
-      const fits = request(url).repeat(MOST_UNANSWERED - 1) + last(url);
-      expect(await answered(fits)).toBe(MOST_UNANSWERED);
+      const fits = request(url).repeat(MAX_UNANSWERED - 1) + last(url);
+      expect(await answered(fits)).toBe(MAX_UNANSWERED);
       expect(await answered(request(url) + fits)).toBe(0);
       expect(await answered(last(url))).toBe(1);
     },
@@ -233,7 +233,7 @@ describe('the requests of one connection are bounded', () => {
       await (token === 'secret' ? once(socket, 'data') : asked);
       return served.timeout;
     };
-    const { silenceMs, strangerSilenceMs } = CONNECTION_LIMITS;
+    const { timeoutMs: silenceMs, unauthenticatedTimeoutMs: strangerSilenceMs } = CONNECTION_LIMITS;
     expect([await timeoutOf('secret'), await timeoutOf('unknown')]).toEqual([silenceMs, strangerSilenceMs]);
   });
 
@@ -260,7 +260,7 @@ describe('the requests of one connection are bounded', () => {
     const closing = await serve(nothing).server;
     const socket = open(await listening(closing));
     socket.on('error', nothing);
-    socket.write(request('/openapi.json').repeat(MOST_UNANSWERED + 1));
+    socket.write(request('/openapi.json').repeat(MAX_UNANSWERED + 1));
     await once(socket, 'close');
     await closing.close();
     expect(closing.server.listening).toBe(false);

@@ -2,7 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { columns, environments } from '../../schema/assets.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { takesGzip } from '../../src/server/etag.ts';
+import { acceptsGzip } from '../../src/server/etag.ts';
 import { column, NOW, serve } from './fixture.ts';
 
 const MANY = Array.from({ length: 200 }, (_, n) => column(`c${n}`));
@@ -123,5 +123,5 @@ test.each<[string | undefined, boolean]>([
   ['*;q=0', false],
   ['br', false],
 ])('compressed for %s: %s', (header, expected) => {
-  expect(takesGzip(header)).toBe(expected);
+  expect(acceptsGzip(header)).toBe(expected);
 });

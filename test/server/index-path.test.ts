@@ -8,7 +8,7 @@ import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import type { ListParameters } from '../../src/server/parameters.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
 import { pageValues } from '../../src/server/statement.ts';
-import { keepVisible } from '../../src/server/visibility.ts';
+import { cacheVisibleAssets } from '../../src/server/visibility.ts';
 import { asset, column, NOW, serve, test_ } from './fixture.ts';
 
 const { reader: ALL } = rootToken('all', 'secret');
@@ -65,7 +65,7 @@ function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { 
   };
   const values = pageValues(question, listParameters, null);
   return openMirrorReads(mirror).read((view) => {
-    keepVisible(view, by, 'e');
+    cacheVisibleAssets(view, by, 'e');
     return indexPathOf(view, question, listParameters, values) !== null;
   });
 }

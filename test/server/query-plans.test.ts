@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { LAST_SYNC } from '../../src/server/freshness.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
-import { MIRROR } from '../../src/server/mirror-reads.ts';
+import { SELECT_STATE } from '../../src/server/mirror-reads.ts';
+import { LAST_SYNC } from '../../src/server/sync-age.ts';
 import { type Asking, everyAsking } from './every-request.ts';
 import { serve } from './fixture.ts';
 
@@ -126,7 +126,7 @@ describe.each([
 
   test.each([
     ['the age of the last sync', LAST_SYNC, 'sync_runs_done'],
-    ['the time of the source', MIRROR, 'sync_runs_timed'],
+    ['the time of the source', SELECT_STATE, 'sync_runs_timed'],
   ])('%s is looked up, however many runs there were', (_what, sql, index) => {
     const steps = mirror.connection.prepare(`explain query plan ${sql}`).all() as { detail: string }[];
     const runs = steps.map(({ detail }) => detail).filter((step) => step.includes('sync_runs'));

@@ -1,7 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
-import { numberOf } from '../../src/server/visibility.ts';
+import { readerNumber } from '../../src/server/visibility.ts';
 import { asset, column, NOW, serve } from './fixture.ts';
 
 const key = (name: string, limits: Partial<Principal>) => {
@@ -124,7 +124,7 @@ describe('the list of assets that a limited token sees', () => {
     for (const i of [...keys.keys()].slice(0, 100)) await seen(`u${i}`);
     await seen('u0');
     await seen('u100');
-    const expected = keys.filter((_, i) => i !== 1).map(({ reader }) => numberOf(reader));
+    const expected = keys.filter((_, i) => i !== 1).map(({ reader }) => readerNumber(reader));
     expect(kept('visible_kept')).toEqual(expected.sort((a, b) => a - b));
     expect(kept('visible_assets')).toEqual(kept('visible_kept'));
   });

@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
-import { USUAL } from '../../page-data/usual-parameters.ts';
+import { DEFAULT_PARAMETERS } from '../../page-data/default-parameters.ts';
 import { formatCount } from '../format.ts';
 import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
 
-export const PAGE_ROWS = USUAL.limit;
+export const PAGE_ROWS = DEFAULT_PARAMETERS.limit;
 
 /** Which rows of all are shown, and the way to the others. Nothing if all are. */
 export function pager(from: number, shown: number, total: number): VNode | null {

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
+import { DEFAULT_PARAMETERS, TREND_DAYS } from '../../page-data/default-parameters.ts';
 import type { EnvironmentTrust, TrendGroup, Trends } from '../../page-data/page-data.ts';
-import { TREND_DAYS, USUAL } from '../../page-data/usual-parameters.ts';
 import { formatCount, formatPart } from '../format.ts';
 import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
@@ -24,7 +24,7 @@ const DAYS = TREND_DAYS.map(String);
 
 /** Is it getting better? */
 export function trendsView({ environment, environments, values }: ViewFrame): VNode {
-  const days = DAYS.find((each) => each === values['days']) ?? String(USUAL.days);
+  const days = DAYS.find((each) => each === values['days']) ?? String(DEFAULT_PARAMETERS.days);
   const by = values['by'] ?? 'owner';
   const whole = trendsQuestion(environment.env_id, { days });
   return html`<div>

@@ -1,30 +1,30 @@
 import type { AssetsFound } from './page-data.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { MAY_BE_FOUND, MOST_FOUND, SEARCH_ORDER, SEARCH_PLACE, searchPatterns, textToFind } from './search-rule.ts';
+import { MAX_FOUND, SEARCH_ORDER, SEARCH_PREFILTER, SEARCH_RANK, searchPatterns, trimmedQuery } from './search-rule.ts';
 
 /** Database, schema and table of a live asset, as a statement names them. */
 export const QUALIFIED_NAME = `nullif(concat_ws('.', db_name, schema_name, table_name), '')`;
 
 /** The live assets whose name, id, qualified name or path holds the text, the best match first. */
-export function assetsFound(pageReads: PageReads, scope: PageScope, text: string): AssetsFound {
-  const wanted = textToFind(text);
+export function searchAssets(reads: PageReads, scope: PageScope, text: string): AssetsFound {
+  const wanted = trimmedQuery(text);
   if (wanted === null) return { rows: [], cut: false };
-  const rows = pageReads.rows({
+  const rows = reads.rows({
     sql: `select * from (
-        select *, ${SEARCH_PLACE} as place from (
+        select *, ${SEARCH_RANK} as place from (
           select id, name, kind, path, coalesce(data_platform, bi_platform) as platform, ${QUALIFIED_NAME} as qualified_name
-          from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })}) where ${MAY_BE_FOUND}
-      ) where place is not null order by place, ${SEARCH_ORDER} limit ${MOST_FOUND + 1}`,
+          from live_assets where ${seen(scope, { env: 'env_id', asset: 'id' })}) where ${SEARCH_PREFILTER}
+      ) where place is not null order by place, ${SEARCH_ORDER} limit ${MAX_FOUND + 1}`,
     values: valuesIn(scope, searchPatterns(wanted)),
   });
   return {
-    rows: rows.slice(0, MOST_FOUND).map((row) => ({
+    rows: rows.slice(0, MAX_FOUND).map((row) => ({
       id: String(row['id']),
       name: textOf(row['name']),
       kind: textOf(row['kind']),
       path: textOf(row['path']),
       platform: textOf(row['platform']),
     })),
-    cut: rows.length > MOST_FOUND,
+    cut: rows.length > MAX_FOUND,
   };
 }

@@ -10,21 +10,21 @@ const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', 
  * be written as in Python (`True`). A whole number consists of digits.
  * @throws HttpError 422
  */
-export function prepareQuery({ query, routeOptions, log }: FastifyRequest): void {
+export function normalizeQuery({ query, routeOptions, log }: FastifyRequest): void {
   const properties = (routeOptions.schema?.querystring as JsonSchema | undefined)?.properties;
   if (properties === undefined) return;
   const given = query as Record<string, unknown>;
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(properties, name));
   for (const name of unknown) delete given[name];
   // Without the values: a token may stand there by mistake.
-  if (unknown.length > 0) log.debug({ parameters: unknown.join(' ').slice(0, MOST_LOGGED) }, 'parameters ignored');
+  if (unknown.length > 0) log.debug({ parameters: unknown.join(' ').slice(0, MAX_LOGGED) }, 'parameters ignored');
   for (const [name, value] of Object.entries(given))
-    if (typeof value === 'string') given[name] = prepared(name, value, properties[name]?.['type']);
+    if (typeof value === 'string') given[name] = normalizeValue(name, value, properties[name]?.['type']);
 }
 
-const MOST_LOGGED = 200;
+const MAX_LOGGED = 200;
 
-function prepared(name: string, text: string, type: unknown): ParsedQuery[string] {
+function normalizeValue(name: string, text: string, type: unknown): ParsedQuery[string] {
   if (type === 'integer' && !/^\d{1,15}$/.test(text))
     throw unprocessable(`${name} must be a whole number, written in digits alone`);
   return type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text;

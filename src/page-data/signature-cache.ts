@@ -1,7 +1,7 @@
 import type { PageReads, PageScope } from './page-scope.ts';
 
 /** What is kept for a reader: what it was made of, and what was made. */
-interface KeptPart<Made> {
+interface CachedResult<Made> {
   readonly signature: string;
   readonly made: Made;
 }
@@ -11,19 +11,19 @@ interface KeptPart<Made> {
  * others. `signature` tells their states apart, and `about` what is made of them. It is kept for the last `most`
  * readers and environments.
  */
-export function keeping<Made>(
+export function cacheBySignature<Made>(
   most: number,
-  signature: (pageReads: PageReads, env: string) => string,
-  make: (pageReads: PageReads, scope: PageScope, about: string) => Made,
-): (pageReads: PageReads, scope: PageScope, about?: string) => Made {
-  const kept = new WeakMap<object, Map<string, KeptPart<Made>>>();
-  return (pageReads, scope, about = '') => {
-    const parts = kept.get(pageReads.memory) ?? new Map<string, KeptPart<Made>>();
-    kept.set(pageReads.memory, parts);
+  signature: (reads: PageReads, env: string) => string,
+  make: (reads: PageReads, scope: PageScope, about: string) => Made,
+): (reads: PageReads, scope: PageScope, about?: string) => Made {
+  const kept = new WeakMap<object, Map<string, CachedResult<Made>>>();
+  return (reads, scope, about = '') => {
+    const parts = kept.get(reads.memory) ?? new Map<string, CachedResult<Made>>();
+    kept.set(reads.memory, parts);
     const key = JSON.stringify([scope.env, scope.limit, about]);
-    const now = signature(pageReads, scope.env);
+    const now = signature(reads, scope.env);
     const known = parts.get(key);
-    const part = known?.signature === now ? known : { signature: now, made: make(pageReads, scope, about) };
+    const part = known?.signature === now ? known : { signature: now, made: make(reads, scope, about) };
     // What was not asked about for the longest time makes room.
     parts.delete(key);
     parts.set(key, part);
@@ -34,43 +34,41 @@ export function keeping<Made>(
 }
 
 /** Of all tables of the environment. */
-export function clockSignature(pageReads: PageReads, env: string): string {
+export function clockSignature(reads: PageReads, env: string): string {
   const sql = 'select mirrored_at from mirror_environments where env_id = @env';
-  return String(pageReads.texts({ sql, values: { env } })[0]);
+  return String(reads.texts({ sql, values: { env } })[0]);
 }
 
 /** Of feed tables: every change stamps its rows with a later time than any before, deleted rows as well (R21). */
-export function feedSignature(pageReads: PageReads, env: string, tables: readonly string[]): string {
+export function feedSignature(reads: PageReads, env: string, tables: readonly string[]): string {
   const newest = tables.flatMap((table) =>
     ['is null', 'is not null'].map(
       (state) => `(select mirrored_at from ${table} where env_id = @env and deleted_at ${state}
         order by mirrored_at desc limit 1)`,
     ),
   );
-  return String(pageReads.texts({ sql: `select json_array(${newest.join(', ')})`, values: { env } })[0]);
+  return String(reads.texts({ sql: `select json_array(${newest.join(', ')})`, values: { env } })[0]);
 }
 
 /**
  * Of a table whose rows come and go whole: a change without a new row leaves fewer rows, and a new row is the last one,
  * with the time of its commit (R21).
  */
-export function snapshotSignature(pageReads: PageReads, table: string): string {
+export function snapshotSignature(reads: PageReads, table: string): string {
   const last = `select json_array(rowid, mirrored_at) from ${table} order by rowid desc limit 1`;
-  return String(
-    pageReads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0],
-  );
+  return String(reads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0]);
 }
 
 /**
  * Of the scores, and of the means that are kept of them. A list of scores is put in its place some time after its rows
  * have come to the history, and the means follow at the end of the run.
  */
-export function scoresSignature(pageReads: PageReads, env: string): string {
+export function scoresSignature(reads: PageReads, env: string): string {
   const tables = ['asset_health_scores', 'asset_health_score_dimensions'];
   const states = tables.map(
     (table) => `(select json_array(count(*), max(mirrored_at)) from ${table} where env_id = @env)`,
   );
   states.push(`(select json_array(count(*), max(scores_at)) from asset_health_means where env_id = @env)`);
-  const scores = pageReads.texts({ sql: `select json_array(${states.join(', ')})`, values: { env } });
-  return `${scores[0]} ${feedSignature(pageReads, env, ['assets'])}`;
+  const scores = reads.texts({ sql: `select json_array(${states.join(', ')})`, values: { env } });
+  return `${scores[0]} ${feedSignature(reads, env, ['assets'])}`;
 }

@@ -5,8 +5,8 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 import { weekBefore } from './times.ts';
 
 /** Adds the rows of child tables (the dimensions of a score) to the items of a page, without those of old scores. */
-export function addParts(
-  mirrorSnapshot: MirrorSnapshot,
+export function addChildRows(
+  view: MirrorSnapshot,
   { entry, nulls, weekOf }: CollectionListing,
   { env, serverTime }: { env: string; serverTime: Instant },
   items: readonly ApiItem[],
@@ -15,7 +15,7 @@ export function addParts(
   const recent = weekOf === undefined ? '' : `and ${weekOf} >= @week`;
   for (const part of entry.childTables ?? []) {
     const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
-    const rows = mirrorSnapshot.rows({
+    const rows = view.rows({
       sql: `select ${names} from ${part.table} where env_id = @env ${recent}
         and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
       values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },

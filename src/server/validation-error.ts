@@ -15,7 +15,7 @@ const WORDS: Readonly<Record<string, (params: SchemaFinding['params']) => string
 };
 
 /** An HTTP error that names the parameter and the values that it takes. */
-export function explainInvalid(findings: readonly SchemaFinding[]): Error {
+export function validationError(findings: readonly SchemaFinding[]): Error {
   const [finding] = findings;
   if (finding === undefined) return unprocessable('The request is not valid');
   const { keyword, instancePath, params, message } = finding;

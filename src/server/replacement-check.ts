@@ -5,7 +5,7 @@ import { isDamage } from './damage.ts';
 import { mirrorReplaced } from './errors.ts';
 
 /** The row by which a state of a mirror is known. */
-export interface KnownState {
+export interface MirrorFingerprint {
   /** A text with all of it. */
   readonly text: string;
   /** The key of the mirror itself; null while it has none. */
@@ -19,24 +19,24 @@ export interface KnownState {
  * connection.
  * @throws HttpError 503
  */
-export function replacementCheck(
+export function createReplacementCheck(
   path: string,
-  current: () => KnownState,
-  look: (mirror: ReturnType<typeof openEarlier>) => KnownState,
+  current: () => MirrorFingerprint,
+  look: (mirror: ReturnType<typeof openEarlier>) => MirrorFingerprint,
 ): () => void {
-  const opened = statusOf(path);
+  const opened = fileStatus(path);
   let key: string | null = null;
   let checked = opened.content;
   let isOverwritten = false;
   const isSame = (): boolean => {
     const known = current();
-    const found = readAgain(path, look);
+    const found = readFreshly(path, look);
     // A commit in between gives another state of the same mirror.
     if (current() !== known) return isSame();
     return found?.text === known.text && (key === null || found.key === key);
   };
   return () => {
-    const { place, content } = statusOf(path);
+    const { place, content } = fileStatus(path);
     if (place !== opened.place) throw mirrorReplaced();
     key ??= current().key;
     if (content !== checked) isOverwritten ||= !isSame();
@@ -45,7 +45,7 @@ export function replacementCheck(
   };
 }
 
-function statusOf(path: string): { readonly place: string; readonly content: string } {
+function fileStatus(path: string): { readonly place: string; readonly content: string } {
   const { dev, ino, size, mtimeNs } = statSync(path, { bigint: true, throwIfNoEntry: false }) ?? {};
   return { place: `${dev} ${ino}`, content: `${size} ${mtimeNs}` };
 }
@@ -54,7 +54,7 @@ function statusOf(path: string): { readonly place: string; readonly content: str
  * The state in the file, read by a new connection, which remembers no page; null if there is no mirror of this version
  * to be read.
  */
-function readAgain(path: string, look: Parameters<typeof replacementCheck>[2]): KnownState | null {
+function readFreshly(path: string, look: Parameters<typeof createReplacementCheck>[2]): MirrorFingerprint | null {
   try {
     const mirror = openEarlier(path);
     try {
@@ -63,7 +63,7 @@ function readAgain(path: string, look: Parameters<typeof replacementCheck>[2]): 
       mirror.connection.close();
     }
   } catch (error) {
-    if (isOther(error)) return null;
+    if (isOtherDatabase(error)) return null;
     throw error;
   }
 }
@@ -72,7 +72,7 @@ function readAgain(path: string, look: Parameters<typeof replacementCheck>[2]): 
  * Whether the file is another database or has other tables. SQLite takes a new file for a damaged one while the log and
  * the index of the old one lie beside it.
  */
-function isOther(error: unknown): boolean {
+function isOtherDatabase(error: unknown): boolean {
   if (isDamage(error)) return true;
   return error instanceof SyncError ? error.cause === undefined : (error as { code?: unknown }).code === 'SQLITE_ERROR';
 }

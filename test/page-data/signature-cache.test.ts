@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
+import { TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
 import type { PageReads, PageRow } from '../../src/page-data/page-scope.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
-import { TREND_DAYS } from '../../src/page-data/usual-parameters.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 /** One reader of a mirror that changes meanwhile. */
@@ -34,7 +34,7 @@ function changing() {
   return { reads, commit, statements, close };
 }
 
-const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).reached(id).count;
+const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).count;
 
 describe('what is kept from one state of the mirror to the next', () => {
   test('is the lineage, until an edge comes or goes', () => {

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { isKnown, takesGzip } from './etag.ts';
+import { acceptsGzip, matchesTag } from './etag.ts';
 
 /** Content that stays the same as long as the server runs. */
-export interface FixedContent {
+export interface StaticContent {
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Called once, for the first request. */
@@ -13,12 +13,12 @@ export interface FixedContent {
 }
 
 /** For an address with a hash of the content. */
-export const NEVER_CHANGES = { 'cache-control': 'public, max-age=31536000, immutable' };
+export const CACHE_FOREVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
 /** For any other address: a cache asks each time whether the content is still the same. */
-export const ASKED_EACH_TIME = { 'cache-control': 'no-cache' };
+export const REVALIDATE = { 'cache-control': 'no-cache' };
 
-interface MadeContent {
+interface PreparedContent {
   readonly bytes: Buffer;
   readonly gzipped: Buffer;
   readonly tag: string;
@@ -28,25 +28,25 @@ interface MadeContent {
  * Adds a route for content that is made, and compressed, only once. It is sent from memory, so a request costs next to
  * nothing.
  */
-export function addFixedContent(
+export function addStaticContent(
   server: FastifyInstance,
   url: string,
-  { type, headers = {}, make }: FixedContent,
+  { type, headers = {}, make }: StaticContent,
 ): void {
-  let content: Promise<MadeContent> | null = null;
+  let content: Promise<PreparedContent> | null = null;
   server.get(url, { schema: { hide: true } }, async (request, reply) => {
     content ??= prepare(make);
     const { bytes, gzipped, tag } = await content;
     reply.headers({ ...headers, etag: tag, vary: 'accept-encoding' });
-    if (isKnown(tag, request)) return reply.code(304).send();
+    if (matchesTag(tag, request)) return reply.code(304).send();
     reply.type(type);
-    return takesGzip(request.headers['accept-encoding'])
+    return acceptsGzip(request.headers['accept-encoding'])
       ? reply.header('content-encoding', 'gzip').send(gzipped)
       : reply.send(bytes);
   });
 }
 
-async function prepare(make: FixedContent['make']): Promise<MadeContent> {
+async function prepare(make: StaticContent['make']): Promise<PreparedContent> {
   const made = make();
   const bytes = typeof made === 'string' ? Buffer.from(made) : made;
   const gzipped = await promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });

@@ -2,10 +2,10 @@ import { deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import type { AnswerName } from '../../src/page/page-source.ts';
 import { createRecordedSource } from '../../src/page/recorded-source.ts';
+import { DEFAULT_PARAMETERS, TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { recordAnswers } from '../../src/page-data/record-answers.ts';
 import { TEST_GROUPINGS } from '../../src/page-data/test-groups.ts';
 import { trends } from '../../src/page-data/trends.ts';
-import { TREND_DAYS, USUAL } from '../../src/page-data/usual-parameters.ts';
 import { pageEndpoints } from '../../src/server/page-endpoints.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { ALL, mirrorOf } from './setup.ts';
@@ -32,7 +32,11 @@ test('the server fills in the parameters that a question may leave out', () => {
   expect(defaults.length).toBeGreaterThan(8);
   for (const { view, parameter, value } of defaults)
     if (view !== 'neighbours' || parameter !== 'limit')
-      expect([view, parameter, value]).toEqual([view, parameter, USUAL[parameter as keyof typeof USUAL]]);
+      expect([view, parameter, value]).toEqual([
+        view,
+        parameter,
+        DEFAULT_PARAMETERS[parameter as keyof typeof DEFAULT_PARAMETERS],
+      ]);
 });
 
 test('a report answers a question with and without the usual parameters alike', async () => {

@@ -1,8 +1,8 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { addDocsPage } from './docs-page.ts';
-import { ASKED_EACH_TIME, addFixedContent } from './fixed-content.ts';
 import { TIME_HEADER } from './set-date-header.ts';
+import { addStaticContent, REVALIDATE } from './static-content.ts';
 
 const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: repeat the query \
 with \`cursor\` set to \`next_cursor\` until \`has_more\` is false. A page may be short, even empty, before the end. To follow \
@@ -47,7 +47,7 @@ const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
  * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a
  * token or counts against a quota: both are sent from memory, which costs no more than to refuse them.
  */
-export async function addDescription(server: FastifyInstance): Promise<void> {
+export async function addOpenApi(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -64,9 +64,9 @@ export async function addDescription(server: FastifyInstance): Promise<void> {
     refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
     transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
   });
-  addFixedContent(server, '/openapi.json', {
+  addStaticContent(server, '/openapi.json', {
     type: 'application/json; charset=utf-8',
-    headers: ASKED_EACH_TIME,
+    headers: REVALIDATE,
     make: () => JSON.stringify(server.swagger()),
   });
   addDocsPage(server);

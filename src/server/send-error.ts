@@ -2,14 +2,14 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { envelope, httpErrorOf } from './errors.ts';
 
 /** Answers with the error envelope. An internal failure is logged, and its details are not sent. */
-export function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const { statusCode, code, message, headers = {} } = httpErrorOf(error);
   if (statusCode === 500) request.log.error({ err: error }, 'a request failed');
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 
 /** The errors of the HTTP parser by their codes; any other is a request that cannot be read. */
-const UNREADABLE: Readonly<Record<string, readonly [status: string, message: string]>> = {
+const PARSER_ERRORS: Readonly<Record<string, readonly [status: string, message: string]>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long together'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
@@ -18,23 +18,23 @@ const UNREADABLE: Readonly<Record<string, readonly [status: string, message: str
 const LINGER_MS = 1000;
 
 /** Connections with an answer to an unreadable request. Each further part of such a request is another error. */
-const refused = new WeakSet<object>();
+const rejected = new WeakSet<object>();
 
 /**
  * Answers an unreadable request and ends the connection, also if the client does not. A client may still be sending: if
  * its connection were ended before it has sent everything, it would see no answer.
  */
-export function refuseUnreadable(
+export function rejectMalformed(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },
 ): void {
-  if (refused.has(socket) && error.code !== 'ECONNRESET') return;
+  if (rejected.has(socket) && error.code !== 'ECONNRESET') return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [status, message] = UNREADABLE[error.code ?? ''] ?? ['400 Bad Request', 'The request cannot be read'];
-  refused.add(socket);
+  const [status, message] = PARSER_ERRORS[error.code ?? ''] ?? ['400 Bad Request', 'The request cannot be read'];
+  rejected.add(socket);
   const body = JSON.stringify(envelope('invalid_request', message));
   const head = [`HTTP/1.1 ${status}`, 'Content-Type: application/json; charset=utf-8'];
   socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));

@@ -2,7 +2,7 @@
  * Temporary tables with the assets that each limited reader sees in an environment, and the mirror's time at which they
  * were read. Uses are numbered.
  */
-export const KEPT_TABLES = `create temp table if not exists visible_assets (reader integer, env_id text, id text,
+export const CREATE_VISIBILITY_TABLES = `create temp table if not exists visible_assets (reader integer, env_id text, id text,
     primary key (reader, env_id, id)) without rowid;
   create temp table if not exists visible_kept (reader integer, env_id text, at text, last_use integer,
     primary key (reader, env_id)) without rowid`;
