@@ -4,7 +4,7 @@ import { numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from
 import { QUALIFIED_NAME } from './search-assets.ts';
 import { rankOf, worseStatus } from './status-order.ts';
 
-/** A live asset that the reader sees; null for any other. */
+/** A live asset; null if it does not exist or the reader may not see it. */
 export function assetDetail(reads: PageReads, scope: PageScope, id: string): AssetDetail | null {
   const [row] = reads.rows({
     sql: `select name, kind, path, ${QUALIFIED_NAME} as qualified_name, data_platform, bi_platform, description, url, updated_at,
@@ -45,7 +45,7 @@ function readScores(reads: PageReads, { env }: PageScope, id: string): AssetDeta
   return rows.map((row) => ({ dimension: String(row['dimension']), score: numberOf(row['score']) }));
 }
 
-/** The tests of an asset, failing ones first; the status of a test is the worst of its sub-tests. */
+/** The tests of an asset, failing ones first. A test has the worst status of its sub-tests. */
 function readTests(reads: PageReads, { env }: PageScope, id: string): AssetTest[] {
   const rows = reads.rows({
     sql: `select test_id, test_name, test_type, severity, column_name, status, start_time from test_status
@@ -76,7 +76,7 @@ const later = (one: string | null, other: string | null): string | null =>
 
 const MAX_COLUMNS = 200;
 
-/** The columns of a live asset that the reader sees; null for any other asset. */
+/** The columns of a live asset; null if it does not exist or the reader may not see it. */
 export function assetColumns(
   reads: PageReads,
   scope: PageScope,
@@ -105,7 +105,7 @@ export function assetColumns(
   };
 }
 
-/** The number of an asset's enabled tests that name a column, by the name in small letters. */
+/** The number of enabled tests of each column, by the column's name in lower case. */
 function countTests(reads: PageReads, { env }: PageScope, id: string): ReadonlyMap<string, number> {
   const rows = reads.rows({
     sql: `select lower(column_name) as name, count(distinct test_id) as tests from test_status

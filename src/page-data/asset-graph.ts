@@ -1,7 +1,7 @@
 import { type PageReads, type PageScope, valuesIn } from './page-scope.ts';
 import { cacheBySignature, snapshotSignature } from './signature-cache.ts';
 
-/** The edges of one direction: those of node `n` stand in `ends` from `starts[n]` to `starts[n + 1]`. */
+/** The edges in one direction. Those of node `n` are `ends[starts[n]]` to `ends[starts[n + 1] - 1]`. */
 interface EdgeList {
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
@@ -17,7 +17,7 @@ interface AssetGraph {
   readonly downstream: EdgeList;
 }
 
-/** Every reader has the same graph, and sees a part of it. */
+/** All readers share one graph. `VisibleLineage` hides what a reader may not see. */
 const graphOf = cacheBySignature(2, (reads) => snapshotSignature(reads, 'asset_lineage'), readGraph);
 
 function readGraph(reads: PageReads, { env }: PageScope): AssetGraph {
@@ -48,7 +48,7 @@ function numberFor(numbers: Map<string, number>, id: string): number {
   return numbers.size - 1;
 }
 
-/** 1 for each node whose id is given. */
+/** 1 for each node whose id is in the list. */
 function flagNodes(numbers: AssetGraph['numbers'], ids: readonly (string | null)[]): Uint8Array {
   const marks = new Uint8Array(numbers.size);
   for (const id of ids) {
@@ -58,7 +58,7 @@ function flagNodes(numbers: AssetGraph['numbers'], ids: readonly (string | null)
   return marks;
 }
 
-/** The edges by the node that they leave, without those from a node to itself. */
+/** The edges grouped by the node they start from, without loops. */
 function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
   const starts = new Uint32Array(nodes + 1);
   for (const [i, node] of from.entries()) if (node !== to[i]) starts[node + 1] = (starts[node + 1] ?? 0) + 1;
@@ -75,41 +75,41 @@ function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
   return { starts, ends };
 }
 
-/** How much an asset reaches. */
+/** The number of assets downstream of an asset. */
 export interface ReachCount {
   readonly count: number;
   readonly biCount: number;
-  /** Whether the walk stopped at its bound: there are more. */
+  /** Whether the walk stopped at its limit, so there are more. */
   readonly cut: boolean;
 }
 
 const NO_REACH: ReachCount = { count: 0, biCount: 0, cut: false };
 
-/** The most assets that one walk counts. */
+/** A walk stops counting at this number of assets. */
 const MAX_REACHED = 10_000;
 
-/** The lineage that a reader sees: no walk comes to, or through, an asset that is deleted or hidden from the reader. */
+/** The lineage that a reader sees. No walk enters or passes an asset that is deleted or hidden from the reader. */
 export interface VisibleLineage {
-  /** The ids one edge away. */
+  /** The ids of assets one edge away. */
   adjacentIds(id: string, direction: LineageDirection): string[];
   /** The number of assets one edge away. */
   degree(id: string, direction: LineageDirection): number;
-  /** All assets downstream. */
+  /** Counts all assets downstream. */
   countDownstream(id: string): ReachCount;
-  /** These assets, to be looked for. */
+  /** A flag for each node: 1 if its id is in the list. For `nearest`. */
   flagged(ids: readonly string[]): Uint8Array;
-  /** The marked assets upstream with the least number of edges in between. */
+  /** The closest flagged assets upstream, all at the same depth. */
   nearest(id: string, marked: Uint8Array): { readonly ids: readonly string[]; readonly depth: number } | null;
-  /** Whether any edge that the reader sees names the asset. */
+  /** Whether the asset has any edge that the reader sees. */
   has(id: string): boolean;
-  /** The edges that the walks have followed so far. */
+  /** The number of edges followed by all walks so far. */
   steps(): number;
 }
 
 const lineageCache = new WeakMap<PageReads, Map<string, VisibleLineage>>();
 const MAX_LINEAGES = 4;
 
-/** The lineage of an environment as the reader sees it; the same until the mirror changes. */
+/** The lineage of an environment as the reader sees it, cached for one state of the mirror. */
 export function lineageOf(reads: PageReads, scope: PageScope): VisibleLineage {
   const known = lineageCache.get(reads) ?? new Map<string, VisibleLineage>();
   lineageCache.set(reads, known);
@@ -167,7 +167,7 @@ function readLineage(reads: PageReads, scope: PageScope): VisibleLineage {
   };
 }
 
-/** 1 for each node that is deleted, or that the reader may not see. */
+/** 1 for each node that is deleted or hidden from the reader. */
 function hiddenFrom(reads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
   const gone = flagAssetsWhere(reads, scope.env, graph, 'deleted_at is not null');
   if (scope.limit === null) return gone;
@@ -182,7 +182,7 @@ function edgesFrom({ starts, ends }: EdgeList, node: number): Uint32Array {
   return ends.subarray(starts[node] ?? 0, starts[node + 1] ?? 0);
 }
 
-/** The nodes with the same least number of edges from the beginning of a walk. */
+/** The nodes at one distance from the start of a walk. */
 interface WalkLevel {
   readonly nodes: readonly number[];
   readonly depth: number;
@@ -191,13 +191,13 @@ interface WalkLevel {
 interface WalkStart {
   readonly node: number;
   readonly hidden: Uint8Array;
-  /** The number of the last walk that met a node. */
+  /** The last walk that visited each node. */
   readonly met: Uint32Array;
   readonly walk: number;
   followed(edges: number): void;
 }
 
-/** Walks breadth first; each node comes once, and the first one never. */
+/** Walks breadth first. It yields each node once, but not the start. */
 function* walkLevels(edges: EdgeList, { node, hidden, met, walk, followed }: WalkStart): Generator<WalkLevel> {
   met[node] = walk;
   let nodes: readonly number[] = [node];
@@ -228,13 +228,12 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
   return { count, biCount, cut: false };
 }
 
-/** The most edges that are followed to put assets into order. */
+/** The budget of edges for ranking assets. */
 const MAX_STEPS = 700_000;
 
 /**
- * The assets with their counts, those with the most downstream first. Those with the most direct consumers are counted
- * first; where there is too much to walk, the others are put behind them by their direct consumers, with `null` for
- * what was not counted.
+ * The assets with their reach, most downstream assets first. Assets with the most direct consumers are counted first.
+ * Once the budget is spent, the others follow in that order, with a reach of `null`.
  */
 export function rankByReach(
   lineage: VisibleLineage,

@@ -3,15 +3,15 @@ import type { LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageRow, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { FAILING, worseStatus } from './status-order.ts';
 
-/** The ends of an edge of columns, by the way one looks along it. */
+/** The columns at the near and far end of an edge, by direction. */
 const ENDS = {
   upstream: { from: 'downstream_column_id', to: 'upstream_column_id' },
   downstream: { from: 'upstream_column_id', to: 'downstream_column_id' },
 } as const;
 
 /**
- * A reader who may see only some assets sees an edge if both its columns are of these, also where the other end is
- * asked for by id.
+ * A restricted reader sees an edge only if both columns belong to visible assets, even when asking for the other end by
+ * id.
  */
 function edgesOf(scope: PageScope, direction: LineageDirection, id: string): string {
   const { from, to } = ENDS[direction];
@@ -20,7 +20,7 @@ function edgesOf(scope: PageScope, direction: LineageDirection, id: string): str
       and o.deleted_at is null`;
 }
 
-/** The column itself; null if there is no live one that the reader sees. */
+/** The column itself; null if there is no live one that the reader may see. */
 export function columnNode(reads: PageReads, scope: PageScope, id: string): LineageNode | null {
   const [live] = reads.rows({
     sql: `select 1 from live_columns where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and id = @id`,
@@ -68,7 +68,7 @@ function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): Li
   }));
 }
 
-/** What the enabled tests that name a column say. */
+/** The results of the enabled tests of each column. */
 function verdictsOf(
   reads: PageReads,
   { env, seesTests }: PageScope,

@@ -14,13 +14,13 @@ import {
 import { cacheBySignature, clockSignature } from './signature-cache.ts';
 import { FAILING, rankOf } from './status-order.ts';
 
-/** The part of a long list that is shown. */
+/** The part of a long list to show. */
 export interface PageRange {
   readonly limit: number;
   readonly offset: number;
 }
 
-/** What is failing now, the worst first: by status, by severity, by what is downstream. */
+/** The failing sub-tests, worst first: by status, severity, and number of downstream assets. */
 export function failingNow(reads: PageReads, scope: PageScope, { limit, offset }: PageRange): FailingNow {
   const found = rankedFailing(reads, scope);
   const shown = found.slice(offset, offset + limit);
@@ -28,10 +28,13 @@ export function failingNow(reads: PageReads, scope: PageScope, { limit, offset }
   return { total: found.length, rows: withDetails(reads, scope, { shown, found, lineage }) };
 }
 
-/** The readers whose list is kept: it may hold thousands of tests. */
+/** Lists cached per mirror, one per reader and environment. A list may hold thousands of tests. */
 const MAX_CACHED = 8;
 
-/** All that fail, the worst first. Every commit of the environment moves its clock (R21). */
+/**
+ * All failing sub-tests, worst first. Every commit of the environment moves its clock (R21), which invalidates the
+ * list.
+ */
 const rankedFailing = cacheBySignature(MAX_CACHED, clockSignature, (reads, scope): readonly FailingKey[] => {
   const found = findFailing(reads, scope);
   const reach = reachOf(lineageOf(reads, scope), found);
@@ -40,7 +43,7 @@ const rankedFailing = cacheBySignature(MAX_CACHED, clockSignature, (reads, scope
     .sort((a, b) => bySeverity(a, b) || b.reach - a.reach || byName(a, b));
 });
 
-/** A failing sub-test as far as its place in the list depends on it. */
+/** The fields of a failing sub-test that decide its rank. */
 interface FailingKey {
   readonly key: string;
   readonly test: string;
@@ -53,7 +56,7 @@ interface FailingKey {
 const keyOf = (row: PageRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
 
 function findFailing(reads: PageReads, scope: PageScope): FailingKey[] {
-  // The view alone would look up the results of every test.
+  // The view alone would look up the results of every test, not only those that fail.
   const tests = reads.texts({
     sql: `select distinct test_id from latest_test_executions where env_id = @env and status in ${FAILING}`,
     values: { env: scope.env },
@@ -153,7 +156,7 @@ function readDetails(reads: PageReads, { env }: PageScope, tests: readonly strin
   return new Map(rows.map((row) => [keyOf(row), row]));
 }
 
-/** When the open incidents of these tests began, by sub-test. */
+/** The start of the open incident of each sub-test. */
 function readSince(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, string> {
   const rows = reads.rows({
     sql: `select test_id, sub_test_unique_id, first_start_time from test_incidents
@@ -167,8 +170,8 @@ const MAX_SHOWN_RUNS = 30;
 const MAX_READ_RUNS = 3000;
 
 /**
- * The last runs of the failing sub-tests. Those of a test's sub-tests are near each other, so that an index finds them
- * all.
+ * The last runs of the failing sub-tests. The runs of one test are adjacent in an index, so one range scan finds those
+ * of all its sub-tests.
  */
 function readHistories(
   reads: PageReads,
@@ -201,7 +204,7 @@ interface ProbableCause {
   readonly testName: string;
 }
 
-/** The nearest failing ancestor of each asset; of several, the one whose failing test is the worst. */
+/** The nearest failing ancestor of each asset; if there are several, the one with the worst failing test. */
 function causesOf(
   lineage: VisibleLineage,
   found: readonly FailingKey[],

@@ -1,7 +1,10 @@
 import type { AssetLabel } from './page-data.ts';
 import { listed, type PageReads, type PageScope, textOf } from './page-scope.ts';
 
-/** What a list shows of assets, by id; of one that is not live only the id. The reader sees them all. */
+/**
+ * The labels of assets by id. An asset that is not live has only its id. The caller has checked that the reader may see
+ * them.
+ */
 export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
   const rows = reads.rows({
     sql: `select id, name, kind from live_assets where env_id = @env and id in ${listed('ids')}`,
@@ -11,7 +14,7 @@ export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly str
   return (id) => ({ id, name: textOf(known.get(id)?.['name']), kind: textOf(known.get(id)?.['kind']) });
 }
 
-/** Where the elements of lists stand: a view, the column of whose they are, and that of the element. */
+/** The view of each list: the column that identifies the asset or test, and the column with the element. */
 const ELEMENTS = {
   assetOwners: { view: 'asset_owners', of: 'asset_id', element: 'owner' },
   assetTags: { view: 'asset_tags', of: 'asset_id', element: 'tag' },
@@ -20,7 +23,7 @@ const ELEMENTS = {
 
 type ElementList = keyof typeof ELEMENTS;
 
-/** The owners or tags of assets or tests, by id. The reader sees them all. */
+/** The owners or tags of assets or tests, by id. The caller has checked that the reader may see them. */
 export function elementsOf(
   reads: PageReads,
   { env }: PageScope,

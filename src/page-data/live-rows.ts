@@ -3,7 +3,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { PageReads } from './page-scope.ts';
 
-/** A statement that counts the live rows of a stream as `rows`, over all environments. */
+/** SQL that counts the live rows of a stream as `rows`, over all environments. */
 export function countLiveRows({ table, subtype }: CatalogueEntry): string {
   const conditions = ['true'];
   if (softDeletes(table)) conditions.push('deleted_at is null');
@@ -11,14 +11,14 @@ export function countLiveRows({ table, subtype }: CatalogueEntry): string {
   return `select count(*) as rows from ${table} where ${conditions.join(' and ')}`;
 }
 
-/** Deleted rows of feeds stay in their table (R11). */
+/** Deleted rows of feeds stay in their table, with `deleted_at` set (R11). */
 export function softDeletes(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
 }
 
 /**
- * The number of live rows of a stream in an environment: all rows less the deleted ones, because indexes count both
- * without a look at the rows.
+ * The number of live rows of a stream in an environment: all rows less the deleted ones. Both counts come from indexes,
+ * without reading rows.
  */
 export function liveRowsIn(
   reads: PageReads,
@@ -32,7 +32,7 @@ export function liveRowsIn(
   const ofEnvironment = 'env_id = @env';
   const ofKind = subtype === undefined ? [] : [`${subtype.field} = '${subtype.is}'`];
   const isAlone = ofKind.length === 0 && isOnlyEnvironmentIn(reads, table, env);
-  // SQLite counts a whole table several times as fast as a part of it.
+  // SQLite counts a whole table several times faster than part of it.
   const all = count(isAlone ? [] : [ofEnvironment, ...ofKind]);
   return softDeletes(table) ? all - count([ofEnvironment, ...ofKind, 'deleted_at is not null']) : all;
 }

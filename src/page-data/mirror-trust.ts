@@ -5,17 +5,17 @@ import { liveRowsIn, softDeletes } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
 
-/** What a reader may see of the mirror as a whole. */
+/** How a reader is restricted. */
 export interface TrustReader {
-  /** The environments; null for all. */
+  /** The visible environments; null for all. */
   readonly environments: ReadonlySet<string> | null;
-  /** What the reader may not ask. */
+  /** The scopes that the reader lacks. */
   readonly deniedScopes: readonly string[];
-  /** Whether the reader may see only some assets: then nothing is said that depends on the others. */
+  /** Whether the reader is restricted to some assets. Then the answer reveals nothing that depends on other assets. */
   readonly seesSomeAssets: boolean;
 }
 
-/** How far the mirror can be trusted. */
+/** The state of the mirror, from which a reader decides whether to trust it. */
 export function mirrorTrust(reads: PageReads, reader: TrustReader, streams: readonly CatalogueEntry[]): MirrorTrust {
   const { environments: visible, deniedScopes } = reader;
   const seen = streams.filter(({ serve }) => serve === false || !deniedScopes.includes(serve.scope));
@@ -51,13 +51,13 @@ function clockOf(reads: PageReads, ids: readonly string[]): string {
 const RUN = `id as run, status, started_at, ended_at, requests, error from sync_runs`;
 
 interface VisibleStreams {
-  /** Of the environments. */
+  /** Ids of the environments. */
   readonly ids: readonly string[];
   readonly streams: readonly CatalogueEntry[];
 }
 
 function readLastRun(reads: PageReads, limitedTo: MirrorTrust['limited_to'], visible: VisibleStreams): RunTrust | null {
-  // How a stream was read depends on all of its rows.
+  // How a stream was read depends on all of its rows, also hidden ones.
   if (limitedTo === 'assets') return null;
   return limitedTo === null ? lastRun(reads) : lastRunOf(reads, visible);
 }
@@ -68,8 +68,8 @@ function lastRun(reads: PageReads): RunTrust | null {
 }
 
 /**
- * The last sync that read one of these streams, as these streams tell it: its own status, times, requests and error are
- * of other streams as well. It is `done` by the same rule as a run (R9, R20).
+ * The last sync that read one of these streams, derived from these streams alone: the status, times, requests and error
+ * of the run cover other streams as well. It is `done` by the same rule as a run (R9, R20).
  */
 function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust | null {
   const [row] = reads.rows({
@@ -154,7 +154,7 @@ interface StreamOfEnvironment {
   readonly stream: CatalogueEntry;
 }
 
-/** Null for an optional stream that was not read yet. */
+/** Null for an optional stream that was never read. */
 function streamTrust(
   reads: PageReads,
   { seesSomeAssets }: TrustReader,
@@ -174,13 +174,13 @@ const lastReadOf = (last: PageRow | undefined) => ({
   error: textOf(last?.['error']),
 });
 
-/** All of it depends on every row of the stream. */
+/** These details depend on every row of the stream, so a reader restricted to some assets sees none. */
 const HIDDEN_DETAILS = {
   ...lastReadOf(undefined),
   ...{ rows: null, held_count: null, rejected_count: null, gap_count: null },
 } as const;
 
-/** The watermark: changes up to this time of the source are in the mirror (R2). */
+/** The watermark: the source's changes up to this time are in the mirror (R2). */
 function completeAt(reads: PageReads, { env, stream }: StreamOfEnvironment): string | null {
   const [row] = reads.rows({
     sql: 'select watermark from sync_checkpoints where env_id = @env and stream = @stream',
@@ -210,7 +210,7 @@ function countsOf(reads: PageReads, { env, stream }: StreamOfEnvironment) {
   };
 }
 
-/** Counts the live rows whose removal is held back (R14). */
+/** SQL that counts the live rows whose removal is held back (R14). */
 function countHeldRows({ table, key }: CatalogueEntry): string {
   const same = key.map((name, i) => ` and t.${name} = h.key_${i + 1}`).join('');
   return `select count(*) as rows from held_removals h

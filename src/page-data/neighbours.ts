@@ -5,7 +5,7 @@ import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { FAILING, worseStatus } from './status-order.ts';
 
-/** A node of the lineage, and which way to look from it. */
+/** A node of the lineage, and the direction to follow from it. */
 export interface NeighbourQuery {
   readonly id: string;
   readonly of: 'assets' | 'columns';
@@ -14,7 +14,7 @@ export interface NeighbourQuery {
   readonly offset: number;
 }
 
-/** The node itself; null if there is none that the reader sees. */
+/** The node itself; null if it does not exist or the reader may not see it. */
 export function lineageNode(
   reads: PageReads,
   scope: PageScope,
@@ -23,7 +23,7 @@ export function lineageNode(
   return of === 'columns' ? columnNode(reads, scope, id) : assetNode(reads, scope, id);
 }
 
-/** The nodes one edge away; null if there is no such node that the reader sees. */
+/** The nodes one edge away; null if the node does not exist or the reader may not see it. */
 export function neighboursOf(reads: PageReads, scope: PageScope, query: NeighbourQuery): Neighbours | null {
   return query.of === 'columns' ? columnNeighbours(reads, scope, query) : assetNeighbours(reads, scope, query);
 }
@@ -80,7 +80,7 @@ interface TestVerdict {
   readonly failing: number;
 }
 
-/** What the enabled tests of assets say, by the id of the asset; nothing for a reader who may not see tests. */
+/** The results of the assets' enabled tests, by asset id; empty for a reader without the scope `tests`. */
 function testsOf(reads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
   const verdicts = new Map<string, TestVerdict>();
   if (!seesTests || ids.length === 0) return verdicts;

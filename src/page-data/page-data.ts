@@ -1,30 +1,27 @@
 import type { Instant } from '../core/time/instant.ts';
 
 /*
- * What the page asks for and is answered. All ids are of one environment, named in the address, except in `MirrorTrust`.
- * A reader who may see only some assets is told of these alone, in rows and in counts.
+ * The requests of the page and their answers. All ids belong to the environment in the path, except in `MirrorTrust`.
+ * For a reader restricted to some assets, rows and counts cover only those.
  */
 
-/** `GET /page/mirror`: can I trust this mirror? The environments that the reader may see, by name. */
+/** `GET /page/mirror`: can I trust this mirror? Lists the environments that the reader may see, by name. */
 export interface MirrorTrust {
-  /** The mirror's clock: every answer of the page is of one such instant. */
+  /** The mirror's clock. Every answer shows the mirror as of one such instant. */
   readonly now: Instant;
   /**
-   * What the reader's limits leave of the mirror: `streams` for some environments or scopes, `assets` for some assets;
-   * null for a reader who sees everything.
+   * How the reader is restricted: `streams` to some environments or scopes, `assets` to some assets; null for an
+   * unrestricted reader.
    */
   readonly limited_to: 'streams' | 'assets' | null;
   /**
-   * The last sync that read one of the streams that the reader sees; null before the first, and for a reader who may
-   * see only some assets.
+   * The last sync that read a stream the reader sees; null before the first one, and for a reader restricted to some
+   * assets.
    */
   readonly last_run: RunTrust | null;
-  /** The last `verify` that was recorded; null if there was none, and for a reader who may not see everything. */
+  /** The last recorded `verify`; null if there was none, and for a restricted reader. */
   readonly last_verify: VerifyTrust | null;
-  /**
-   * The account's quota as the last run left it; null if the source never stated one, and for a reader who may not see
-   * everything.
-   */
+  /** The account's quota after the last run; null if the source never reported one, and for a restricted reader. */
   readonly quota: QuotaTrust | null;
   readonly environments: readonly EnvironmentTrust[];
 }
@@ -32,13 +29,13 @@ export interface MirrorTrust {
 export interface RunTrust {
   readonly run: number;
   /**
-   * As in `sync_runs`; a run whose process was killed stays `running`. For a reader who may not see everything it is
-   * `done` or `problems`, and like the times it is only of the streams that the reader sees.
+   * As in `sync_runs`; a run whose process was killed stays `running`. For a restricted reader, status and times cover
+   * only the streams that the reader sees, and the status is `done` or `problems`.
    */
   readonly status: string;
   readonly started_at: Instant;
   readonly ended_at: Instant | null;
-  /** Null, like `error`, for a reader who may not see everything. */
+  /** Null for a restricted reader, as is `error`. */
   readonly requests: number | null;
   readonly error: string | null;
 }
@@ -60,38 +57,38 @@ export interface EnvironmentTrust {
   readonly env_id: string;
   readonly name: string;
   readonly cron: string | null;
-  /** Since when the service no longer lists it; its rows stay in the mirror. */
+  /** When the service stopped listing it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
   /**
-   * Whether the other views show it: one that is no longer listed has none, except in a report that was asked for it.
+   * Whether the other views show it. An environment that is no longer listed has none, unless a report was made for it.
    */
   readonly has_views: boolean;
-  /** What the reader's token may not ask here: the page shows no view of it. */
+  /** Scopes that the reader's token lacks. The page hides the views that need them. */
   readonly denied_scopes: readonly string[];
   readonly streams: readonly StreamTrust[];
 }
 
 export interface StreamTrust {
   readonly stream: string;
-  /** Live rows; null for a reader who may see only some assets. */
+  /** Live rows; null for a reader restricted to some assets. */
   readonly rows: number | null;
   /**
-   * The time up to which the mirror knows this stream to be complete; null if never. The page tells its age by its own
+   * The stream is complete in the mirror up to this time; null if it never was. The page computes the age by its own
    * clock.
    */
   readonly complete_at: Instant | null;
   /**
-   * How it was read last, why, and how that ended: as in `sync_stream_runs`; null for a reader who may see only some
+   * How and why it was last read, and the outcome, as in `sync_stream_runs`; null for a reader restricted to some
    * assets.
    */
   readonly mode: string | null;
   readonly reason: string | null;
   readonly status: string | null;
   readonly error: string | null;
-  /** Null for a reader who may see only some assets, too. */
+  /** Also null for a reader restricted to some assets. */
   readonly ended_at: Instant | null;
   /**
-   * Removals held back, rejected rows, stretches of history never read; null for a reader who may see only some assets.
+   * Removals held back, rejected rows, and periods of history never read; null for a reader restricted to some assets.
    */
   readonly held_count: number | null;
   readonly rejected_count: number | null;
@@ -99,7 +96,7 @@ export interface StreamTrust {
 }
 
 /**
- * `GET /page/environments/:env_id/failing`: what fails now? The worst first, at most `limit` rows (100, `?limit=`,
+ * `GET /page/environments/:env_id/failing`: what fails now? Worst first, at most `limit` rows (100, `?limit=`,
  * `?offset=`).
  */
 export interface FailingNow {
@@ -121,17 +118,17 @@ export interface FailingSubTest {
   readonly failure_count: number | null;
   readonly result_reason: string | null;
   readonly exception: string | null;
-  /** Start of the first run of the open incident; the latest run's start if no history is mirrored. */
+  /** When the open incident's first run started; if no history is mirrored, when the latest run started. */
   readonly since: Instant | null;
   readonly asset: AssetLabel | null;
-  /** The test's owners, or else the asset's. */
+  /** The test's owners; the asset's if the test has none. */
   readonly owners: readonly string[];
-  /** Assets downstream of the tested one, and how many of these are dashboards and their like. */
+  /** Assets downstream of the tested asset, and how many of them are BI assets. */
   readonly downstream_count: number;
   readonly downstream_bi_count: number;
-  /** Whether the counts stopped at their bound: there are more. */
+  /** Whether counting stopped at its limit, so there are more. */
   readonly downstream_cut: boolean;
-  /** The nearest ancestor that has a failing test too, its probable cause; null if there is none. */
+  /** The probable cause: the nearest ancestor that also has a failing test; null if there is none. */
   readonly cause:
     | (AssetLabel & { readonly depth: number; readonly test_id: string; readonly test_name: string })
     | null;
@@ -139,46 +136,46 @@ export interface FailingSubTest {
   readonly history: readonly { readonly start_time: Instant; readonly status: string }[];
 }
 
-/** An asset as a list shows it. */
+/** An asset as lists show it. */
 export interface AssetLabel {
   readonly id: string;
-  /** Null if the mirror has no live asset of this id. */
+  /** Null if the mirror has no live asset with this id. */
   readonly name: string | null;
   readonly kind: string | null;
 }
 
 /**
- * `GET /page/environments/:env_id/trends?by=owner|schema|test_type|tag&days=30`: is it getting better? Without `by` one
- * group, whose name is null. At most the 20 groups with the most runs.
+ * `GET /page/environments/:env_id/trends?by=owner|schema|test_type|tag&days=30`: is it getting better? Without `by`
+ * there is one group, named null. Returns at most 20 groups, those with the most runs.
  */
 export interface Trends {
-  /** The UTC days shown, oldest first, without holes, such as `2026-11-20`. */
+  /** The UTC days shown, oldest first, without gaps, such as `2026-11-20`. */
   readonly days: readonly string[];
   readonly groups: readonly TrendGroup[];
-  /** Mean scores by day of all scored assets: `total` and each dimension. Null where no score is of that day. */
+  /** Mean daily scores of all scored assets: `total` and each dimension. Null on days without scores. */
   readonly health: readonly { readonly dimension: string; readonly scores: readonly (number | null)[] }[];
-  /** More groups than shown. */
+  /** Whether there are more groups than shown. */
   readonly cut: boolean;
 }
 
 /** One value for each of `Trends.days`. */
 export interface TrendGroup {
-  /** Null for what has no owner, schema, type or tag, and for the only group of a trend without `by`. */
+  /** Null for tests without an owner, schema, type or tag, and for the only group without `by`. */
   readonly name: string | null;
   readonly run_count: readonly number[];
-  /** 0 to 1; null on days without a run that came to a verdict. */
+  /** 0 to 1; null on days without a verdict. */
   readonly pass_rate: readonly (number | null)[];
   readonly incidents_opened: readonly number[];
   readonly incidents_resolved: readonly number[];
-  /** Incidents of enabled tests that are open now. */
+  /** Incidents of enabled tests that are currently open. */
   readonly open_count: number;
-  /** Mean hours of the incidents that were resolved in these days; null if none was. */
+  /** Mean hours to resolve the incidents resolved in this period; null if there are none. */
   readonly mean_hours_to_resolve: number | null;
 }
 
 /**
- * `GET /page/environments/:env_id/untested`: what is untested and matters? Live tables by the number of assets
- * downstream, the most first, at most `limit` rows (100, `?limit=`, `?offset=`; `?all=true` shows tested tables too).
+ * `GET /page/environments/:env_id/untested`: which untested tables matter? Live tables, most downstream assets first,
+ * at most `limit` rows (100, `?limit=`, `?offset=`; `?all=true` includes tested tables).
  */
 export interface UntestedTables {
   readonly table_count: number;
@@ -199,12 +196,12 @@ export interface UntestedTable {
   readonly tested_column_count: number;
   readonly downstream_count: number;
   readonly downstream_bi_count: number;
-  /** Whether the counts stopped at their bound: there are more. */
+  /** Whether counting stopped at its limit, so there are more. */
   readonly downstream_cut: boolean;
 }
 
 /**
- * `GET /page/environments/:env_id/search?q=…`: live assets whose name, id, qualified name or path holds the text, the
+ * `GET /page/environments/:env_id/search?q=…`: live assets whose name, id, qualified name or path contains the text,
  * best match first, at most 50.
  */
 export interface AssetsFound {
@@ -212,10 +209,12 @@ export interface AssetsFound {
   readonly cut: boolean;
 }
 
-/** `GET /page/environments/:env_id/asset?id=…`: one live asset. 404 if there is none, or the reader may not see it. */
+/**
+ * `GET /page/environments/:env_id/asset?id=…`: one live asset. 404 if it does not exist or the reader may not see it.
+ */
 export interface AssetDetail {
   readonly asset: AssetLabel;
-  /** Database, schema and table, joined by points; null for an asset without any. */
+  /** Database, schema and table, joined by dots; null for an asset without any. */
   readonly qualified_name: string | null;
   readonly path: string | null;
   readonly platform: string | null;
@@ -227,9 +226,9 @@ export interface AssetDetail {
   readonly column_count: number;
   /** The latest score of `total` and of each dimension, 0 to 1. */
   readonly scores: readonly { readonly dimension: string; readonly score: number | null }[];
-  /** The asset's enabled tests, failing ones first, at most 200; null if the reader lacks the scope. */
+  /** The asset's enabled tests, failing ones first, at most 200; null without the scope `tests`. */
   readonly tests: readonly AssetTest[] | null;
-  /** Null if the reader lacks the scope. */
+  /** Null without the scope `tests`. */
   readonly test_count: number | null;
 }
 
@@ -250,40 +249,40 @@ export interface AssetColumns {
     readonly id: string;
     readonly name: string;
     readonly data_type: string | null;
-    /** Enabled tests that name the column; null if the reader lacks the scope. */
+    /** Enabled tests of the column; null without the scope `tests`. */
     readonly tests: number | null;
   }[];
 }
 
 /**
  * `GET /page/environments/:env_id/neighbours?id=…&direction=upstream|downstream&offset=0&limit=24`: the assets one edge
- * away, those with failing tests first, then those with the most beyond them. With `of=columns`, `id` is a column and
- * the neighbours are columns.
+ * away. Those with failing tests come first, then those with the most neighbours of their own. With `of=columns`, `id`
+ * and the neighbours are columns.
  */
 export interface Neighbours {
-  /** All of them; the rest folds into one node with the count. */
+  /** All neighbours. The page folds those that are not in `rows` into one node with their number. */
   readonly total: number;
   readonly rows: readonly LineageNode[];
 }
 
 export interface LineageNode extends AssetLabel {
-  /** How many assets are one edge further, each way: the counts of the folds. */
+  /** The number of neighbours in each direction, shown on folded nodes. */
   readonly upstream_count: number;
   readonly downstream_count: number;
-  /** The worst status of its latest results; null without results, or without the scope `tests`. */
+  /** The worst status of its latest results; null without results or without the scope `tests`. */
   readonly status: string | null;
   readonly failing_count: number;
-  /** Columns only: the asset they belong to. */
+  /** The column's asset; null for an asset. */
   readonly asset_id: string | null;
 }
 
-/** `GET /page/environments/:env_id/node?id=…` (and `of=columns`): the node alone, where a graph begins. */
+/** `GET /page/environments/:env_id/node?id=…` (and `of=columns`): the node itself, where a graph starts. */
 export type LineageCentre = LineageNode;
 
-/** An answer that a report carries, and the question as it stands in the address. */
+/** An answer stored in a report, with the request it answers. */
 export interface RecordedAnswer {
   readonly name: string;
-  /** Null for what is not of one environment. */
+  /** Null if the answer is not about one environment. */
   readonly env: string | null;
   readonly parameters: Readonly<Record<string, string>>;
   readonly data: unknown;

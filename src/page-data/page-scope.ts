@@ -6,44 +6,44 @@ export interface PageStatement {
 
 export type PageRow = Readonly<Record<string, string | number | null>>;
 
-/** A way to read one state of a mirror. */
+/** Reads one state of a mirror. */
 export interface PageReads {
-  /** The same object for all states of the same mirror: what is kept for the next request belongs to it. */
+  /** The same object for all states of one mirror. Caches that outlive a request are keyed by it. */
   readonly memory: object;
   rows(statement: PageStatement): readonly PageRow[];
   /** The rows of a statement with one text column. */
   texts(statement: PageStatement): readonly (string | null)[];
 }
 
-/** The environment that is looked at, and what the reader may see of it. */
+/** The requested environment, and what the reader may see of it. */
 export interface PageScope {
   readonly env: string;
-  /** Null for a reader who may see all assets. */
+  /** Null if the reader may see all assets. */
   readonly limit: AssetLimit | null;
   readonly seesTests: boolean;
 }
 
-/** The assets that a reader may see, in SQL. */
+/** The assets that a restricted reader may see. */
 interface AssetLimit {
-  /** A subquery of their ids. */
+  /** A subquery that returns their ids. */
   readonly ids: string;
   readonly values: PageStatement['values'];
 }
 
 /**
- * The beginning of every condition: rows of the environment whose asset the reader may see. The asset's column stands
- * outside of the subquery, which therefore takes it for none of its own.
+ * Every condition starts with this: rows of the environment whose asset the reader may see. The asset's column stays
+ * outside the subquery, which could otherwise resolve it to a column of its own.
  */
 export function seen({ limit }: PageScope, of: { readonly env: string; readonly asset: string }): string {
   return `${of.env} = @env${limit === null ? '' : ` and ${of.asset} in ${limit.ids}`}`;
 }
 
-/** The values that `seen` needs, and more. */
+/** The values of the parameters in `seen`, and more. */
 export function valuesIn({ env, limit }: PageScope, more: PageStatement['values'] = {}): PageStatement['values'] {
   return { env, ...limit?.values, ...more };
 }
 
-/** A parameter with a list of texts, as a subquery. */
+/** A subquery with the values of a list parameter. */
 export const listed = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
 export const textOf = (value: string | number | null | undefined): string | null =>

@@ -12,14 +12,14 @@ import { trends } from './trends.ts';
 import { untestedTables } from './untested-tables.ts';
 
 export interface RecordOptions {
-  /** The ids of the environments; null for all that the service lists. */
+  /** Environment ids; null for all that the service lists. */
   readonly environments: ReadonlySet<string> | null;
-  /** A time of the last day of the trends, by the source's clock. */
+  /** A time on the last day of the trends, by the source's clock. */
   readonly until: Instant;
   readonly streams: readonly CatalogueEntry[];
 }
 
-/** What a report holds: the answers, and the number of failing sub-tests in them. */
+/** The contents of a report: the answers, and the number of failing sub-tests. */
 export interface RecordedPage {
   readonly now: Instant;
   readonly environments: readonly string[];
@@ -27,14 +27,14 @@ export interface RecordedPage {
   readonly answers: readonly RecordedAnswer[];
 }
 
-/** The worst of what fails. A report of more would be larger than a mail may be. */
+/** Only the worst failures: a report with more would be too large to mail. */
 const MAX_FAILING = 1000;
-/** The page never shows more nodes than this. */
+/** The page never shows more neighbours than this. */
 const MAX_NEIGHBOURS = 100;
 
 /**
- * What the page asks for when nothing is filtered; parameters with their usual values are left out. Assets and their
- * lineage are only those with a failing test.
+ * The answers that the page requests while nothing is filtered, without parameters that have their default. Assets and
+ * lineage are included only for assets with a failing test.
  */
 export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
   const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
@@ -82,7 +82,7 @@ function recordEnvironment(
   return { failing_count: failing[0]?.total ?? 0, answers: answers.map((answer) => ({ ...answer, env })) };
 }
 
-/** The list of what fails, in the parts that the page asks for. */
+/** The failing sub-tests, in the pages that the page requests. */
 function failingParts(reads: PageReads, scope: PageScope): FailingNow[] {
   const { total, rows } = failingNow(reads, scope, { limit: MAX_FAILING, offset: 0 });
   const parts = Math.max(1, Math.ceil(rows.length / DEFAULT_PARAMETERS.limit));
@@ -96,7 +96,7 @@ const failingAssets = (failing: readonly FailingNow[]): string[] => [
   ...new Set(failing.flatMap(({ rows }) => rows.flatMap(({ asset }) => (asset === null ? [] : [asset.id])))),
 ];
 
-/** An asset, its columns, and its lineage one level each way. */
+/** An asset, its columns, and its lineage one level in each direction. */
 function recordAsset(reads: PageReads, scope: PageScope, id: string): Omit<RecordedAnswer, 'env'>[] {
   const of = 'assets';
   const recorded = [

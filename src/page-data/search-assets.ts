@@ -2,10 +2,10 @@ import type { AssetsFound } from './page-data.ts';
 import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { MAX_FOUND, SEARCH_ORDER, SEARCH_PREFILTER, SEARCH_RANK, searchPatterns, trimmedQuery } from './search-rule.ts';
 
-/** Database, schema and table of a live asset, as a statement names them. */
+/** SQL of a live asset's database, schema and table, joined by dots. */
 export const QUALIFIED_NAME = `nullif(concat_ws('.', db_name, schema_name, table_name), '')`;
 
-/** The live assets whose name, id, qualified name or path holds the text, the best match first. */
+/** The live assets whose name, id, qualified name or path contains the text, best match first. */
 export function searchAssets(reads: PageReads, scope: PageScope, text: string): AssetsFound {
   const wanted = trimmedQuery(text);
   if (wanted === null) return { rows: [], cut: false };

@@ -1,27 +1,27 @@
 /*
- * How assets are searched for: one rule, in SQL for a mirror and in JavaScript for a report. Capital and small letters are the same, also those
- * beyond ASCII, if both are one character: `ü` finds `Ü`, but `ß` does not find `SS`. Letters with a third form, such as the final `ς`, may be
- * found by one of the two and not by the other.
+ * One search rule, in SQL for a mirror and in JavaScript for a report. Case is ignored, also beyond ASCII, if both
+ * cases are one character: `ü` finds `Ü`, but `ß` does not find `SS`. Letters with a third form, such as the final `ς`,
+ * may be found by one implementation only.
  */
 
-/** At most so many assets are found. */
+/** The maximum number of assets that a search returns. */
 export const MAX_FOUND = 50;
 
-/** An asset as a search looks at it. */
+/** The fields of an asset that a search compares. */
 export interface SearchedAsset {
   readonly id: string;
   readonly name: string | null;
-  /** Database, schema and table, joined by points. */
+  /** Database, schema and table, joined by dots. */
   readonly qualified_name: string | null;
   readonly path: string | null;
 }
 
-/** What is searched for; an empty text finds nothing. */
+/** The text to search for; null if it is empty. */
 export const trimmedQuery = (text: string): string | null => text.trim() || null;
 
 /**
- * The place of a row among those found, for `SearchPatterns`; NULL if it is not found. A whole name or id comes first,
- * then what a name begins with.
+ * The rank of a row for `SearchPatterns`; NULL if it does not match. Exact matches rank first, then names that start
+ * with the text.
  */
 export const SEARCH_RANK = `case
   when name glob @whole or id glob @whole or qualified_name glob @whole then 0
@@ -29,17 +29,19 @@ export const SEARCH_RANK = `case
   when name glob @within then 2
   when id glob @within or qualified_name glob @within or path glob @within then 3 end`;
 
-/** What every row found fulfils, and few others: LIKE is several times as fast as GLOB. */
+/** A condition that every match meets and few other rows do. LIKE is several times as fast as GLOB. */
 export const SEARCH_PREFILTER = ['name', 'id', 'qualified_name', 'path']
   .map((column) => `${column} like @like escape '\\'`)
   .join(' or ');
 
-/** Those of the same place: the shortest name first. */
+/** The order within a rank: shortest name first. */
 export const SEARCH_ORDER = `length(coalesce(name, '')), coalesce(name, ''), id`;
 
 export type SearchPatterns = Readonly<Record<'whole' | 'start' | 'within' | 'like', string>>;
 
-/** The patterns for a text. LIKE knows the case of ASCII alone: there any character stands for one beyond it. */
+/**
+ * The patterns for a text. LIKE ignores case only in ASCII, so its pattern has a wildcard for every other character.
+ */
 export function searchPatterns(text: string): SearchPatterns {
   const whole = [...text].map(patternOf).join('');
   const like = text.replaceAll(/[\\%_]/g, '\\$&').replaceAll(/[^\p{ASCII}]/gu, '_');
@@ -53,7 +55,7 @@ function patternOf(character: string): string {
 
 const isOneCharacter = (text: string): boolean => [...text].length === 1;
 
-/** The assets with the text in them, the best match first: the same order as in SQL. */
+/** The assets that match, best match first, in the same order as in SQL. */
 export function searchInMemory<Asset extends SearchedAsset>(assets: readonly Asset[], text: string): Asset[] {
   const wanted = lowerCase(text);
   const found = assets

@@ -1,15 +1,15 @@
 import type { PageReads, PageScope } from './page-scope.ts';
 
-/** What is kept for a reader: what it was made of, and what was made. */
+/** A cached result, with the signature of the tables it was computed from. */
 interface CachedResult<Made> {
   readonly signature: string;
   readonly made: Made;
 }
 
 /**
- * Keeps what takes long to make of a mirror until the tables that it is made of have changed: most commits change
- * others. `signature` tells their states apart, and `about` what is made of them. It is kept for the last `most`
- * readers and environments.
+ * Caches a slow result until the tables it depends on change; most commits change other tables. `signature` identifies
+ * the state of these tables, and `about` distinguishes results of one function. The results of the `most` last used
+ * combinations of environment, reader and `about` stay cached.
  */
 export function cacheBySignature<Made>(
   most: number,
@@ -24,7 +24,7 @@ export function cacheBySignature<Made>(
     const now = signature(reads, scope.env);
     const known = parts.get(key);
     const part = known?.signature === now ? known : { signature: now, made: make(reads, scope, about) };
-    // What was not asked about for the longest time makes room.
+    // Evict the least recently used result.
     parts.delete(key);
     parts.set(key, part);
     const [oldest] = parts.keys();
@@ -33,13 +33,16 @@ export function cacheBySignature<Made>(
   };
 }
 
-/** Of all tables of the environment. */
+/** The signature of all tables of the environment. */
 export function clockSignature(reads: PageReads, env: string): string {
   const sql = 'select mirrored_at from mirror_environments where env_id = @env';
   return String(reads.texts({ sql, values: { env } })[0]);
 }
 
-/** Of feed tables: every change stamps its rows with a later time than any before, deleted rows as well (R21). */
+/**
+ * The signature of feed tables. Every change gives its rows a later time than any before, also if it deletes them
+ * (R21).
+ */
 export function feedSignature(reads: PageReads, env: string, tables: readonly string[]): string {
   const newest = tables.flatMap((table) =>
     ['is null', 'is not null'].map(
@@ -51,8 +54,8 @@ export function feedSignature(reads: PageReads, env: string, tables: readonly st
 }
 
 /**
- * Of a table whose rows come and go whole: a change without a new row leaves fewer rows, and a new row is the last one,
- * with the time of its commit (R21).
+ * The signature of a snapshot table. A change without new rows leaves fewer rows; a new row comes last, with the time
+ * of its commit (R21).
  */
 export function snapshotSignature(reads: PageReads, table: string): string {
   const last = `select json_array(rowid, mirrored_at) from ${table} order by rowid desc limit 1`;
@@ -60,8 +63,8 @@ export function snapshotSignature(reads: PageReads, table: string): string {
 }
 
 /**
- * Of the scores, and of the means that are kept of them. A list of scores is put in its place some time after its rows
- * have come to the history, and the means follow at the end of the run.
+ * The signature of the scores and their means. The list of scores is replaced some time after its rows enter the
+ * history, and the means follow at the end of the run.
  */
 export function scoresSignature(reads: PageReads, env: string): string {
   const tables = ['asset_health_scores', 'asset_health_score_dimensions'];

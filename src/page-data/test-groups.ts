@@ -9,7 +9,7 @@ export const TEST_GROUPINGS = ['owner', 'schema', 'test_type', 'tag'] as const;
 
 export type TestGrouping = (typeof TEST_GROUPINGS)[number];
 
-/** A test `x`, deleted or not, and the name of one group that it is in, as the daily views tell them. */
+/** SQL of the name of a group that test `x` is in, deleted or not. It matches the daily views. */
 const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join: SQL }>> = {
   owner: { name: sql`o.owner`, join: joinOwnersOfTest(SQLITE_VIEWS, 'x') },
   schema: {
@@ -20,7 +20,7 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
   tag: { name: SQLITE_VIEWS.label, join: sql`LEFT ${SQLITE_VIEWS.joinElements('x.tags')}` },
 };
 
-/** The groups of tests by their ids; null stands for the tests without such a group. */
+/** The groups of tests by test id; null stands for "no group". */
 export type GroupsOfTests = ReadonlyMap<string, readonly (string | null)[]>;
 
 /** The groups of every test that the reader sees, deleted or not. */

@@ -5,14 +5,14 @@ import type { UntestedTable, UntestedTables } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
 
-/** What is asked of the tables: a part of the list, and whether tested tables stand in it. */
+/** The part of the list to return, and whether to include tested tables. */
 export interface UntestedQuery {
   readonly limit: number;
   readonly offset: number;
   readonly all: boolean;
 }
 
-/** The tables without a test, those first that most hangs on. */
+/** The tables without a test, most downstream assets first. */
 export function untestedTables(
   reads: PageReads,
   scope: PageScope,
@@ -38,7 +38,7 @@ export function untestedTables(
 
 const tablesOf = cacheBySignature(8, (reads, env) => feedSignature(reads, env, ['assets']), readTables);
 
-/** The ids of all live tables. */
+/** The ids of the live tables that the reader may see. */
 function readTables(reads: PageReads, scope: PageScope): string[] {
   const ids = reads.texts({
     sql: `select id from assets where deleted_at is null and kind = 'table' and ${seen(scope, { env: 'env_id', asset: 'id' })}`,
@@ -47,7 +47,7 @@ function readTables(reads: PageReads, scope: PageScope): string[] {
   return ids.map(String);
 }
 
-/** The columns that the enabled tests of an asset name, by the id of the asset. */
+/** The columns that have enabled tests, by asset id. */
 function readTested(reads: PageReads, scope: PageScope): ReadonlyMap<string, ReadonlySet<string>> {
   const rows = reads.rows({
     sql: `select asset_id, lower(column_name) as name from test_status
@@ -81,7 +81,7 @@ function countAllColumns(reads: PageReads, env: string): number {
   return liveRowsIn(reads, { table: 'columns' }, env) - Number(others?.['columns']);
 }
 
-/** All columns less the deleted ones, both of which an index counts. */
+/** All columns less the deleted ones; an index counts both. */
 function countSeenColumns(reads: PageReads, scope: PageScope): number {
   const [row] = reads.rows({
     sql: `select count(*) as columns from assets a cross join columns c on c.env_id = a.env_id and c.asset_id = a.id
