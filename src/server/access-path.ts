@@ -4,25 +4,25 @@ import type { ListRequest } from './list-request.ts';
 import type { CollectionListing } from './listings.ts';
 import type { ListParameters } from './parameters.ts';
 
-/** The column with a sort value of the row, from which the next page goes on: `sort_0`, `sort_1`, … */
+/** The columns with the row's sort values, from which the next page continues: `sort_0`, `sort_1`, … */
 export const sortColumn = (index: number) => `sort_${index}`;
 
-/** How a page reads its rows, in its order. */
+/** How a page reads its rows in order. */
 interface AccessPath {
   /**
-   * An index leads from filter values to the rows. Without one, a page reads a bounded window of rows, of which few may
-   * show.
+   * Whether an index finds the rows by filter values. If not, the page reads a bounded window of rows, of which few may
+   * be shown.
    */
   readonly indexed: boolean;
   readonly from: string;
-  /** The conditions of each branch, which an index answers. No row is in two branches. */
+  /** The conditions of each branch; an index answers them. The branches do not overlap. */
   readonly branches: readonly (readonly string[])[];
   /** The SQL expressions that the rows are sorted by. */
   readonly sorts: readonly string[];
   readonly descending: boolean;
 }
 
-/** The rows after a position. Rows that an index leads to are few: they are looked up by it alone and then sorted. */
+/** The rows after a position. An index path has few rows: they are found by that index alone and then sorted. */
 export function accessPathOf(
   { listing }: ListRequest,
   parameters: ListParameters,
@@ -43,7 +43,7 @@ export function accessPathOf(
   return { indexed: true, from: fromClause(listing, 'r'), branches, sorts: sorts.map(unindexed), descending };
 }
 
-/** `+` keeps SQLite from using an index for a condition or an order. */
+/** `+` prevents SQLite from using an index for a condition or an order. */
 export const unindexed = (sql: string): string => `+(${sql})`;
 
 /** SQL that reads the rows in order, each with the `selected` columns and its sort values. */
@@ -55,8 +55,8 @@ export function accessPathSql({ from, branches, sorts, descending }: AccessPath,
 }
 
 /**
- * `first` is the table that is read first; SQLite does not choose it. If that is the joined table, its rows that have
- * no partner are read as well: they may be many, and the window of rows is counted with them.
+ * `first` is the table to read first; the join order is fixed. If it is the joined table, rows without a partner are
+ * read too: there may be many, and they count towards the window of rows.
  */
 export function fromClause({ entry, join }: CollectionListing, first: 'r' | 'c'): string {
   const row = `${entry.table} r`;
@@ -92,15 +92,15 @@ function indexedConditions(
   if (window !== undefined) conditions.push(...windowConditions(window, listing, parameters, position));
   if (feedClock !== undefined && isOrderedByTime(listing, parameters)) {
     conditions.push(whereDeletion(feedClock, parameters));
-    // A position is already after the bound; with both conditions SQLite would search from the bound for every page. In
-    // descending order the bound is the end of the feed.
+    // A position lies after the bound already, and with both conditions SQLite would search from the bound on every
+    // page. In descending order the bound ends the feed.
     if (parameters.feed !== null && (position === null || parameters.descending))
       conditions.push(`${feedClock}.mirrored_at >= @since`);
   } else if (disabled?.leads && parameters.disabled) conditions.push(disabled.only);
   return conditions;
 }
 
-/** The bounds of the window, without the one that the position is already after. */
+/** The bounds of the window, without the one that the position makes redundant. */
 function windowConditions(
   window: string,
   listing: CollectionListing,
@@ -113,8 +113,8 @@ function windowConditions(
 }
 
 /**
- * Conditions of the rows after a position, each of which an index answers. SQLite sorts NULL first, and compares it
- * with no value.
+ * Conditions for the rows after a position, each answered by an index. SQLite sorts NULL first, and a comparison with
+ * NULL is never true.
  */
 function conditionsAfter(
   { nullable }: CollectionListing,

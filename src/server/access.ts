@@ -1,17 +1,17 @@
 import { hash, timingSafeEqual } from 'node:crypto';
 import type { ViewScope } from '../streams/endpoint.ts';
 
-/** What the bearer of a token may see; null stands for all. */
+/** The owner of a token, and what they may see; null means unrestricted. */
 export interface Principal {
   readonly name: string;
   readonly environments: ReadonlySet<string> | null;
   readonly scopes: ReadonlySet<ViewScope> | null;
   readonly assetIds: readonly string[] | null;
-  /** Assets at one of these paths, or nested under one. */
+  /** Only assets at one of these paths or nested under one. */
   readonly paths: readonly string[] | null;
 }
 
-/** A token, known only by its hash. */
+/** A token, of which only the hash is known. */
 export interface TokenHash {
   readonly sha256: Buffer;
   readonly reader: Principal;
@@ -29,12 +29,12 @@ export function rootToken(name: string, token: string): TokenHash {
   };
 }
 
-/** The hash of an empty text, such as a variable that is not set. In a file of tokens it is a mistake. */
+/** The hash of an empty text, such as an unset variable. In a file of tokens it is a mistake. */
 export const EMPTY_SHA256 = sha256('').toString('hex');
 
 /**
- * Who the token in the `Authorization` header belongs to; null for an unknown token or none. It takes the same time for
- * every token.
+ * The owner of the token in the `Authorization` header; null for an unknown or missing token. It takes the same time
+ * for every token.
  */
 export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
   const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];

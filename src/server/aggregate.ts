@@ -27,7 +27,7 @@ interface AggregateScore {
 const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
 
 /**
- * The aggregated health of the table assets that match.
+ * The aggregated health of the matching table assets.
  * @throws HttpError 400 that lists the `ids` that are not table assets
  */
 export function aggregateScores(
@@ -49,7 +49,7 @@ export function aggregateScores(
   return { matched_count: Number(count?.['matched']), total: totalOf(dimensions, weights), dimensions };
 }
 
-/** SQL from `from` on: the table assets that the reader sees and that match the conditions, with the joined rows. */
+/** The `from` and `where` clauses for the visible table assets that meet the conditions. */
 function matchedTables({ reader }: ListRequest, conditions: readonly string[], joined = ''): string {
   const { baseFilter, visibleIf } = TABLE_ASSETS;
   const all = [baseFilter, visibleIf, 'r.deleted_at is null', ...conditions, ...whereVisible(TABLE_ASSETS, reader)];

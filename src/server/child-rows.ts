@@ -4,7 +4,7 @@ import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { weekBefore } from './times.ts';
 
-/** Adds the rows of child tables (the dimensions of a score) to the items of a page, without those of old scores. */
+/** Adds child rows (the dimensions of a score) to the items of a page, except those of old scores. */
 export function addChildRows(
   view: MirrorSnapshot,
   { entry, nulls, weekOf }: CollectionListing,

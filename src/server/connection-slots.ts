@@ -1,26 +1,26 @@
 import type { Socket } from 'node:net';
 import { networkOf } from './network.ts';
 
-/** How many connections there may be, and how long they may be silent. */
+/** Limits on the number of connections and on their silence. */
 export interface ConnectionLimits {
   /** All connections. */
   readonly max: number;
   /**
-   * Those without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. One more ends
-   * the one that has waited longest.
+   * Connections without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. Beyond
+   * the limit, the one that has waited longest is closed.
    */
   readonly maxIdle: number;
   /**
-   * Those of one network that are being answered and have shown no valid token. One more ends the one whose client has
-   * read nothing for longest.
+   * Connections of one network with a request in progress but no valid token. Beyond the limit, the one whose client
+   * has gone longest without reading is closed.
    */
   readonly maxUnauthenticated: number;
   /**
-   * Without traffic for this long a connection is ended; if its answer is not read, when Node finds it silent for the
-   * second time.
+   * A connection is closed after this long without traffic. If its answer is not read, it is closed when Node finds it
+   * silent for the second time.
    */
   readonly timeoutMs: number;
-  /** The same while an answer is sent to a client that has shown no valid token. */
+  /** The same while answering a client without a valid token. */
   readonly unauthenticatedTimeoutMs: number;
 }
 
@@ -33,13 +33,13 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 };
 
 /**
- * Counts the connections. When there are too many, one gives way to the newest; strangers never take a place from a
- * valid token.
+ * Counts connections. Beyond a limit, an older connection is closed in favour of the newest, but never one with a valid
+ * token for one without.
  */
 export interface ConnectionSlots {
   /** A new connection. */
   opened(socket: Socket): void;
-  /** A request has come. Its client is a stranger until `admitted` is called. */
+  /** A request has arrived. Its client counts as unauthenticated until `authenticated` is called. */
   requested(socket: Socket): void;
   /** The request has a valid token. */
   authenticated(socket: Socket): void;
@@ -48,7 +48,7 @@ export interface ConnectionSlots {
 }
 
 export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots {
-  // In each set, the connection that has made no progress for longest is first.
+  // In each set, the connection that has gone longest without progress comes first.
   const [unauthenticated, idle, readers] = [new Set<Socket>(), new Set<Socket>(), new Set<Socket>()];
   const networks = new WeakMap<Socket, string>();
   const leave = (socket: Socket): void => {

@@ -3,12 +3,10 @@ import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { CONNECTION_LIMITS, createConnectionSlots } from './connection-slots.ts';
 
-/** A client that sends more requests than this on one connection without reading an answer is disconnected. */
+/** A client with more unanswered requests than this on one connection is disconnected. */
 export const MAX_UNANSWERED = 16;
 
-/**
- * The unfinished answers of a connection, the oldest first. Each has a promise that resolves when it ends, read or not.
- */
+/** The unfinished answers of a connection, oldest first. Each has a promise that resolves when it ends, read or not. */
 type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 
 /** The connections that have sent a request. */
@@ -16,14 +14,14 @@ export type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
 interface LimitedConnections {
   readonly open: OpenConnections;
-  /** To be called for the connection of each request with a valid token. */
+  /** Call this for the connection of each request with a valid token. */
   authenticated(socket: Socket): void;
 }
 
 /**
- * Bounds the number of connections, and of requests on each. The requests of a connection are answered one by one, each
- * after the client has read the answer before, so only one answer waits in memory. A connection with too many requests
- * is ended.
+ * Limits the number of connections and the number of requests on each. A connection's requests are answered one at a
+ * time, each after the client has read the previous answer, so at most one answer waits in memory. A connection with
+ * too many requests is closed.
  */
 export function limitConnections(server: FastifyInstance, limits = CONNECTION_LIMITS): LimitedConnections {
   const slots = createConnectionSlots(limits);
@@ -35,7 +33,7 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     connections.set(socket, pending);
     socket.once('close', () => {
       connections.delete(socket);
-      // Node sends no event to an answer whose turn has not come.
+      // Node emits no event for an answer whose turn never came.
       for (const over of pending.values()) over.resolve();
     });
     return pending;
@@ -44,7 +42,7 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
   server.server.removeAllListeners('request');
   server.server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
     const { socket } = request;
-    // One packet may hold thousands of further requests, which Node reads even after the connection was ended.
+    // One packet may hold thousands of requests, and Node still reads them after the connection is closed.
     if (socket.destroyed) return;
     const answers = connections.get(socket) ?? opened(socket);
     const before = [...answers.values()].at(-1);
@@ -60,7 +58,7 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     if (answers.size > MAX_UNANSWERED) socket.destroy();
     else for (const listener of handle) listener.call(server.server, request, answer);
   });
-  // Each request waits for a promise: requests that come in one packet are counted before the first one is answered.
+  // Awaiting a promise lets all requests of one packet be counted before the first is answered.
   server.addHook('onRequest', async ({ raw }, reply) => {
     await answersBefore.get(reply.raw);
     if (raw.socket.destroyed) reply.hijack();

@@ -4,7 +4,7 @@ import { invalidCursor } from './errors.ts';
 /** The sort values of the last row of a page. */
 export type PagePosition = readonly (string | number | null)[];
 
-/** What a cursor is valid for: the exact path and query, under the key of the mirror. */
+/** What a cursor is valid for: the exact path and query, under the mirror's key. */
 export interface CursorSeal {
   /** 32 bytes. */
   readonly key: KeyObject;
@@ -17,12 +17,12 @@ const TAG_BYTES = 16;
 const BLOCK_BYTES = 256;
 
 /**
- * A cursor that holds a position and is valid only for this seal. It is encrypted and not only signed, because a
- * position may name a row that the reader must not see.
+ * A cursor for a position, valid only for this seal. It is encrypted, not just signed, because the position may name a
+ * row that the reader must not see.
  */
 export function sealCursor({ key, context }: CursorSeal, position: PagePosition): string {
   const text = padded(JSON.stringify(position));
-  // Made from the whole input: two texts never share a nonce, and the same page always gives the same cursor.
+  // Derived from the whole input: different texts never share a nonce, and the same page always gives the same cursor.
   const nonce = createHmac('sha256', key)
     .update(JSON.stringify([context, text]))
     .digest()
@@ -32,16 +32,16 @@ export function sealCursor({ key, context }: CursorSeal, position: PagePosition)
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]).toString('base64url');
 }
 
-/** Fills the text with spaces to a full block, so that the length of a cursor says next to nothing about its row. */
+/** Pads the text to a full block, so the length of a cursor reveals almost nothing about its row. */
 function padded(text: string): string {
   const bytes = Buffer.byteLength(text);
   return text + ' '.repeat(Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES - bytes);
 }
 
-/** The position in a cursor. @throws HttpError `invalid_cursor` when the cursor was not made with this seal */
+/** The position in a cursor. @throws HttpError `invalid_cursor` if the cursor was not made with this seal */
 export function openCursor({ key, context }: CursorSeal, cursor: string): PagePosition {
   const bytes = Buffer.from(cursor, 'base64url');
-  // The last character has unused bits: without this check several texts would be the same cursor.
+  // The last character has unused bits: without this check, several texts would be the same cursor.
   if (bytes.toString('base64url') !== cursor || bytes.length <= NONCE_BYTES + TAG_BYTES) throw invalidCursor();
   const tag = bytes.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES);
   try {

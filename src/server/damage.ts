@@ -4,7 +4,7 @@ const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
 /**
  * Runs a read of the mirror.
- * @throws HttpError 503 when SQLite finds that the file is damaged, else what the read throws
+ * @throws HttpError 503 if SQLite reports that the file is damaged; otherwise what the read throws
  */
 export function withDamageErrors<Found>(read: () => Found): Found {
   try {
@@ -14,6 +14,6 @@ export function withDamageErrors<Found>(read: () => Found): Found {
   }
 }
 
-/** Whether SQLite has found that a file is damaged, or no database at all. */
+/** Whether SQLite reports that the file is damaged or not a database. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof Error && (DAMAGE.test(String((error as { code?: unknown }).code)) || isDamage(error.cause));

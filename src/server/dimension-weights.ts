@@ -2,18 +2,19 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { assetHealthScoreDimensions as scores } from '../../schema/health.ts';
 import { SyncError } from '../core/errors.ts';
 
-/** The weight of each dimension in a total; 1 for a dimension without one. */
+/** The weight of each dimension in a total; 1 if it is not listed. */
 export type DimensionWeights = ReadonlyMap<string, number>;
 
 /** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
 export function parseDimensionWeights(text: string): DimensionWeights {
   const weights = text.split(',').map(parseWeight);
   const twice = weights.find(([dimension], i) => weights.findIndex(([other]) => other === dimension) < i);
-  if (twice !== undefined) throw new SyncError('usage', `--dimension-weights names ${twice[0]} more than once`);
+  if (twice !== undefined)
+    throw new SyncError('usage', `--dimension-weights lists ${twice[0]} more than once: give it one weight`);
   return new Map(weights);
 }
 
-/** The dimensions that exist at present; the service may add some. */
+/** The dimensions known today; the service may add more. */
 const DIMENSIONS: readonly string[] = [
   'completeness',
   'uniqueness',
@@ -23,7 +24,7 @@ const DIMENSIONS: readonly string[] = [
   'consistency',
 ];
 
-/** A weight of an unknown dimension would silently change nothing. @throws SyncError `usage` */
+/** Without this check, the weight of a misspelt dimension would have no effect. @throws SyncError `usage` */
 export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQLite3Database): void {
   const others = [...weights.keys()].filter((dimension) => !DIMENSIONS.includes(dimension));
   if (others.length === 0) return;
@@ -31,7 +32,10 @@ export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQL
   const known = [...new Set([...DIMENSIONS, ...mirrored.map(({ dimension }) => dimension)])];
   const unknown = others.find((dimension) => !known.includes(dimension));
   if (unknown !== undefined)
-    throw new SyncError('usage', `--dimension-weights: there is no dimension ${unknown}, only ${known.join(', ')}`);
+    throw new SyncError(
+      'usage',
+      `--dimension-weights: there is no dimension ${unknown}: choose from ${known.join(', ')}`,
+    );
 }
 
 function parseWeight(text: string): [dimension: string, weight: number] {

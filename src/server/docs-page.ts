@@ -6,7 +6,7 @@ import { addStaticContent, CACHE_FOREVER, REVALIDATE } from './static-content.ts
 
 const TITLE = 'Data observability read API';
 
-/** The page loads nothing from other hosts and sends nothing to them. Swagger sets styles in its elements. */
+/** The page exchanges data only with its own host. Swagger UI sets styles on its elements. */
 const CONTENT_POLICY = {
   'content-security-policy': `default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; ${PAGE_POLICY}`,
 };
@@ -17,8 +17,8 @@ const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs',
 const [SCRIPT, STYLE] = ['text/javascript; charset=utf-8', 'text/css; charset=utf-8'];
 
 /**
- * Adds `/docs`, a page to browse the description of the API, and its files. A file has a hash of its content in its
- * address.
+ * Adds `/docs`, a page to browse the OpenAPI document, and its files. The address of a file contains a hash of its
+ * content.
  */
 export function addDocsPage(server: FastifyInstance): void {
   const bundle = addFile(
@@ -44,7 +44,7 @@ export function addDocsPage(server: FastifyInstance): void {
 
 const fileAt = (url: string) => (): Buffer => readFileSync(new URL(url));
 
-/** @returns the address of the file, relative to the page, which may stand below a path of a proxy */
+/** @returns the address of the file, relative to the page, because a proxy may serve the page below another path */
 function addFile(server: FastifyInstance, type: string, make: () => Buffer): string {
   const path = `docs/${hash('sha256', make(), 'hex').slice(0, 16)}`;
   addStaticContent(server, `/${path}`, { type, headers: CACHE_FOREVER, make });

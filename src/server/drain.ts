@@ -5,12 +5,12 @@ import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { OpenConnections } from './connections.ts';
 
-/** How long the server waits for requests and connections that are still on their way when it begins to close. */
+/** How long a closing server waits for requests and connections already in flight. */
 const LINGER_MS = 100;
 
 /**
- * Closes the server without losing answers. It still answers requests that were sent before their clients could know,
- * announces the end (`Connection: close`), accepts no new connections, and waits until every unfinished answer is read.
+ * Closes the server without losing answers. It stops accepting connections, still answers requests that clients sent
+ * before they could know, announces the end (`Connection: close`), and waits until every answer is read.
  */
 export function drainOnClose(server: FastifyInstance, connections: OpenConnections): void {
   let closing = false;
@@ -21,12 +21,12 @@ export function drainOnClose(server: FastifyInstance, connections: OpenConnectio
     closing = true;
     for (const answers of connections.values()) for (const answer of answers.keys()) answer.shouldKeepAlive = false;
     if ((await promisify(server.server.getConnections).call(server.server)) > 0) await sleep(LINGER_MS);
-    // While a long answer was written, the server may not have read new requests.
+    // While writing a long answer, the server may not have read new requests.
     await nextTurn();
     // The HTTP server's own `close` would end a connection once its answer is written, before the client has read it.
     Server.prototype.close.call(server.server);
     for (const answers of connections.values()) for (const over of answers.values()) await over.promise;
-    // The remaining connections have no request, or an unfinished one.
+    // The remaining connections have no request, or an incomplete one.
     server.server.closeAllConnections();
   });
 }

@@ -5,7 +5,7 @@ import { type ApiItem, itemOf } from './item.ts';
 import { memoizeLast } from './memoize-last.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/** All environments that the source lists and the reader may see. */
+/** The environments that the source lists and the reader may see. */
 export function listEnvironments(view: MirrorSnapshot, { environments }: Principal): ApiItem[] {
   const names = Object.keys(ENVIRONMENT_FIELDS).join(', ');
   const rows = view.rows({
@@ -26,5 +26,5 @@ export function requireEnvironment(view: MirrorSnapshot, env: string): void {
   known.add(env);
 }
 
-/** The environments found in a state of the mirror. They are looked up often. */
+/** The environments already found in a state of the mirror. Almost every request looks one up. */
 const knownEnvironments = memoizeLast((_: MirrorSnapshot) => new Set<string>());

@@ -1,9 +1,6 @@
 import sensible from '@fastify/sensible';
 
-/**
- * An HTTP error as plain data, which passes between threads: the status, the `code` of the error envelope, a message,
- * headers.
- */
+/** An HTTP error as plain data, which can be sent between threads. `code` is that of the error envelope. */
 export interface HttpErrorParts {
   readonly statusCode: number;
   readonly code: string;
@@ -22,7 +19,7 @@ export function envelope(code: string, message: string): ErrorEnvelope {
   return { error: { code, message } };
 }
 
-/** A message may name what was asked for, and an id in an address may have 256 KB. */
+/** A message may quote an id from the address, which may have 256 KB. */
 const MAX_MESSAGE_CHARACTERS = 500;
 
 function httpError(statusCode: number, code: string, message: string, headers?: HttpError['headers']): HttpError {
@@ -44,7 +41,7 @@ export const invalidCursor = () =>
 export const notFound = (what: string) => httpError(404, 'not_found', `${what} does not exist`);
 
 export const methodNotAllowed = () =>
-  httpError(405, 'method_not_allowed', 'Every operation is a GET', { allow: 'GET, HEAD' });
+  httpError(405, 'method_not_allowed', 'The method is not allowed: use GET', { allow: 'GET, HEAD' });
 
 export const unauthenticated = () =>
   httpError(401, 'unauthenticated', 'Missing or invalid bearer token', { 'www-authenticate': 'Bearer' });
@@ -54,11 +51,11 @@ export const permissionDenied = (message: string) => httpError(403, 'permission_
 export const rateLimited = (seconds: number) =>
   httpError(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);
 
-/** Long enough for the waiting requests to be answered. */
+/** By then the waiting requests should be answered. */
 const OVERLOADED_SECONDS = 2;
 
 export const overloaded = () =>
-  httpError(503, 'overloaded', `Too many requests wait to be read: try again in ${OVERLOADED_SECONDS} s`, {
+  httpError(503, 'overloaded', `Too many requests are waiting: try again in ${OVERLOADED_SECONDS} s`, {
     'retry-after': String(OVERLOADED_SECONDS),
   });
 
@@ -72,8 +69,8 @@ export const mirrorDamaged = () =>
     'The mirror file is damaged: restore it from a backup, or move it away and sync again, then restart the server',
   );
 
-/** No client receives it; it is only logged. */
-export const clientGone = () => httpError(499, 'client_gone', 'The client has closed the connection');
+/** Only logged: the client is gone. */
+export const clientGone = () => httpError(499, 'client_gone', 'The client closed the connection');
 
 /** The data of an HTTP error; null for an internal failure. */
 export function httpErrorParts(error: unknown): HttpErrorParts | null {
@@ -85,7 +82,9 @@ export function httpErrorParts(error: unknown): HttpErrorParts | null {
 const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' && error !== null && 'refusal' in error;
 
-/** The HTTP error for any failure. Fastify's own errors have a `statusCode`; internal failures reveal no details. */
+/**
+ * Converts any failure to an HTTP error. Fastify's own errors have a `statusCode`; internal failures reveal no details.
+ */
 export function httpErrorOf(error: unknown): HttpError {
   if (isHttpError(error)) return error;
   const { statusCode = 500, message } = error as { statusCode?: number; message: string };

@@ -4,12 +4,12 @@ import type { Principal } from './access.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { readerNumber } from './visibility.ts';
 
-/** Another process may have other options and give other answers, so its tags differ. */
+/** Another process may run with other options and answer differently, so its tags differ. */
 const PROCESS = randomBytes(9).toString('base64url');
 
 /**
- * The tag of an answer, known before anything is read: an answer depends only on the state of the mirror, the reader
- * and the URL. It is a weak tag because it is the same for the compressed answer.
+ * The tag of an answer, known before reading anything: an answer depends only on the state of the mirror, the reader
+ * and the URL. The tag is weak because compressed and plain answers share it.
  */
 export function entityTag(
   { version, now }: Pick<MirrorState, 'version' | 'now'>,
@@ -19,7 +19,7 @@ export function entityTag(
   return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, readerNumber(reader), url]), 'base64url')}"`;
 }
 
-/** Whether the client already has the answer with this tag (`If-None-Match`). `*` does not count. */
+/** Whether the client already has the answer with this tag (`If-None-Match`). `*` does not match. */
 export function matchesTag(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const held = headers['if-none-match'];
   if (held === undefined) return false;
@@ -27,7 +27,7 @@ export function matchesTag(tag: string, { headers }: Pick<FastifyRequest, 'heade
   return held.split(',').some((each) => each.trim().replace(/^W\//, '') === opaque);
 }
 
-/** Whether the header `Accept-Encoding` allows gzip: `gzip` or `*` without `q=0`. */
+/** Whether `Accept-Encoding` allows gzip: `gzip` or `*` without `q=0`. */
 export function acceptsGzip(header: string | string[] | undefined): boolean {
   const given = new Map(
     String(header ?? '')

@@ -2,37 +2,35 @@ import type { StreamParent } from '../core/stream.ts';
 import type { EndpointFilter, EndpointFilters } from '../streams/endpoint.ts';
 import { type JoinedRow, selectParentRow } from './related-rows.ts';
 
-/**
- * An array filter as SQL: `values` is a subquery with the parameter's values. `r` is the row, `@env` the environment.
- */
+/** An array filter as SQL. `values` is a subquery with the parameter's values, `r` the row, `@env` the environment. */
 export interface ArrayFilter {
   /** The condition on a row. */
   readonly matches: (values: string) => string;
   readonly describe: string;
-  /** The same condition in branches that have no row in common. An index answers the first condition of each branch. */
+  /** The same condition as disjoint branches. An index answers the first condition of each branch. */
   readonly branches?: (values: string) => readonly (readonly string[])[];
-  /** The rows of another table through which the index leads. */
+  /** The rows of another table through which the index finds the row. */
   readonly through?: (values: string) => string;
 }
 
 export type ArrayFilters = Readonly<Record<string, ArrayFilter>>;
 
-/** The values of a parameter, as a subquery. */
+/** A subquery with the values of a parameter. */
 export const selectValues = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
 /** The part before the last `/`. */
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
 
 /**
- * The condition that `path` equals one of the values or is nested under it; a trailing `/` does not count. It looks up
- * the few ancestors of a row among the values, which are sorted only once however many there are.
+ * The condition that `path` equals one of the values or is nested under one; a trailing `/` is ignored. It looks up the
+ * row's few ancestors among the values, which SQLite sorts only once.
  */
 export const whereUnderPath = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))
     select 1 from ancestors where path in (select rtrim(value, '/') from ${values}))`;
 
-/** The other rows that a filter may test. */
+/** The related rows that a filter may test. */
 interface FilterRows {
   /** The first parent of the row. */
   readonly parent: StreamParent | undefined;

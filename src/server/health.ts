@@ -4,12 +4,12 @@ import type { MirrorReads } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
 import { syncAgeSeconds } from './sync-age.ts';
 
-/** Tells `/healthz` of errors that other requests were answered with. */
+/** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
 
 /**
- * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads so little that it would
- * not notice damage itself, so it remembers what another request has found.
+ * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads too little to notice
+ * damage itself, so it reports damage that another request has found.
  */
 export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: () => number): NoteError {
   const damaged = mirrorDamaged();

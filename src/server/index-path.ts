@@ -5,22 +5,22 @@ import type { ListParameters } from './parameters.ts';
 import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { isLimited, VISIBLE_IDS } from './visibility.ts';
 
-/** A way from filter values through an index to the rows of a page, used while these rows are few. */
+/** A way to find the rows of a page through an index on filter values. It is used only if there are few such rows. */
 export interface IndexPath {
-  /** The filter with the values; null for the assets of a limited reader. */
+  /** The filter that has the values; null for the assets of a restricted reader. */
   readonly filter: string | null;
-  /** The conditions of each branch; an index answers the first one. No row is in two branches. */
+  /** The conditions of each branch; an index answers the first one. The branches do not overlap. */
   readonly branches: readonly (readonly string[])[];
-  /** SQL of the rows that are read on the way; there must be fewer than a bound. */
+  /** SQL of the rows read at each step. The path is used only if each step reads fewer than `fewerThan`. */
   readonly passed: readonly { readonly rows: string; readonly fewerThan: number }[];
 }
 
-/** If the reader sees this many assets, no index leads from them to their rows. */
+/** For a reader who sees this many assets, the index on asset ids is not used. */
 const MAX_LEADING_ASSETS = 1001;
 
 /**
- * The index path with fewer rows than a scan window; null if there is none: then the rows are read in the order of the
- * page. A feed is always read by time: usually there is little new, however many rows the filter values lead to.
+ * The index path with fewer rows than a scan window, or null: then rows are read in the order of the page. A feed is
+ * always read by time, because it usually has few new rows, however many rows match the filters.
  */
 export function indexPathOf(
   view: MirrorSnapshot,
@@ -36,7 +36,7 @@ export function indexPathOf(
   return indexPathsOf(request, parameters).find(isShort) ?? null;
 }
 
-/** Counts no further than the bound. */
+/** Counts up to the bound only. */
 export function countStatements({ passed }: IndexPath, values: SqlStatement['values']) {
   return passed.map(({ rows, fewerThan }) => ({
     fewerThan,
@@ -44,7 +44,7 @@ export function countStatements({ passed }: IndexPath, values: SqlStatement['val
   }));
 }
 
-/** All index paths: one for each filter with an index, and one for the assets of a limited reader. */
+/** All index paths: one for each indexed filter, and one for the assets of a restricted reader. */
 export function indexPathsOf(request: ListRequest, { filters }: ListParameters): IndexPath[] {
   const { listing, reader } = request;
   const byFilters = Object.keys(filters).flatMap((name) =>

@@ -7,7 +7,7 @@ export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 export type ApiItem = Record<string, unknown>;
 
-/** A row as the API shows it: the fields in their places, and the unknown members from `extra` among them. */
+/** A row as the API returns it: fields in their places, merged with the unknown members from `extra`. */
 export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
   const item: ApiItem = {};
   for (const { name, field, path } of fieldPlaces(fields)) {
@@ -23,13 +23,13 @@ export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nu
 interface FieldPlace {
   readonly name: string;
   readonly field: Field;
-  /** Null for a field that stands in the item itself, under its own name. */
+  /** Null for a top-level field. */
   readonly path: readonly string[] | null;
 }
 
 const placesCache = new WeakMap<Fields, readonly FieldPlace[]>();
 
-/** Made only once for each collection, because a page has hundreds of rows. */
+/** Cached per collection, because a page has hundreds of rows. */
 function fieldPlaces(fields: Fields): readonly FieldPlace[] {
   const known = placesCache.get(fields);
   if (known !== undefined) return known;
@@ -58,7 +58,7 @@ function withExtra(fields: Fields, item: ApiItem, extra: string): ApiItem {
   if (!isJsonObject(members)) return item;
   const whole = mergeMembers(item, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
-    // Optional fields are written as they are.
+    // Optional fields are serialized as they are.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
     const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), whole);
@@ -67,14 +67,14 @@ function withExtra(fields: Fields, item: ApiItem, extra: string): ApiItem {
   return whole;
 }
 
-/** The number in the form that the serializers accept for an integer field. */
+/** The number in a form that the serializers accept for an integer field. */
 function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
   return /^-?\d+$/.test(source) ? BigInt(source) : Number(source);
 }
 
 /**
- * A member of `extra` replaces a known field only if the field has no value because the value had another type (R20),
- * or if `extra` has the exact number. Unknown members of an object go back into that object (R19).
+ * A member of `extra` replaces a known field only if the field is empty because its value had another type (R20), or if
+ * `extra` has the exact number. Unknown members of an object return to that object (R19).
  */
 function mergeMembers(item: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {
@@ -85,7 +85,7 @@ function mergeMembers(item: ApiItem, members: ApiItem): ApiItem {
   return { ...item, ...Object.fromEntries(added) };
 }
 
-/** The value of the JSON text; the text itself if another program has written something else there. */
+/** The parsed JSON; the text itself if another program has stored something that is not JSON. */
 function parseOrText(text: string): unknown {
   try {
     return parseExactly(text);

@@ -2,7 +2,7 @@ import type { Instant } from '../core/time/instant.ts';
 import type { Principal } from './access.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** SQL and the values of its named parameters. Requests that differ only in values give the same SQL. */
+/** SQL and the values of its named parameters. Requests that differ only in values share the same SQL. */
 export interface SqlStatement {
   readonly sql: string;
   readonly values: Readonly<Record<string, string | number | null>>;
@@ -11,13 +11,15 @@ export interface SqlStatement {
 /** The ids in a path. */
 interface RouteIds {
   readonly env: string;
-  /** The id of the parent, if there is one. */
+  /** The id of the parent, if the collection has one. */
   readonly id: string | null;
   /** The id of the single item. */
   readonly one: string | null;
 }
 
-/** A request for a collection: who sends it, and for which environment or parent. `serverTime` is the source's time. */
+/**
+ * A request for a collection: the reader, and the environment or parent it is for. `serverTime` is the source's time.
+ */
 export interface ListRequest {
   readonly listing: CollectionListing;
   readonly place: RouteIds;

@@ -7,53 +7,53 @@ import { type CollectionNames, namesOf } from './names.ts';
 import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
 
 /**
- * The endpoints of one collection, as data: its list and its single item. Everything follows from the catalogue's
- * entry. In the SQL `r` is the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the path,
- * `@week` the time a week ago.
+ * The endpoints of one collection, as data: its list and its single item. Everything is derived from the catalogue
+ * entry. In the SQL, `r` is the row, `c` the joined row, `@env` the environment, `@id` the id of the parent in the
+ * path, `@week` the time a week ago.
  */
 export interface CollectionListing {
   readonly entry: CatalogueEntry<CollectionName>;
   readonly scope: ViewScope;
   readonly names: CollectionNames;
-  /** A description beyond its name. */
+  /** Additional description. */
   readonly describe?: string;
   readonly join?: JoinedRow;
-  /** The condition of its rows in the table; an index answers it. */
+  /** The condition that selects the collection's rows in the table; an index answers it. */
   readonly baseFilter?: string;
-  /** Rows and their child rows are shown for a week after the time in this field. */
+  /** Rows and child rows are shown for a week after the time in this field. */
   readonly weekOf?: string;
-  /** The condition of the rows that are shown, which may be few of many. */
+  /** The condition for showing a row. Few of many rows may meet it. */
   readonly visibleIf?: string;
   /**
-   * The row with the times of the feeds: its `mirrored_at` is served as `synced_at`, or as `deleted_at` of a deleted
-   * row. A collection without one has no feeds.
+   * The row that provides the feed times: its `mirrored_at` is served as `synced_at`, or as `deleted_at` if it is
+   * deleted. A collection without one has no feeds.
    */
   readonly feedClock?: 'r' | 'c';
-  /** The ids of the assets that a reader has to see in order to see the row. */
+  /** SQL of the ids of the assets that a reader must see in order to see the row. */
   readonly assets: readonly string[];
   readonly filters: ArrayFilters;
-  /** The values of `order_by` and their sort columns, the default first. The key breaks ties. */
+  /** The values of `order_by` and their sort columns, default first. The key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
   /** A sort column that may be NULL. */
   readonly nullable?: string;
   /** The default of `direction`. */
   readonly direction: 'asc' | 'desc';
   /**
-   * The conditions without `disabled` (or `false`) and with `true`; a feed shows both. `leads`: an index by id has only
-   * disabled rows.
+   * The conditions for `disabled` absent or `false`, and for `true`; a feed shows both. `leads`: an index by id
+   * contains only disabled rows.
    */
   readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
-  /** The time that `start_time_from` and `start_time_to` bound. */
+  /** The time that `start_time_from` and `start_time_to` limit. */
   readonly window?: string;
-  /** The collection of the parent. Its row has to exist and be visible, else 404. */
+  /** The parent's collection. The parent must exist and be visible, else 404. */
   readonly parent?: CollectionListing;
-  /** The endpoint of a single item: the last parameter of its path, and the column that it names. */
+  /** The endpoint of a single item: the last path parameter, and the column it identifies. */
   readonly one?: { readonly parameter: string; readonly by: string };
-  /** No other row is needed to decide whether a row is shown, or to make its item. */
+  /** No other row is needed to decide whether a row is shown, or to build its item. */
   readonly alone?: true;
-  /** Text fields whose empty text is served as no value. */
+  /** Text fields whose empty text counts as null. */
   readonly emptyIsNull?: readonly string[];
-  /** Whether fields without a value are shown as null or left out. */
+  /** Whether empty fields are shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
 }
 
@@ -63,7 +63,7 @@ const isServed = (entry: CollectionListing['entry']): entry is ServedEntry => en
 
 const ofRow = (field: string): string => `r.${field}`;
 
-/** Rows that feeds write: those of the stream itself, or of the stream whose rows it fills in (R11, R22). */
+/** Rows written by feeds: those of the stream itself, or of the stream whose rows it fills in (R11, R22). */
 const isFeedRow = ({ method, subtype }: ServedEntry): boolean => method === 'feed' || subtype !== undefined;
 
 function listingOf(entry: ServedEntry): CollectionListing {
@@ -90,7 +90,7 @@ function listingOf(entry: ServedEntry): CollectionListing {
   };
 }
 
-/** The conditions of the collection's rows, and of those that are shown. */
+/** The conditions that select the collection's rows and those to show. */
 function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'visibleIf' | 'weekOf'> {
   const { subtype, serve } = entry;
   const base = [
@@ -110,8 +110,8 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
 }
 
 /**
- * A row lacks required fields if only its deletion is known, or only its key until its typed stream is read. `+` keeps
- * SQLite from using an index for this condition, because most rows meet it.
+ * A row lacks required fields if only its deletion is known, or until its typed stream is read. `+` prevents SQLite
+ * from using an index for this condition, because most rows meet it.
  */
 const complete = ({ fields, key }: ServedEntry): string[] =>
   Object.entries(fields)
@@ -129,7 +129,7 @@ function sortingOf(entry: ServedEntry): Pick<CollectionListing, 'orders' | 'null
   };
 }
 
-/** The order of the feeds: by the mirror's own time of the row, or of the joined row. */
+/** The order of the feeds: by the mirror's time of the row or of the joined row. */
 function byTime(entry: ServedEntry): CollectionListing['orders'] {
   const [, ...others] = entry.key;
   if (joinOf(entry) !== undefined) return { synced_at: ['c.mirrored_at', 'c.id', ...others.map(ofRow)] };
@@ -145,7 +145,7 @@ function disabledOf(entry: ServedEntry): Pick<CollectionListing, 'disabled'> {
   return { disabled: { without: `not ${only}`, only } };
 }
 
-/** The path before the id is that of the parent's list. */
+/** The path before the id is the path of the parent's list. */
 function parentOf({ path }: ServedEntry): Pick<CollectionListing, 'parent'> {
   if (!path.includes('{id}')) return {};
   const list = path.slice(0, path.indexOf('{id}')).join('/');
@@ -153,7 +153,7 @@ function parentOf({ path }: ServedEntry): Pick<CollectionListing, 'parent'> {
   return parent === undefined ? {} : { parent: listingOf(parent) };
 }
 
-/** Every collection that is served, in the order of the description. */
+/** Every served collection, in the order of the OpenAPI document. */
 export const LISTINGS: readonly CollectionListing[] = CATALOGUE.filter(isServed).map(listingOf);
 
 export function listingNamed(name: CollectionName): CollectionListing {

@@ -15,7 +15,7 @@ interface MetricsSources {
 }
 
 /**
- * Measures all routes added later, and requests to no route.
+ * Measures all routes added later, and requests for unknown routes.
  * @returns a function that adds `/metrics` to the routes that need a token
  */
 export async function openMetrics(
@@ -30,7 +30,7 @@ export async function openMetrics(
     routeMetrics: {
       enabled: { histogram: true, summary: false },
       registeredRoutesOnly: false,
-      // Labels are not taken from the address: any client could then make any number of series.
+      // Labels never contain the address: any client could create any number of series.
       invalidRouteGroup: 'unknown',
       overrides: { histogram: { registers }, summary: { registers } },
     },
@@ -38,7 +38,8 @@ export async function openMetrics(
   addMirrorGauges(sources, registers);
   return (api) => {
     api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
-      if (!seesEverywhere(reader)) throw permissionDenied('Metrics are of all environments: the token is limited');
+      if (!seesEverywhere(reader))
+        throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
       return reply.type(registry.contentType).send(await registry.metrics());
     });
   };
@@ -70,7 +71,7 @@ function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: R
   });
 }
 
-/** Counts again only when the mirror has changed: a million rows take a while. */
+/** Recounts only after the mirror has changed: counting a million rows takes a while. */
 function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promise<Readonly<Record<string, number>>> {
   let at = '';
   let counts: Readonly<Record<string, number>> = {};
@@ -84,6 +85,6 @@ function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promis
   };
 }
 
-/** The server's own requests. */
+/** The reader of the server's own requests. */
 const { reader: NOBODY } = rootToken('/metrics', '');
 const NEVER = new AbortController().signal;

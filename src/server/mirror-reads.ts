@@ -9,24 +9,24 @@ import { createReplacementCheck, type MirrorFingerprint } from './replacement-ch
 import { CREATE_VISIBILITY_TABLES } from './visibility-tables.ts';
 
 /**
- * The time of the last run, not the newest of all runs: that would stay wrong forever after a wrong clock of the
- * source.
+ * `server_time` is that of the last run, not the latest of all runs, which would stay wrong forever after the source's
+ * clock was wrong once.
  */
 export const SELECT_STATE = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
 
-/** The identity and the times of a state of the mirror. */
+/** The identity and times of a state of the mirror. */
 export interface MirrorState {
-  /** Changes with every commit, also of this connection. It is valid only within this process. */
+  /** Changes with every commit, including those of this connection. Valid only within this process. */
   readonly version: string;
   /** The newest clock of all environments. A later commit in any of them has a later `mirrored_at`. */
   readonly now: Instant;
-  /** The clock of an environment; `now` for an environment without one, and for no environment. */
+  /** The clock of an environment; `now` if it has none or `env` is undefined. */
   clockOf(env: string | undefined): Instant;
-  /** The source's time in the last run (R1); the mirror's time while there is none. */
+  /** The source's time in the last run (R1); the mirror's time if there was no run. */
   readonly serverTime: Instant;
-  /** The key that cursors are encrypted with. */
+  /** The key that encrypts cursors. */
   readonly cursorKey: KeyObject;
 }
 
@@ -35,24 +35,27 @@ export interface MirrorSnapshot extends MirrorState {
   /** The same object for all states of this mirror. */
   readonly memory: object;
   rows(statement: SqlStatement): SqlRow[];
-  /** The rows of a statement with one text column, without an object for each row. */
+  /** The rows of a statement with one text column, without allocating an object per row. */
   texts(statement: SqlStatement): (string | null)[];
-  /** Writes to temporary tables. The mirror itself is open only for reading. */
+  /** Writes to temporary tables. The mirror itself is opened read-only. */
   run(statement: SqlStatement): void;
 }
 
-/** Reads of the mirror. Each is from one consistent state, and each statement is prepared only once. */
+/** Reads of the mirror, each from one consistent state. Each statement is prepared once. */
 export interface MirrorReads {
   /**
-   * The state now. A commit in between may give a later state under the version of the one before.
-   * @throws HttpError 503 when another file has taken the place of the mirror, or the file is damaged
+   * The current state. A commit during the call may give a later state under the previous version.
+   * @throws HttpError 503 if the file was replaced or is damaged
    */
   state(): MirrorState;
-  /** @throws HttpError 503 when the file is damaged */
+  /** @throws HttpError 503 if the file is damaged */
   read<Found>(look: (view: MirrorSnapshot) => Found): Found;
 }
 
-/** A key for a file whose migration was cut off before it made one. Its cursors end with the process. */
+/**
+ * A key for a mirror whose migration was interrupted before it created one. Its cursors are valid only within this
+ * process.
+ */
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` is used while the mirror has no key. */
@@ -84,7 +87,7 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   };
 }
 
-/** A state, and how it is known again. */
+/** A state with its fingerprint. */
 interface CachedState extends MirrorFingerprint {
   readonly snapshot: MirrorSnapshot;
 }
@@ -94,7 +97,7 @@ const fingerprintOf = ([mirror]: readonly unknown[]): MirrorFingerprint => ({
   key: (mirror as SqlRow | undefined)?.['cursor_key']?.toString() ?? null,
 });
 
-/** The snapshot is read again only after a commit: most requests find the same state as the one before. */
+/** The snapshot is read again only after a commit, because most requests find the same state as the previous one. */
 function createStateReader(
   connection: Database.Database,
   access: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
@@ -110,7 +113,7 @@ function createStateReader(
     const found = access.rows({ sql: SELECT_STATE, values: {} });
     const known = fingerprintOf(found);
     const clocks = new Map<string, Instant>(Object.entries(JSON.parse(String(found[0]?.['clocks'] ?? '{}'))));
-    // An empty mirror has a time that is earlier than any time of a row.
+    // An empty mirror has a time before that of any row.
     const now = [...clocks.values()].reduce((newest, at) => (at > newest ? at : newest), EPOCH);
     const snapshot = {
       ...access,

@@ -1,9 +1,6 @@
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
-/**
- * The names of a collection in the API's description: the group of its operations, one item, many items, and their
- * schema.
- */
+/** The names of a collection in the OpenAPI document: its tag, one item, many items, and the item's schema. */
 export interface CollectionNames {
   readonly tag: string;
   readonly one: string;
@@ -11,7 +8,7 @@ export interface CollectionNames {
   readonly item: string;
 }
 
-/** The names are those of the service, so a client generated from one description fits the other. */
+/** These are the service's own names, so a client generated from one document works with the other. */
 export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionNames {
   const many = `${noun}s`;
   return { tag: tag ?? capitalize(many), one: noun, many, item: item ?? pascal(noun) };
@@ -19,7 +16,7 @@ export function namesOf({ noun, tag, item }: CollectionEndpoint): CollectionName
 
 const capitalize = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1);
 
-/** The word with `a` or `an`. */
+/** The words with `a` or `an`. */
 export const withArticle = (words: string): string => `${/^[aeiou]/i.test(words) ? 'an' : 'a'} ${words}`;
 
 /** `BI assets` as `BiAssets`. */

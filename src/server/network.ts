@@ -1,9 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * The network that a client's address belongs to: of IPv6 the first 64 bits, because one machine may own all addresses
- * below them. An IPv6 address that stands for an IPv4 address is that address. Addresses are written as Node writes
- * them.
+ * The network of a client's address. For IPv6 it is the first 64 bits, because one machine may own all addresses below
+ * them. An IPv4-mapped IPv6 address counts as that IPv4 address. Expects addresses as Node formats them.
  */
 export function networkOf(address: string): string {
   const [, mapped] = /^::ffff:(\d+(?:\.\d+){3})$/i.exec(address) ?? [];

@@ -6,8 +6,8 @@ import type { JsonSchema } from './schemas.ts';
 const BOOLEANS: Readonly<Record<string, string>> = { true: 'true', '1': 'true', false: 'false', '0': 'false' };
 
 /**
- * Prepares the query for its schema. An unknown parameter is ignored, because newer clients may send it. A boolean may
- * be written as in Python (`True`). A whole number consists of digits.
+ * Prepares the query for its schema. Unknown parameters are ignored, because newer clients may send them. Booleans may
+ * be written as in Python (`True`). Integers must consist of digits.
  * @throws HttpError 422
  */
 export function normalizeQuery({ query, routeOptions, log }: FastifyRequest): void {
@@ -16,7 +16,7 @@ export function normalizeQuery({ query, routeOptions, log }: FastifyRequest): vo
   const given = query as Record<string, unknown>;
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(properties, name));
   for (const name of unknown) delete given[name];
-  // Without the values: a token may stand there by mistake.
+  // Only the names: a value may be a token sent by mistake.
   if (unknown.length > 0) log.debug({ parameters: unknown.join(' ').slice(0, MAX_LOGGED) }, 'parameters ignored');
   for (const [name, value] of Object.entries(given))
     if (typeof value === 'string') given[name] = normalizeValue(name, value, properties[name]?.['type']);
@@ -26,6 +26,6 @@ const MAX_LOGGED = 200;
 
 function normalizeValue(name: string, text: string, type: unknown): ParsedQuery[string] {
   if (type === 'integer' && !/^\d{1,15}$/.test(text))
-    throw unprocessable(`${name} must be a whole number, written in digits alone`);
+    throw unprocessable(`${name} must be a whole number: use digits only`);
   return type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text;
 }

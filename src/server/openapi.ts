@@ -4,23 +4,23 @@ import { addDocsPage } from './docs-page.ts';
 import { TIME_HEADER } from './set-date-header.ts';
 import { addStaticContent, REVALIDATE } from './static-content.ts';
 
-const ABOUT = `The read API of the observability service, served from a mirror. Lists are read page by page: repeat the query \
+const ABOUT = `The read API of the observability service, served from a mirror. Lists are paginated: repeat the query \
 with \`cursor\` set to \`next_cursor\` until \`has_more\` is false. A page may be short, even empty, before the end. To follow \
-changes, keep \`${TIME_HEADER}\` of the first page and read the feeds (\`synced_since\`, \`deleted_since\`) from that time on. Clients \
-may use \`Date\` instead if no proxy replaces it: it is the same time without fractions of a second, so some objects may come \
-again. After 429 wait for \`Retry-After\` seconds.`;
+changes, store \`${TIME_HEADER}\` of the first page and read the feeds (\`synced_since\`, \`deleted_since\`) from that time on. Clients \
+may use \`Date\` instead if no proxy replaces it: it is the same time without fractions of a second, so some objects may be \
+repeated. After 429, wait for \`Retry-After\` seconds.`;
 
 const ANSWERS: Readonly<Record<string, string>> = {
   200: 'The requested data',
-  304: 'The answer that `If-None-Match` names has not changed: no body is sent',
-  400: '`invalid_cursor`: start again without the cursor; `invalid_request`: parameters exclude each other, or an id belongs to another kind of object',
+  304: 'The answer identified by `If-None-Match` has not changed; there is no body',
+  400: '`invalid_cursor`: start again without the cursor; `invalid_request`: the parameters cannot be combined, or an id belongs to another kind of object',
   401: '`unauthenticated`: the bearer token is missing or unknown',
   403: '`permission_denied`: the token may not view the environment, or lacks the scope',
   404: '`not_found`: the object does not exist, or the token may not view it',
   422: '`invalid_request`: the value of a parameter is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
   500: '`internal_error`: an unexpected error of the server',
-  503: '`overloaded`: too many requests are waiting, try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
+  503: '`overloaded`: too many requests are waiting; try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
 };
 
 const COUNT = { type: 'integer' };
@@ -44,8 +44,8 @@ const TAG = {
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
 /**
- * Adds `/openapi.json`, which describes all routes added later, and the page `/docs` to browse it. Neither needs a
- * token or counts against a quota: both are sent from memory, which costs no more than to refuse them.
+ * Adds `/openapi.json`, which describes all routes added later, and `/docs` to browse it. Neither needs a token or
+ * counts against a quota: both are sent from memory, which costs no more than a rejection.
  */
 export async function addOpenApi(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
@@ -72,7 +72,7 @@ export async function addOpenApi(server: FastifyInstance): Promise<void> {
   addDocsPage(server);
 }
 
-/** The answers of a route with their descriptions and headers. */
+/** The answers of a route with descriptions and headers. */
 function withAnswers(schema: FastifySchema): FastifySchema {
   const answers = Object.entries((schema?.response ?? {}) as Readonly<Record<string, unknown>>);
   if (answers.length === 0) return schema;

@@ -19,13 +19,10 @@ import type { ParsedQuery } from './parameters.ts';
 import type { JsonSchema } from './schemas.ts';
 import { isLimited, readerNumber, VISIBLE_IDS } from './visibility.ts';
 
-/** The path of the page's own data; it is no part of the read API, and may change with any version. */
+/** The path of the page's own data. It is not part of the read API and may change in any version. */
 const PAGE_PATH = '/page';
 
-/**
- * A view of one environment: the scopes that it needs, its parameters, and how it is answered; null stands for what
- * does not exist.
- */
+/** A view of one environment. `answer` returns null if the requested thing does not exist. */
 interface PageView {
   readonly scopes: readonly ViewScope[];
   readonly query: Readonly<Record<string, JsonSchema>>;
@@ -33,7 +30,7 @@ interface PageView {
   answer(view: MirrorSnapshot, scope: PageScope, query: ParsedQuery): unknown;
 }
 
-/** An id may be as long as those in a path. */
+/** Ids have no maximum length, as in paths. */
 const ID: JsonSchema = { type: 'string', minLength: 1 };
 const MAX_SEARCH_CHARACTERS = 200;
 const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: DEFAULT_PARAMETERS.offset };
@@ -46,7 +43,7 @@ const limitSchema = (most: number, usually: number): JsonSchema => ({
   default: usually,
 });
 
-/** The schemas of the parameters have checked the query and filled in the defaults. */
+/** The schemas have already checked the query and applied defaults. */
 const rangeOf = ({ limit, offset }: ParsedQuery): PageRange => ({ limit: Number(limit), offset: Number(offset) });
 
 const nodeOf = (query: ParsedQuery) => ({
@@ -134,7 +131,10 @@ export function pageEndpoints(): ApiEndpoint[] {
   return [mirrorEndpoint(), ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
 }
 
-/** The parts of every endpoint of the page; nothing describes them, and they are written as they are. */
+/**
+ * What all endpoints of the page share. They are not in the OpenAPI document, and their answers are serialized without
+ * a schema.
+ */
 const PAGE_ENDPOINT = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
 
 function mirrorEndpoint(): ApiEndpoint {
@@ -169,12 +169,12 @@ function viewEndpoint(name: string, { scopes, query, required = [], answer }: Pa
   };
 }
 
-/** What is not found, as the read API names it. */
+/** The name of what was not found, as in the read API. */
 function nameOf({ id, asset_id: assetId, of }: ParsedQuery): string {
   return `${of === 'columns' ? 'Column' : 'Asset'} ${id ?? assetId}`;
 }
 
-/** What the reader may see of the environment. Its visible assets were looked up before. */
+/** What the reader may see of the environment. The visible assets are already cached. */
 function pageScopeOf({ reader, params }: RequestContext): PageScope {
   return {
     env: params[ENV] ?? '',

@@ -4,17 +4,13 @@ import type { FastifyInstance } from 'fastify';
 import { PAGE_POLICY } from './answer-headers.ts';
 import { builtPage } from './built-page.ts';
 
-/**
- * The page loads nothing from other hosts, sends nothing to them, and runs and applies only what stands in its own
- * files.
- */
+/** The page exchanges data only with its own host, and uses scripts and styles only from its own files. */
 const CONTENT_POLICY = { 'content-security-policy': `default-src 'self'; ${PAGE_POLICY}` };
 
 /**
- * Adds the page at `/` and its files at `/ui/`. Neither needs a token, because they hold no data, and neither counts
- * against a quota: behind a proxy all clients without a token share one, and a single one of them could take the page
- * from the others. A file has a hash of its contents in its name, so it never changes; only the page itself is asked
- * for again.
+ * Adds the page at `/` and its files at `/ui/`. They hold no data, so they need no token. They do not count against a
+ * quota: behind a proxy, all clients without a token share one, and a single client could block the page for the
+ * others. A file's name contains a hash of its content, so only the page itself is revalidated.
  */
 export async function addPageFiles(server: FastifyInstance, folder: string = builtPage()): Promise<void> {
   await server.register(async (open) => {

@@ -4,7 +4,7 @@ import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { clampToLookback, monthBefore } from './times.ts';
 
-/** A query string that the listing's schema has checked: the values have their types, and defaults are filled in. */
+/** A query validated by the listing's schema: values have their types, and defaults are filled in. */
 export type ParsedQuery = Readonly<Record<string, unknown>>;
 
 type SnapshotTimes = Pick<MirrorSnapshot, 'now' | 'serverTime'>;
@@ -17,7 +17,7 @@ interface FeedParameters {
 /** The parameters of a list request. */
 export interface ListParameters {
   readonly limit: number;
-  /** Left out, or empty, for the first page. */
+  /** Undefined for the first page. */
   readonly cursor: string | undefined;
   readonly order: string;
   readonly descending: boolean;
@@ -27,7 +27,7 @@ export interface ListParameters {
   readonly window: { readonly from: Instant; readonly to: Instant | null } | null;
 }
 
-/** Reads the query of a list request. @throws HttpError 400 for both feeds at once */
+/** Reads the query of a list request. @throws HttpError 400 if it names both feeds */
 export function readParameters(listing: CollectionListing, query: ParsedQuery, times: SnapshotTimes): ListParameters {
   return {
     limit: query['limit'] as number,
@@ -41,7 +41,7 @@ export function readParameters(listing: CollectionListing, query: ParsedQuery, t
   };
 }
 
-/** The array filters that are given. */
+/** The array filters present in the query. */
 export function readFilters(
   { filters }: Pick<CollectionListing, 'filters'>,
   query: ParsedQuery,
@@ -51,7 +51,7 @@ export function readFilters(
 }
 
 /**
- * A wrong clock of this machine moves the mirror's time away from the source's. The earlier time never cuts off rows
+ * If this machine's clock is wrong, the mirror's time differs from the source's. Using the earlier one never hides rows
  * that must be shown.
  */
 function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
@@ -59,7 +59,7 @@ function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotT
   const synced = readInstant(query, 'synced_since');
   const deleted = readInstant(query, 'deleted_since');
   if (synced !== null && deleted !== null) {
-    throw badRequest('synced_since and deleted_since exclude each other: send two requests');
+    throw badRequest('synced_since and deleted_since cannot be combined: send two requests');
   }
   if (synced !== null) return { of: 'synced', since: clampToLookback(synced, now) };
   return deleted === null ? null : { of: 'deleted', since: clampToLookback(deleted, now) };

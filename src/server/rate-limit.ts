@@ -22,26 +22,25 @@ export function parseRateLimit(text: string): RateLimit | null {
   return { limit: Number(limit), windowMs: Number(count ?? 1) * unitMs };
 }
 
-/** A read that takes this long counts as one more request. */
+/** Each full period of this length that a read takes counts as one more request. */
 const CHARGED_MS = 100;
 
 export interface RequestQuota {
   /**
-   * Counts a request against its token, or without a known token against the client's address. Sends the quota headers
-   * and refuses requests beyond the limit. Returns no promise when there is no limit.
+   * Counts a request against its token or, without a valid token, against the client's network. Sets the quota headers
+   * and rejects requests beyond the limit. Returns no promise if there is no limit.
    * @throws HttpError 429
    */
   count(request: FastifyRequest, reply: FastifyReply): Promise<void> | undefined;
-  /** Also counts the time that reading the answer took; the headers of the next request show it. */
+  /** Also charges the time spent reading the answer. The headers of the next request show it. */
   charge(request: FastifyRequest, cpuMs: number): Promise<void>;
 }
 
-/** A window begins with its first request. */
+/** A window starts with its first request. */
 export async function openRateLimit(server: FastifyInstance, rate: RateLimit | null): Promise<RequestQuota> {
   if (rate === null) return { count: () => undefined, charge: async () => {} };
   await server.register(rateLimit, { global: false, max: rate.limit, timeWindow: rate.windowMs });
-  // Tokens and addresses are counted apart: else requests from many addresses would push the counts of tokens out of
-  // memory.
+  // Tokens and networks have separate stores: otherwise, requests from many addresses would evict the counts of tokens.
   const checkToken = server.createRateLimit({ keyGenerator: ({ reader }) => reader?.name ?? '' });
   const checkStranger = server.createRateLimit({ keyGenerator: ({ ip }) => networkOf(ip) });
   const check = (request: FastifyRequest) => (request.reader === null ? checkStranger(request) : checkToken(request));

@@ -5,25 +5,27 @@ import { type AdmittedRequest, type EndpointAnswer, openAnswering } from './answ
 import type { EndpointOptions } from './endpoints.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 
-/** A thread that reads the mirror. It answers the requests of the serving thread one after the other. */
+/** A thread that reads the mirror. It answers the serving thread's requests one at a time. */
 
 export interface ThreadOptions extends EndpointOptions {
   /** The mirror's file. Each thread opens it itself. */
   readonly path: string;
-  /** The same for all threads, so that each accepts the cursors of the others. */
+  /** Shared by all threads, so each accepts cursors made by the others. */
   readonly cursorKey: string;
 }
 
 /**
- * A read request. It carries the reader's name, and the reader itself only if this thread does not know it yet: it may
- * be large.
+ * A read request. It names the reader, and includes the reader, who may be large, only if this thread does not know
+ * them yet.
  */
 export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly name: string;
   readonly reader: Principal | null;
 }
 
-/** An internal failure is sent as the error itself. An HTTP error would lose its parts on the way. */
+/**
+ * An internal failure is sent as the error itself. An HTTP error is sent as data, because its properties would be lost.
+ */
 export type ThreadReply = EndpointAnswer | { readonly failure: unknown } | { readonly refused: HttpErrorParts };
 
 const { path, ...options } = workerData as ThreadOptions;
@@ -47,7 +49,7 @@ parentPort?.on('message', (posted: PostedRequest | null) => {
   parentPort?.postMessage({ ...replied, body }, [body.buffer]);
 });
 
-/** Shorter answers are cheaper to copy. */
+/** Copying is cheaper for shorter answers. */
 const TRANSFER_FROM_BYTES = 4096;
 
 /** The bytes in a buffer of their own, which can be transferred. */

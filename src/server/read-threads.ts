@@ -7,21 +7,21 @@ import { clientGone, httpErrorFrom, overloaded } from './errors.ts';
 import { makeCursorKey } from './mirror-reads.ts';
 import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
-/** The file of the thread stands beside this one, compiled or not. */
+/** The thread's file is beside this one, compiled or not. */
 const THREAD = import.meta.url.endsWith('.ts') ? './read-thread.ts' : './read-thread.js';
 
-/** The most requests that may wait for a thread; one token may have half of them. */
+/** The maximum number of requests waiting for a thread; one token may have half of them. */
 const MAX_WAITING = 512;
 
 /** A thread that answers one request at a time. */
 interface ReadThread {
   answer(request: AdmittedRequest): Promise<EndpointAnswer>;
   hasExited(): boolean;
-  /** Ends the thread after its current read. */
+  /** Stops the thread after its current read. */
   stop(): Promise<void>;
 }
 
-/** Reads answers in threads, so that no read blocks the serving thread. */
+/** Reads answers in threads, so no read blocks the serving thread. */
 export function answersInThreads(
   count: number,
   options: Omit<ThreadOptions, 'cursorKey'> & Partial<ThreadOptions>,
@@ -54,7 +54,7 @@ export function answersInThreads(
       if (queue.size >= MAX_WAITING || own >= MAX_WAITING / 2) throw overloaded();
       unfinished.set(reader, own + 1);
       try {
-        // A reader with more unfinished requests waits behind those with fewer.
+        // A reader with more unfinished requests has lower priority.
         return await unlessGone(goneSignal, (onStart, signal) =>
           queue.add(() => read(request, onStart), { signal, priority: -own }),
         );
@@ -72,8 +72,8 @@ export function answersInThreads(
 }
 
 /**
- * A waiting request is given up when its client has gone. A read that has begun is not: SQLite cannot be stopped in the
- * middle.
+ * Drops a waiting request when its client is gone. A read that has started continues: SQLite cannot be interrupted
+ * safely.
  */
 async function unlessGone<Found>(
   goneSignal: AbortSignal,
@@ -103,7 +103,7 @@ function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
     pending?.reject(error);
   };
   worker.on('error', exit);
-  worker.on('exit', (code) => exit(new Error(`a reading thread ended with code ${code}`)));
+  worker.on('exit', (code) => exit(new Error(`a reader thread exited with code ${code}`)));
   return {
     answer({ reader, ...request }) {
       pending = Promise.withResolvers();
@@ -116,7 +116,7 @@ function startThread(options: ThreadOptions, onExit: () => void): ReadThread {
     async stop() {
       if (exited) return;
       pending?.reject(clientGone());
-      // `terminate` within an SQLite call would end the whole process.
+      // `terminate` during an SQLite call would end the whole process.
       worker.ref();
       worker.postMessage(null);
       await once(worker, 'exit');

@@ -1,32 +1,31 @@
 import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
 import type { CollectionEndpoint } from '../streams/endpoint.ts';
 
-/** A row that is joined to every row of the list: `c` in the SQL. */
+/** A row joined to every row of the list: `c` in the SQL. */
 export interface JoinedRow {
   readonly row: string;
   readonly on: string;
 }
 
 /**
- * The rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are
- * joined.
+ * Rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are joined.
  */
 export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
   if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
   return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };
 }
 
-/** A subquery of the row that `by` names; the row is `p` in it. */
+/** A subquery for the row that `by` identifies, which is `p` in it. */
 const selectNamedRow = (by: string, table: string, condition: string): string =>
   `(select 1 from ${table} p where p.env_id = r.env_id and p.id = r.${by} and ${condition})`;
 
-/** The parent's row. @throws Error where there is no parent */
+/** A subquery for the parent's row. @throws Error if the rows have no parent */
 export function selectParentRow(parent: StreamParent | undefined, condition: string): string {
-  if (parent === undefined) throw new Error('an endpoint goes by the parents of rows that have none');
+  if (parent === undefined) throw new Error('the rows of this endpoint have no parent');
   return selectNamedRow(parent.by, parent.table, condition);
 }
 
-/** The condition that the other row exists and fits. */
+/** The condition that the related row exists and matches. */
 export function whereRelatedRow({
   by,
   table,
@@ -38,11 +37,11 @@ export function whereRelatedRow({
   return `exists ${selectNamedRow(by, table, `p.deleted_at is null${kind}`)}`;
 }
 
-/** The ids of the assets that a row belongs to. */
+/** SQL of the ids of the assets that a row belongs to. */
 export function assetIdsOf(stream: Omit<Stream, 'marks'>, { assets, idInPath }: CollectionEndpoint): string[] {
   const [id = ''] = stream.key;
   if (assets !== undefined) return assets.map((field) => `r.${field}`);
-  // A reader who sees the row of that id also sees the rows under it.
+  // A reader who sees the row with that id also sees the rows under it.
   if (idInPath !== undefined) return [];
   if (stream.table === 'assets') return [`r.${id}`];
   if (joinOf(stream) === undefined) return parentsOf(stream).flatMap((parent) => assetIdsThrough(parent));

@@ -4,19 +4,19 @@ import { openEarlier } from '../destination/sqlite/open.ts';
 import { isDamage } from './damage.ts';
 import { mirrorReplaced } from './errors.ts';
 
-/** The row by which a state of a mirror is known. */
+/** Identifies a state of a mirror. */
 export interface MirrorFingerprint {
-  /** A text with all of it. */
+  /** The whole state as text. */
   readonly text: string;
-  /** The key of the mirror itself; null while it has none. */
+  /** The mirror's own key; null while it has none. */
   readonly key: string | null;
 }
 
 /**
- * Refuses every request once the mirror's file was replaced, removed, or overwritten by another mirror or an earlier
- * copy. SQLite notices neither: it goes on reading the file that it has open, and takes pages of two mirrors for one.
- * `current` is the state that the open connection sees, the same object until a commit; `look` reads the state of a
- * connection.
+ * A check that rejects every request once the mirror's file was replaced, removed, or overwritten by another mirror or
+ * an earlier copy. SQLite does not notice: it keeps reading the file it has open, and mixes pages of two mirrors.
+ * `current` is the state that the open connection sees, the same object until a commit; `look` reads the state of
+ * another connection.
  * @throws HttpError 503
  */
 export function createReplacementCheck(
@@ -31,7 +31,7 @@ export function createReplacementCheck(
   const isSame = (): boolean => {
     const known = current();
     const found = readFreshly(path, look);
-    // A commit in between gives another state of the same mirror.
+    // A commit in the meantime gives another state of the same mirror.
     if (current() !== known) return isSame();
     return found?.text === known.text && (key === null || found.key === key);
   };
@@ -51,8 +51,8 @@ function fileStatus(path: string): { readonly place: string; readonly content: s
 }
 
 /**
- * The state in the file, read by a new connection, which remembers no page; null if there is no mirror of this version
- * to be read.
+ * The state in the file, read by a new connection, which has no cached pages; null if the file is not a mirror of this
+ * version.
  */
 function readFreshly(path: string, look: Parameters<typeof createReplacementCheck>[2]): MirrorFingerprint | null {
   try {
@@ -69,8 +69,8 @@ function readFreshly(path: string, look: Parameters<typeof createReplacementChec
 }
 
 /**
- * Whether the file is another database or has other tables. SQLite takes a new file for a damaged one while the log and
- * the index of the old one lie beside it.
+ * Whether the file is another database or has other tables. While the old file's WAL and its index are beside it,
+ * SQLite reports a new file as damaged.
  */
 function isOtherDatabase(error: unknown): boolean {
   if (isDamage(error)) return true;

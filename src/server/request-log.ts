@@ -1,28 +1,25 @@
 import type { FastifyBaseLogger, FastifyReply, FastifyRequest } from 'fastify';
 import { networkOf } from './network.ts';
 
-/** The most characters of a path in the log: any client may send one of 256 KB. */
+/** The maximum length of a logged path: any client may send one of 256 KB. */
 const MAX_LOGGED = 200;
 
-/** The most clients that are told apart. Others are counted together. */
+/** The maximum number of clients counted separately. All others are counted together. */
 const MAX_CLIENTS = 1000;
 const OTHERS = 'others';
 
 export interface RequestLog {
   note(request: FastifyRequest, reply: FastifyReply): void;
-  /**
-   * Writes a line for each client with requests that were only counted since the last call. To be called every minute.
-   */
+  /** Logs a line for each client whose requests were only counted since the last call. Call it every minute. */
   writeCounts(): void;
 }
 
 /**
- * Logs one line for each answered request. Clients could fill a disk with those that have no token, or are beyond the
- * quota: of these, only the first of each client in a minute has a line, and the others are counted. At `debug` each
- * has a line.
+ * Logs a line for each answered request. Requests without a valid token or beyond the quota could fill a disk: only
+ * each client's first one per minute is logged, and the others are counted. At `debug`, every one is logged.
  */
 export function openRequestLog(log: FastifyBaseLogger): RequestLog {
-  /** How many requests were only counted, by client and status. */
+  /** The number of requests that were only counted, by client and status. */
   const clients = new Map<string, Map<number, number>>();
   return {
     note(request, reply) {
@@ -52,7 +49,7 @@ export function openRequestLog(log: FastifyBaseLogger): RequestLog {
   };
 }
 
-/** Without the query: a token may stand there by mistake. */
+/** Without the query, which may contain a token by mistake. */
 function fieldsOf({ method, url, reader }: FastifyRequest, reply: FastifyReply): object {
   const path = url.split('?', 1)[0]?.slice(0, MAX_LOGGED);
   const ms = Math.round(reply.elapsedTime * 10) / 10;

@@ -15,9 +15,9 @@ import { setDateHeader } from './set-date-header.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The state of the mirror when the request came; null before it was read. */
+    /** The state of the mirror when the request arrived; null before it was read. */
     mirrorState: MirrorState | null;
-    /** Who the token of the request belongs to; null before it was checked, and for an unknown token. */
+    /** The token's owner; null before the token was checked, and for an unknown token. */
     reader: Principal | null;
   }
   interface FastifyContextConfig {
@@ -28,13 +28,13 @@ declare module 'fastify' {
 export interface RoutesOptions extends EndpointOptions {
   readonly answers: EndpointAnswers;
   readonly quota: RequestQuota;
-  /** The state of the mirror now. */
+  /** The current state of the mirror. */
   readonly state: () => MirrorState;
 }
 
 const ERROR_STATUSES = [400, 401, 403, 404, 422, 429, 500, 503];
 
-/** Adds every endpoint of the read API, and those of the page. The token was checked before. */
+/** Adds every endpoint of the read API and of the page. The token has already been checked. */
 export function addRoutes(server: FastifyInstance, options: RoutesOptions): void {
   for (const schema of sharedSchemas()) server.addSchema(schema);
   server.addHook('preValidation', (request, _reply, done) => {
@@ -59,7 +59,7 @@ function addEndpoint(
     if (matchesTag(tag, request)) return reply.code(304).headers(cacheHeaders(tag)).send();
     const gzip = acceptsGzip(request.headers['accept-encoding']);
     const admitted = { operationId, reader, params, query, gzip };
-    // An answer that may be of a later state has no tag: a tag stands for one answer.
+    // An answer that may come from a later state gets no tag: a tag identifies one answer.
     const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
     const atOnce = answers.answerAtOnce(admitted);
     if (atOnce !== null) return sendAnswer(reply, atOnce, tagOfRead());
@@ -72,7 +72,7 @@ function addEndpoint(
   server.get([base, ...path].join('/'), { schema: schemaOf(endpoint), config: { scopes } }, handler);
 }
 
-/** @throws HttpError when that is the answer */
+/** @throws HttpError if the answer is an error */
 function sendAnswer(reply: FastifyReply, answer: EndpointAnswer, tag: string | null): FastifyReply {
   setDateHeader(reply, answer);
   if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
@@ -80,10 +80,7 @@ function sendAnswer(reply: FastifyReply, answer: EndpointAnswer, tag: string | n
   return reply.headers(cacheHeaders(tag)).header('content-type', 'application/json; charset=utf-8').send(answer.body);
 }
 
-/**
- * A cache has to check each time whether its answer is still valid, and must not show it to the holder of another
- * token.
- */
+/** A cache must check each time whether its answer is still valid, and must not serve it to another token. */
 function cacheHeaders(tag: string | null): Readonly<Record<string, string>> {
   return {
     ...(tag === null ? {} : { etag: tag }),
@@ -92,7 +89,7 @@ function cacheHeaders(tag: string | null): Readonly<Record<string, string>> {
   };
 }
 
-/** Aborts when the client has gone before its answer was sent. */
+/** Aborts when the client disconnects before its answer is sent. */
 function disconnectSignal({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   raw.once('close', () => {
@@ -119,7 +116,7 @@ function schemaOf({ path, operationId, summary, description, tag, query, answer,
   };
 }
 
-/** Checks the environment and the scopes of the token. @throws HttpError 403 */
+/** Checks the token's environments and scopes. @throws HttpError 403 */
 function requirePermission({ reader, params, routeOptions }: FastifyRequest): void {
   const env = (params as Readonly<Record<string, string>>)[ENV];
   const { scopes = [] } = routeOptions.config;

@@ -1,5 +1,5 @@
 /**
- * The most rows that are read for one page when few of many may show. The answer has the rows found among them, and a
- * cursor that continues after them.
+ * The maximum number of rows to read for one page if few of many are shown. The answer then has the rows found so far,
+ * and a cursor that continues after them.
  */
 export const SCAN_WINDOW_ROWS = 40_000;

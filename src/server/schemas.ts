@@ -2,7 +2,7 @@ import type { Field, Fields } from '../core/stream.ts';
 import type { ArrayFilters } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** A JSON Schema of a route. It validates, serialises and documents. */
+/** A JSON Schema of a route, for validation, serialization and documentation. */
 export interface JsonSchema {
   readonly [keyword: string]: unknown;
   readonly properties?: Readonly<Record<string, JsonSchema>>;
@@ -17,7 +17,7 @@ const ANYTHING: JsonSchema = {};
 const TEXTS: JsonSchema = {
   type: 'array',
   items: ANYTHING,
-  description: 'Usually strings; passed on as the service sends them',
+  description: 'Usually strings, as the service sends them',
 };
 
 const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
@@ -49,7 +49,7 @@ export const ERROR_SCHEMA: JsonSchema = {
   required: ['error'],
 };
 
-/** The schema names of the objects inside items, by the member that holds them. */
+/** The schema names of nested objects, by the member that holds them. */
 const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', dimensions: 'DimensionScore' };
 
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
@@ -69,7 +69,7 @@ export function itemSchema({ names: { item }, entry, feedClock }: CollectionList
   };
 }
 
-/** The schemas of the objects inside its items. */
+/** The schemas of the objects nested in a collection's items. */
 export function innerSchemas({ entry }: CollectionListing): JsonSchema[] {
   const members = [
     ...Object.entries(innerFields(entry.fields)),
@@ -82,7 +82,7 @@ const innerName = (member: string): string => INNER_NAMES[member] ?? member;
 
 const innerRef = (member: string): JsonSchema => refTo(innerName(member));
 
-/** The schema of an object with these fields; it allows fields that this version does not know yet. */
+/** The schema of an object with these fields; it allows unknown fields. */
 export function objectOf(fields: Fields): JsonSchema {
   const own = Object.entries(fields).filter(([, { from }]) => from === undefined);
   return {
@@ -93,7 +93,7 @@ export function objectOf(fields: Fields): JsonSchema {
   };
 }
 
-/** The fields of the objects inside an item (`from`), by the member that holds the object. */
+/** The fields of the objects nested in an item (`from`), by the member that holds the object. */
 function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
   const inner = Object.entries(fields).filter(([, { from }]) => from !== undefined);
   const byMember = Object.groupBy(inner, ([, { from }]) => from?.[0] ?? '');
@@ -105,8 +105,8 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 const unnested = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
 /**
- * An optional value may be left out or null: services differ in that. A list is empty, and an object left out, but
- * neither is null.
+ * An optional value may be left out or null: services differ. A list may be empty and an object left out, but neither
+ * is null.
  */
 function schemaOf(name: string, field: Field): JsonSchema {
   if (field.type === 'json') return JSON_SHAPES[name] ?? ANYTHING;
@@ -130,7 +130,7 @@ export function pageSchema(item: string): JsonSchema {
       has_more: {
         type: 'boolean',
         description:
-          'Only this says whether there is another page: a page may be short, even empty. If it is missing, there is none',
+          'Whether there is another page, since any page may be short or empty. Treat a missing value as false',
       },
       next_cursor: { type: ['string', 'null'], description: 'Valid for the same path, filters and order' },
     },
@@ -147,11 +147,11 @@ export function querySchema(listing: CollectionListing, pageMax: number): JsonSc
     ...(listing.window === undefined ? {} : WINDOW),
     ...sorting(listing),
     limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
-    cursor: { type: 'string', description: '`next_cursor` of the page before; empty for the first page' },
+    cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },
   });
 }
 
-/** A query of array filters alone. */
+/** A query that has only array filters. */
 export function filterSchema(filters: ArrayFilters): JsonSchema {
   return queryOf(filterProperties(filters));
 }
@@ -176,26 +176,26 @@ const FEEDS: Readonly<Record<string, JsonSchema>> = {
   synced_since: {
     ...INSTANT,
     description:
-      'Upserts feed: objects that changed at or after this time (at most 90 days back), in the order of `synced_at`',
+      'Upserts feed: objects that changed at or after this time (at most 90 days ago), in the order of `synced_at`',
   },
   deleted_since: {
     ...INSTANT,
     description:
-      'Tombstones feed: objects that were deleted at or after this time (at most 90 days back), in the order of `deleted_at`',
+      'Tombstones feed: objects that were deleted at or after this time (at most 90 days ago), in the order of `deleted_at`',
   },
 };
 
 const WINDOW: Readonly<Record<string, JsonSchema>> = {
   start_time_from: {
     ...INSTANT,
-    description: 'Started at or after this time; 30 days back if left out, at most 90 days back',
+    description: 'Started at or after this time: 30 days ago by default, at most 90 days ago',
   },
   start_time_to: { ...INSTANT, description: 'Started at or before this time' },
 };
 
 function sorting({ orders, direction, feedClock }: CollectionListing): Record<string, JsonSchema> {
   const [first] = Object.keys(orders);
-  const note = feedClock === undefined ? {} : { description: 'Feeds ignore it: they go by the time of the change' };
+  const note = feedClock === undefined ? {} : { description: 'Ignored by feeds, which are in the order of the change' };
   return {
     order_by: { type: 'string', enum: Object.keys(orders), default: first, ...note },
     direction: { type: 'string', enum: ['asc', 'desc'], default: direction },
@@ -204,7 +204,7 @@ function sorting({ orders, direction, feedClock }: CollectionListing): Record<st
 
 const NOT_ITS_NAME: Readonly<Record<string, string>> = { env_id: 'Id of an environment, not its name' };
 
-/** Ids in a path. */
+/** The path parameters. */
 export function pathSchema(...names: readonly string[]): JsonSchema {
   return {
     type: 'object',
@@ -214,8 +214,8 @@ export function pathSchema(...names: readonly string[]): JsonSchema {
 }
 
 /**
- * The schema by which an answer is written: what a service sends in an optional field is passed on as it is, whatever
- * its type (R20), though the description names the type that is to be expected.
+ * The schema for serializing an answer. An optional field passes through as the service sent it, whatever its type
+ * (R20), although the OpenAPI document names the expected type.
  */
 export function lenient(schema: JsonSchema): JsonSchema {
   const { properties, required = [] } = schema;

@@ -8,21 +8,21 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 
-/** The errors of the HTTP parser by their codes; any other is a request that cannot be read. */
+/** Statuses and messages for errors of the HTTP parser. All others are 400. */
 const PARSER_ERRORS: Readonly<Record<string, readonly [status: string, message: string]>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long together'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long in total'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
 
-/** How long a client may take to read the answer to an unreadable request. */
+/** How long a client may take to read the answer to a malformed request. */
 const LINGER_MS = 1000;
 
-/** Connections with an answer to an unreadable request. Each further part of such a request is another error. */
+/** Connections already answered: every further part of a malformed request is another error. */
 const rejected = new WeakSet<object>();
 
 /**
- * Answers an unreadable request and ends the connection, also if the client does not. A client may still be sending: if
- * its connection were ended before it has sent everything, it would see no answer.
+ * Answers a malformed request, then closes the connection even if the client does not. The client may still be sending:
+ * if the connection closed earlier, it would never see the answer.
  */
 export function rejectMalformed(
   error: Error & { code?: string },

@@ -4,8 +4,8 @@ import { type JsonSchema, lenient } from './schemas.ts';
 type AnswerSerializer = (answer: unknown) => string;
 
 /**
- * Makes the functions that write answers, from the schemas of the routes. `shared` has the schemas of the items by
- * name.
+ * Compiles the functions that serialize answers from the schemas of the routes. `shared` has the schemas of the items
+ * by name.
  */
 export function serializers(
   shared: unknown,

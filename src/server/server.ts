@@ -34,33 +34,33 @@ import { setDateHeader } from './set-date-header.ts';
 import { validationError } from './validation-error.ts';
 
 export interface ServerOptions {
-  /** Open for reading. The caller closes it. */
+  /** Opened for reading. The caller closes it. */
   readonly mirror: MirrorFile;
-  /** The accepted tokens. Called for every request, so that they can be replaced. */
+  /** The accepted tokens. Called for every request, so they can be replaced at run time. */
   readonly keys: () => readonly TokenHash[];
-  /** The greatest `limit` that is allowed; 2000 by default. */
+  /** The maximum `limit`; 2000 by default. */
   readonly pageMax?: number;
-  /** The limit of each token; null for no limit. */
+  /** The rate limit of each token; null for no limit. */
   readonly rateLimit?: RateLimit | null;
   /** The weight of each dimension in a total; 1 by default. */
   readonly weights?: DimensionWeights;
   /**
-   * The number of reading threads, so that no request blocks the others. With 0, the default, requests are read in the
-   * calling thread.
+   * The number of reader threads, which keep requests from blocking each other. With 0, the default, requests are read
+   * in the calling thread.
    */
   readonly threads?: number;
   /** The machine's clock, used only for ages. Bounds and `Date` use the mirror's clock. */
   readonly nowMs?: () => number;
-  /** Logs every request, and every failure that is answered with 500. */
+  /** Logs every request, and every failure answered with 500. */
   readonly log?: FastifyBaseLogger;
 }
 
-/** The size of the request line and all headers: enough for a URL of 256 KB with a thousand filter values. */
+/** The maximum size of the request line and headers: enough for a URL of 256 KB with a thousand filter values. */
 export const MAX_HEADER_BYTES = 272 * 1024;
 const HEADERS_TIMEOUT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** The read API over a mirror. The caller lets it listen. */
+/** The read API of a mirror. The caller starts listening. */
 export async function createServer(options: ServerOptions): Promise<FastifyInstance> {
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openMirrorReads(mirror);
@@ -82,12 +82,12 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     reply.raw.once('finish', () => logRequest(request, reply));
     rejectUndecodable(request, reply, authenticateRequest);
   };
-  // Only for the files of `/ui/`; any other unknown address is refused earlier, by the hook below.
+  // Only for files of `/ui/`; the hook below rejects all other unknown addresses earlier.
   server.setNotFoundHandler((request) => {
     throw unknownAddressError(request);
   });
   server.addSchema(ERROR_SCHEMA);
-  // Node would refuse such a request itself, without the envelope, so it is handled like any other.
+  // Node would reject such a request without the envelope, so it is handled like any other.
   server.server.on('checkExpectation', (request, answer) => server.server.emit('request', request, answer));
   drainOnClose(server, connections.open);
   server.addHook('onClose', () => answers.close());
@@ -114,7 +114,7 @@ function openAnswers({
   threads = 0,
 }: ServerOptions): Omit<RoutesOptions, 'quota' | 'state'> {
   const read = { pageMax, weights };
-  // The same for all threads, so that each accepts the cursors of the others.
+  // Shared by all threads, so each accepts cursors made by the others.
   const cursorKey = makeCursorKey();
   const answers =
     threads > 0
@@ -128,11 +128,11 @@ function openAnswers({
 
 const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
   logController: new LogController({ disableRequestLogging: true }),
-  // Node would refuse a request without `Host` itself, without the envelope.
+  // Node would reject a request without `Host` itself, without the envelope.
   http: {
     maxHeaderSize: MAX_HEADER_BYTES,
     headersTimeout: HEADERS_TIMEOUT_MS,
-    // By default Node checks only every half minute.
+    // By default, Node checks only every 30 seconds.
     connectionsCheckingInterval: 1000,
     requireHostHeader: false,
   },
@@ -141,7 +141,7 @@ const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
   routerOptions: { maxParamLength: MAX_HEADER_BYTES },
   forceCloseConnections: 'idle',
   return503OnClosing: false,
-  // A busy machine starts slowly, and no plugin here waits for anything outside.
+  // A busy machine starts slowly, and no plugin here waits for anything external.
   pluginTimeout: 0,
   ajv: {
     customOptions: { coerceTypes: 'array', removeAdditional: false },
@@ -158,10 +158,10 @@ function continueWhen(admission: Promise<void> | undefined, done: (refusal?: Err
   else admission.then(() => done(), done);
 }
 
-/** Runs before every answer. It returns a promise only when there is a quota. @throws HttpError 401 or 429 */
+/** Runs before every answer. It returns a promise only if there is a quota. @throws HttpError 401 or 429 */
 type AuthenticationHook = (request: FastifyRequest, reply: FastifyReply) => Promise<void> | undefined;
 
-/** Sets the time and quota headers, and refuses unknown tokens. */
+/** Sets the time and quota headers, and rejects unknown tokens. */
 function authenticate({
   store,
   keys,
@@ -209,10 +209,10 @@ function handleErrors(server: FastifyInstance, noteError: NoteError): void {
   });
 }
 
-/** How often the requests that were only counted are logged. */
+/** How often counts of unlogged requests are logged. */
 const COUNTS_EVERY_MS = 60_000;
 
-/** @returns what logs a request that no hook sees */
+/** @returns a function that logs a request that no hook sees */
 function logRequests(server: FastifyInstance): RequestLog['note'] {
   const { note, writeCounts } = openRequestLog(server.log);
   server.addHook('onResponse', (request, reply, done) => {
@@ -227,6 +227,6 @@ function logRequests(server: FastifyInstance): RequestLog['note'] {
   return note;
 }
 
-/** An unknown address is refused before its body is read: with 404, or with 405 if the method is not GET. */
+/** An unknown address is rejected before its body is read: with 404, or with 405 if the method is not GET. */
 const unknownAddressError = ({ method }: FastifyRequest): Error =>
   ['GET', 'HEAD'].includes(method) ? notFound('This address') : methodNotAllowed();

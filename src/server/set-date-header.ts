@@ -2,10 +2,10 @@ import type { FastifyReply } from 'fastify';
 import { memoizeLast } from './memoize-last.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/** Has the time with microseconds. Some proxies replace `Date`, but none replaces this header. */
+/** The time with microseconds. Unlike `Date`, no proxy replaces it. */
 export const TIME_HEADER = 'Obsync-Mirrored-At';
 
-/** Both headers are the time of the state that the answer shows: a reader who continues from it misses nothing. */
+/** Both headers hold the time of the state shown, so a reader who continues from it misses nothing. */
 export function setDateHeader(reply: FastifyReply, { now }: Pick<MirrorSnapshot, 'now'>): void {
   reply.headers(headersOf(now));
 }

@@ -4,18 +4,18 @@ import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
 import { acceptsGzip, matchesTag } from './etag.ts';
 
-/** Content that stays the same as long as the server runs. */
+/** Content that does not change while the server runs. */
 export interface StaticContent {
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Called once, for the first request. */
+  /** Called once, on the first request. */
   make(): Buffer | string;
 }
 
-/** For an address with a hash of the content. */
+/** For addresses that contain a hash of the content. */
 export const CACHE_FOREVER = { 'cache-control': 'public, max-age=31536000, immutable' };
 
-/** For any other address: a cache asks each time whether the content is still the same. */
+/** For all other addresses: caches check each time whether the content has changed. */
 export const REVALIDATE = { 'cache-control': 'no-cache' };
 
 interface PreparedContent {
@@ -24,10 +24,7 @@ interface PreparedContent {
   readonly tag: string;
 }
 
-/**
- * Adds a route for content that is made, and compressed, only once. It is sent from memory, so a request costs next to
- * nothing.
- */
+/** Adds a route for content that is built and compressed once, then sent from memory at almost no cost. */
 export function addStaticContent(
   server: FastifyInstance,
   url: string,

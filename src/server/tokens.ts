@@ -14,7 +14,7 @@ interface TokenEntry {
 
 const texts = { type: 'array', items: { type: 'string' } };
 
-/** An unknown member is refused: a misspelt restriction would otherwise grant everything. */
+/** An unknown member is rejected: a misspelt restriction would otherwise grant everything. */
 const validate = new Ajv().compile<readonly TokenEntry[]>({
   type: 'array',
   items: {
@@ -32,7 +32,7 @@ const validate = new Ajv().compile<readonly TokenEntry[]>({
   },
 });
 
-/** The tokens in a file of tokens. @throws SyncError `usage` that says what is wrong with the file at `path` */
+/** Parses a file of tokens. @throws SyncError `usage` that says what is wrong with the file at `path` */
 export function parseTokens(path: string, text: string): TokenHash[] {
   const entries = parseJson(path, text);
   if (!validate(entries)) throw invalidFile(path, explainError(validate.errors?.[0]));
@@ -41,7 +41,8 @@ export function parseTokens(path: string, text: string): TokenHash[] {
     throw invalidFile(path, `the token_sha256 of ${empty.name} is the hash of an empty text: hash the token again`);
   for (const member of ['name', 'token_sha256'] as const) {
     const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
-    if (twice !== undefined) throw invalidFile(path, `two tokens have the same ${member}, see ${twice.name}`);
+    if (twice !== undefined)
+      throw invalidFile(path, `two tokens have the same ${member}: change that of ${twice.name}`);
   }
   return entries.map(toTokenHash);
 }
@@ -63,7 +64,7 @@ function parseJson(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's message quotes the text. A token that was written instead of its hash must not get into a log.
+    // The parser's message quotes the text, and a token written instead of its hash must not be logged.
     throw invalidFile(path, 'it is not JSON');
   }
 }

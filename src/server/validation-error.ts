@@ -1,6 +1,6 @@
 import { unprocessable } from './errors.ts';
 
-/** An error that the schema found in a request. */
+/** An error that schema validation found in a request. */
 interface SchemaFinding {
   readonly keyword: string;
   readonly instancePath: string;
@@ -10,11 +10,11 @@ interface SchemaFinding {
 
 const WORDS: Readonly<Record<string, (params: SchemaFinding['params']) => string>> = {
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
-  maxItems: ({ limit }) => `takes at most ${limit} values`,
+  maxItems: ({ limit }) => `accepts at most ${limit} values`,
   format: () => 'must be an ISO 8601 date-time',
 };
 
-/** An HTTP error that names the parameter and the values that it takes. */
+/** An HTTP error that names the parameter and the values it accepts. */
 export function validationError(findings: readonly SchemaFinding[]): Error {
   const [finding] = findings;
   if (finding === undefined) return unprocessable('The request is not valid');

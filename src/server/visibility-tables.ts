@@ -1,6 +1,6 @@
 /**
- * Temporary tables with the assets that each limited reader sees in an environment, and the mirror's time at which they
- * were read. Uses are numbered.
+ * Temporary tables that cache which assets each restricted reader sees in an environment, and the mirror's time when
+ * they were read. `last_use` is a counter, for evicting the least recently used entry.
  */
 export const CREATE_VISIBILITY_TABLES = `create temp table if not exists visible_assets (reader integer, env_id text, id text,
     primary key (reader, env_id, id)) without rowid;

@@ -4,19 +4,16 @@ import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
 /**
- * The most pairs of reader and environment whose visible assets are kept. A server has few readers, but they may see
- * many assets.
+ * The maximum number of cached pairs of reader and environment. A server has few readers, but each may see many assets.
  */
 const MAX_CACHED = 100;
 
-/** The ids of the assets that the reader sees. */
+/** A subquery of the ids of the assets that the reader sees. */
 export const VISIBLE_IDS = '(select v.id from visible_assets v where v.reader = @reader and v.env_id = @env)';
 
 export const isLimited = ({ assetIds, paths }: Principal): boolean => assetIds !== null || paths !== null;
 
-/**
- * The conditions that a reader sees row `r`: one for each asset that it belongs to. `cacheVisibleAssets` was called before.
- */
+/** The conditions for a reader to see row `r`, one per asset that it belongs to. Requires `cacheVisibleAssets`. */
 export function whereVisible({ assets }: Pick<CollectionListing, 'assets'>, reader: Principal): string[] {
   if (!isLimited(reader)) return [];
   return assets.map(
@@ -28,7 +25,7 @@ export function whereVisible({ assets }: Pick<CollectionListing, 'assets'>, read
 const numbers = new WeakMap<Principal, number>();
 let lastNumber = 0;
 
-/** The number of a reader in the temporary tables. A token with other limits is another reader. */
+/** A reader's number in the temporary tables. A reader with other restrictions has another number. */
 export function readerNumber(reader: Principal): number {
   const known = numbers.get(reader);
   if (known !== undefined) return known;
@@ -37,7 +34,7 @@ export function readerNumber(reader: Principal): number {
   return lastNumber;
 }
 
-/** Brings the kept list of assets that the reader sees in an environment up to date. */
+/** Updates the cached list of assets that the reader sees in an environment. */
 export function cacheVisibleAssets(view: MirrorSnapshot, reader: Principal, env: string): void {
   if (!isLimited(reader)) return;
   const key = { reader: readerNumber(reader), env };
@@ -45,7 +42,7 @@ export function cacheVisibleAssets(view: MirrorSnapshot, reader: Principal, env:
   if (cached === undefined) evictOldest(view);
   const { assetIds, paths } = reader;
   const now = view.clockOf(env);
-  // A token that is limited only by ids sees the same after every commit.
+  // A token restricted only by ids sees the same assets after every commit.
   const isCurrent = cached !== undefined && (paths === null || cached['at'] === now);
   if (isCurrent && cached['is_last_used'] === 1) return;
   if (!isCurrent) {
@@ -63,7 +60,7 @@ const SELECT_CACHED = `select at, last_use = ${LAST_USE} as is_last_used from vi
 
 const RECORD_USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
 
-/** Forgets the list that was not used for the longest time. */
+/** Evicts the least recently used list. */
 function evictOldest(view: MirrorSnapshot): void {
   const [kept] = view.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
   if (Number(kept?.['kept']) < MAX_CACHED) return;
@@ -72,10 +69,10 @@ function evictOldest(view: MirrorSnapshot): void {
     view.run({ sql: `delete from ${table} where (reader, env_id) = ${oldest}`, values: {} });
 }
 
-/** All ids of the token, also those without an asset: other rows may name them. */
+/** All ids of the token, including those without an asset: other rows may refer to them. */
 const INSERT_ALL_IDS = 'insert or ignore into visible_assets select @reader, @env, value from json_each(@ids)';
 
-/** Assets that were committed since: their times are later (R21). */
+/** Assets committed since: their times are later (R21). */
 const CHANGED = ['null', 'not null']
   .map((is) => `select a.id from assets a where a.env_id = @env and a.deleted_at is ${is} and a.mirrored_at > @since`)
   .join(' union all ');

@@ -101,8 +101,8 @@ describe('a tokens file', () => {
       JSON.stringify([ANN, { name: 'bob', token_sha256: hash('') }]),
       /bob is the hash of an empty text/,
     ],
-    ['has one name twice', JSON.stringify([ANN, { ...ANN, token_sha256: hash('x') }]), /same name, see ann/],
-    ['has one hash twice', JSON.stringify([ANN, { ...ANN, name: 'bob' }]), /same token_sha256, see bob/],
+    ['has one name twice', JSON.stringify([ANN, { ...ANN, token_sha256: hash('x') }]), /same name: change that of ann/],
+    ['has one hash twice', JSON.stringify([ANN, { ...ANN, name: 'bob' }]), /same token_sha256: change that of bob/],
   ])('that %s is one clear usage error', (_, text, said) => {
     const error = errorOf(() => parseTokens(FILE, text));
     expect(error).toBeInstanceOf(SyncError);
