@@ -22,7 +22,7 @@ function reportOf({ seen }: ReturnType<typeof mirrorOf>) {
   };
 }
 
-test('the server fills in the parameters that a question may leave out', () => {
+test('the endpoints of the page default to the shared default parameters', () => {
   const endpoints = pageEndpoints().map(({ path, query }) => ({ view: path.at(-1), query }));
   const defaults = endpoints.flatMap(({ view, query }) =>
     Object.entries(query?.properties ?? {}).flatMap(([parameter, schema]) =>
@@ -39,7 +39,7 @@ test('the server fills in the parameters that a question may leave out', () => {
       ]);
 });
 
-test('a report answers a question with and without the usual parameters alike', async () => {
+test('a report gives the same answer with and without default parameters', async () => {
   const ask = reportOf(mirrorOf());
   const questions = [
     ['failing', {}, { limit: '100', offset: '0' }],
@@ -55,7 +55,7 @@ test('a report answers a question with and without the usual parameters alike', 
   }
 });
 
-test('a report has the trends of all days and groups that its reader chooses from', async () => {
+test('a report contains the trends of every period and grouping that the page offers', async () => {
   const mirror = mirrorOf();
   const ask = reportOf(mirror);
   for (const days of TREND_DAYS)

@@ -34,7 +34,7 @@ const syncRun = (id: number, more: Partial<typeof syncRuns.$inferInsert> = {}) =
   ...{ requests: 40, error: 'tests: 500 from /e/tests/abc', ...more },
 });
 
-/** A sync that read `e`, whose tests failed, and then `f`. */
+/** A sync that read `e`, where a stream failed, and then `f`. */
 function fillLog({ db }: MirrorFile): void {
   db.insert(environments).values({ id: 'f', name: 'Another', mirrored_at: NOW }).run();
   db.insert(syncRuns).values(syncRun(1)).run();
@@ -61,8 +61,8 @@ function fillLog({ db }: MirrorFile): void {
 
 const EVERYTHING: TrustReader = { environments: null, deniedScopes: [], seesSomeAssets: false };
 
-/** What a reader is told after that sync, and whatever else was done. */
-function told(limits: Partial<TrustReader> = {}, more: (writing: MirrorFile) => void = () => undefined) {
+/** What a reader sees after that sync and optional further changes. */
+function trustFor(limits: Partial<TrustReader> = {}, more: (writing: MirrorFile) => void = () => undefined) {
   const { seen } = mirrorOf((writing) => {
     fillLog(writing);
     more(writing);
@@ -74,9 +74,9 @@ const E = { environments: new Set(['e']) };
 const F = { environments: new Set(['f']) };
 const NO_TESTS = { deniedScopes: ['tests'] };
 
-describe('the last sync, the last verify and the quota', () => {
-  test('are told as they were recorded to who sees everything', () => {
-    expect(told()).toMatchObject({
+describe('the last sync, verify and quota in mirrorTrust', () => {
+  test('an unrestricted reader sees them as recorded', () => {
+    expect(trustFor()).toMatchObject({
       limited_to: null,
       last_run: {
         ...{ run: 1, status: 'problems', started_at: at('09:59'), ended_at: at('10:40') },
@@ -91,14 +91,21 @@ describe('the last sync, the last verify and the quota', () => {
     ['some environments', E, { status: 'problems', started_at: at('10:00'), ended_at: at('10:20') }],
     ['another environment', F, { status: 'done', started_at: at('10:20'), ended_at: at('10:30') }],
     ['some scopes', NO_TESTS, { status: 'done', started_at: at('10:00'), ended_at: at('10:30') }],
-    ['both', { ...E, ...NO_TESTS }, { status: 'done', started_at: at('10:00'), ended_at: at('10:05') }],
-  ])('are told to who sees %s alone as far as the seen streams tell them (authentication rule 5)', (_, limits, of) => {
-    const last_run = { run: 1, ...of, requests: null, error: null };
-    expect(told(limits)).toMatchObject({ limited_to: 'streams', last_run, last_verify: null, quota: null });
-  });
+    [
+      'some environments and scopes',
+      { ...E, ...NO_TESTS },
+      { status: 'done', started_at: at('10:00'), ended_at: at('10:05') },
+    ],
+  ])(
+    'a reader of %s sees only a last sync derived from the visible streams (authentication rule 5)',
+    (_, limits, of) => {
+      const last_run = { run: 1, ...of, requests: null, error: null };
+      expect(trustFor(limits)).toMatchObject({ limited_to: 'streams', last_run, last_verify: null, quota: null });
+    },
+  );
 
-  test('are told to nobody who sees some assets, and nothing of a stream but until when it is complete (authentication rule 6)', () => {
-    const { limited_to, last_run, last_verify, quota, environments: all } = told({ seesSomeAssets: true });
+  test('a reader restricted to some assets sees none of them, and of a stream only until when it is complete (authentication rule 6)', () => {
+    const { limited_to, last_run, last_verify, quota, environments: all } = trustFor({ seesSomeAssets: true });
     expect({ limited_to, last_run, last_verify, quota }).toEqual({
       ...{ limited_to: 'assets', last_run: null, last_verify: null, quota: null },
     });
@@ -108,14 +115,14 @@ describe('the last sync, the last verify and the quota', () => {
       expect(new Set(Object.values(rest))).toEqual(new Set([null]));
   });
 
-  test('are of no stream for who may ask nothing', () => {
-    const { last_run, environments: all } = told({ deniedScopes: ['assets', 'tests'] });
+  test('a reader without scopes sees no sync and no streams', () => {
+    const { last_run, environments: all } = trustFor({ deniedScopes: ['assets', 'tests'] });
     expect([last_run, ...all.map(({ streams }) => streams.length)]).toEqual([null, 0, 0]);
   });
 });
 
-describe('for who sees some streams alone, the last sync', () => {
-  const ending = (status: StreamStatus) => told(F, ({ db }) => db.update(syncStreamRuns).set({ status }).run());
+describe('the last sync that a reader of some streams sees', () => {
+  const ending = (status: StreamStatus) => trustFor(F, ({ db }) => db.update(syncStreamRuns).set({ status }).run());
 
   test.each([
     ['done', 'done'],
@@ -123,7 +130,7 @@ describe('for who sees some streams alone, the last sync', () => {
     ['held', 'problems'],
     ['waiting', 'problems'],
     ['stopped', 'problems'],
-  ] as const)('with a stream that ended %s is %s, as every run is (R9)', (status, expected) => {
+  ] as const)('a visible stream that ended %s makes it %s, by the same rule as a run (R9)', (status, expected) => {
     expect(ending(status).last_run?.status).toBe(expected);
   });
 
@@ -131,21 +138,18 @@ describe('for who sees some streams alone, the last sync', () => {
     ['columns', NO_TESTS, 'problems'],
     ['tests', NO_TESTS, 'done'],
     ['assets', F, 'done'],
-  ])(
-    'has problems while a row of these streams is rejected, and none for others: %s (R20)',
-    (stream, limits, expected) => {
-      const { last_run } = told(limits, ({ db }) =>
-        db
-          .insert(rejectedRows)
-          .values({ run_id: 1, env_id: 'e', stream, row_key: 'x', reason: '', payload: '{}', seen_at: NOW })
-          .run(),
-      );
-      expect(last_run?.status).toBe(expected);
-    },
-  );
+  ])('it has problems only while a row of a visible stream is rejected: %s (R20)', (stream, limits, expected) => {
+    const { last_run } = trustFor(limits, ({ db }) =>
+      db
+        .insert(rejectedRows)
+        .values({ run_id: 1, env_id: 'e', stream, row_key: 'x', reason: '', payload: '{}', seen_at: NOW })
+        .run(),
+    );
+    expect(last_run?.status).toBe(expected);
+  });
 
-  test('is the last one that read them, and no repair', () => {
-    const { last_run } = told(E, ({ db }) => {
+  test('it is the last sync that read a visible stream, and never a repair', () => {
+    const { last_run } = trustFor(E, ({ db }) => {
       db.insert(syncRuns)
         .values([syncRun(2), syncRun(3, { command: 'verify' })])
         .run();
@@ -159,8 +163,8 @@ describe('for who sees some streams alone, the last sync', () => {
     expect(last_run).toMatchObject({ run: 1, ended_at: at('10:20') });
   });
 
-  test('does not tell whether it still reads others', () => {
-    const { last_run } = told(F, ({ db }) => db.update(syncRuns).set({ status: 'running', ended_at: null }).run());
+  test('it does not reveal whether the run still reads hidden streams', () => {
+    const { last_run } = trustFor(F, ({ db }) => db.update(syncRuns).set({ status: 'running', ended_at: null }).run());
     expect(last_run).toMatchObject({ status: 'done', ended_at: at('10:30') });
   });
 });
@@ -177,8 +181,8 @@ describe('an environment that the service no longer lists', () => {
   const partsOf = ({ answers }: ReturnType<typeof recorded>) => new Set(answers.map(({ env }) => env));
   const trustOf = ({ answers }: ReturnType<typeof recorded>) => answers.find(({ name }) => name === 'mirror')?.data;
 
-  test('is told with its streams, and has no other view', () => {
-    const { environments: all } = told({}, ({ db }) => db.update(environments).set({ missing_since: since }).run());
+  test('it is shown with its streams but has no other views', () => {
+    const { environments: all } = trustFor({}, ({ db }) => db.update(environments).set({ missing_since: since }).run());
     expect(all).toMatchObject([
       { env_id: 'f', missing_since: since, has_views: false },
       { env_id: 'e', missing_since: since, has_views: false },
@@ -186,7 +190,7 @@ describe('an environment that the service no longer lists', () => {
     expect(all[1]?.streams.find(({ stream }) => stream === 'assets')?.status).toBe('done');
   });
 
-  test('is left out of a report of all, with its failing tests', () => {
+  test('it and its failing tests are left out of a report of all environments', () => {
     const all = recorded(null);
     expect(all).toMatchObject({ environments: ['Another'], failing_count: 0 });
     expect(partsOf(all)).toEqual(new Set([null, 'f']));
@@ -198,7 +202,7 @@ describe('an environment that the service no longer lists', () => {
     });
   });
 
-  test('is in a report that was asked for it', () => {
+  test('it is in a report that was requested for it', () => {
     const one = recorded(new Set(['e']));
     expect(one).toMatchObject({ environments: ['Environment'] });
     expect(one.failing_count).toBeGreaterThan(0);

@@ -15,7 +15,7 @@ const UNTIL = '2026-11-20T12:00:00.000000Z';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => String(i).padStart(3, '0'));
 
-/** Results of a test of the asset `x`, one for each sub-test, in the order of their names. */
+/** Results of a test of asset `x`, one per sub-test, in the order of their names. */
 function fillResults({ db }: MirrorFile, test: string, statuses: readonly string[]): void {
   db.insert(tests)
     .values(test_(test, { asset_id: 'x', column_name: 'id', test_type: 'type' }))
@@ -35,8 +35,8 @@ const withAsset = (fill: (writing: MirrorFile) => void) =>
     fill(writing);
   });
 
-describe('the tests of an asset', () => {
-  test('have the worst status of their sub-tests, wherever it stands, and the time of the latest', () => {
+describe('the tests in an asset’s details', () => {
+  test('a test has the worst status and the latest time of its sub-tests, in any order', () => {
     const { seen } = withAsset((writing) => {
       fillResults(writing, 'first', ['ERROR', 'FAIL', 'PASS']);
       fillResults(writing, 'last', ['PASS', 'WARN', 'FAIL']);
@@ -55,7 +55,7 @@ describe('the tests of an asset', () => {
     expect(detail?.tests?.[1]?.start_time).toBe('2026-11-19T09:00:00.000000Z');
   });
 
-  test('are shown up to 200 of them, and all are counted', () => {
+  test('at most 200 tests are shown, but all are counted', () => {
     const { seen } = withAsset((writing) => {
       for (const n of numbered(201)) fillResults(writing, n, ['PASS']);
     });
@@ -64,7 +64,7 @@ describe('the tests of an asset', () => {
   });
 });
 
-describe('the columns of an asset', () => {
+describe('assetColumns', () => {
   const parts = (names: readonly string[], fill: (writing: MirrorFile) => void = () => undefined) =>
     withAsset((writing) => {
       for (const name of names)
@@ -75,7 +75,7 @@ describe('the columns of an asset', () => {
       fill(writing);
     });
 
-  test('have the number of enabled tests whose results name them, in letters of any size', () => {
+  test('a column has the number of enabled tests whose results name it, in any case', () => {
     const { seen, rows } = parts(['COLUMN_0', 'column_1', 'column_2'], (writing) => {
       fillResults(writing, 'one', ['PASS', 'FAIL']);
       fillResults(writing, 'two', ['PASS']);
@@ -92,7 +92,7 @@ describe('the columns of an asset', () => {
     expect(coverage?.['tested']).toBe(found?.rows.filter((row) => row.tests !== 0).length);
   });
 
-  test('come in parts of 200, and all are counted', () => {
+  test('columns are returned 200 at a time, but all are counted', () => {
     const { seen } = parts(numbered(201));
     const part = (offset: number) => seen((reads) => assetColumns(reads, ALL, { assetId: 'x', offset }));
     expect([part(0)?.rows.length, part(0)?.total, part(200)?.rows.map(({ name }) => name)]).toEqual([
@@ -104,7 +104,7 @@ describe('the columns of an asset', () => {
 });
 
 describe('a failing sub-test', () => {
-  test('has its last 30 runs, the oldest first, however many other sub-tests the test has', () => {
+  test('it has its last 30 runs, oldest first, however many other sub-tests its test has', () => {
     const { seen } = withAsset((writing) => {
       fillResults(writing, 't', ['FAIL', 'FAIL']);
       for (const [i, n] of numbered(70).entries())
@@ -129,7 +129,7 @@ describe('a failing sub-test', () => {
   });
 });
 
-describe('an answer says that there is more than it shows', () => {
+describe('an answer says whether it was cut', () => {
   const hub = (width: number) =>
     withAsset((writing) => {
       fillResults(writing, 't', ['FAIL']);
@@ -144,7 +144,7 @@ describe('an answer says that there is more than it shows', () => {
   test.each([
     [9999, false],
     [10_001, true],
-  ])('of %i assets downstream of what fails and of what is untested: %s', (width, cut) => {
+  ])('the counts of %i assets downstream of failing tests and untested tables are cut: %s', (width, cut) => {
     const { seen } = hub(width);
     const [failing] = seen((reads) => failingNow(reads, ALL, WHOLE)).rows;
     const [untested] = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true })).rows;
@@ -156,7 +156,7 @@ describe('an answer says that there is more than it shows', () => {
   test.each([
     [20, false],
     [21, true],
-  ])('of %i groups the 20 with the most runs: %s', (count, cut) => {
+  ])('trends of %i groups, of which the 20 with the most runs are shown, are cut: %s', (count, cut) => {
     const { seen } = withAsset(({ db }) => {
       for (const [i, n] of numbered(count).entries()) {
         db.insert(tests)
@@ -178,7 +178,7 @@ describe('an answer says that there is more than it shows', () => {
   test.each([
     [50, false],
     [51, true],
-  ])('of %i assets found the first 50: %s', (count, cut) => {
+  ])('a search with %i matches, of which the first 50 are shown, is cut: %s', (count, cut) => {
     const { seen } = mirrorOf(({ db }) => {
       for (const n of numbered(count))
         db.insert(assets)

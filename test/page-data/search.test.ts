@@ -24,7 +24,7 @@ const WORLD = [
   asset('11', { name: 'x'.repeat(9), path: 'x', db_name: null, schema_name: 'marts', table_name: null }),
 ];
 
-/** What a search finds in a mirror, and in a report of the same assets. */
+/** The results of a search in a mirror and in a report of the same assets. */
 async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   const { seen } = mirrorOf(({ db }) => {
     for (const row of rows) db.insert(assets).values(row).run();
@@ -43,7 +43,7 @@ async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   return { ofMirror, ofReport };
 }
 
-describe('a search for assets', () => {
+describe('the asset search', () => {
   test.each([
     ['orders', ['2', '3', '10', 'model.shop.dim_orders', '1', '4']],
     ['ORDERS ', ['2', '3', '10', 'model.shop.dim_orders', '1', '4']],
@@ -63,13 +63,16 @@ describe('a search for assets', () => {
     ['\\', []],
     ['', []],
     [' ', []],
-  ])('finds the text %j in names, ids, qualified names and paths, in a mirror and in a report', async (text, ids) => {
-    const { ofMirror, ofReport } = await searchIn(WORLD);
-    expect(ofMirror(text).rows.map(({ id }) => id)).toEqual(ids);
-    expect((await ofReport(text))?.rows.map(({ id }) => id)).toEqual(ids);
-  });
+  ])(
+    'the text %j is found in names, ids, qualified names and paths, alike in a mirror and in a report',
+    async (text, ids) => {
+      const { ofMirror, ofReport } = await searchIn(WORLD);
+      expect(ofMirror(text).rows.map(({ id }) => id)).toEqual(ids);
+      expect((await ofReport(text))?.rows.map(({ id }) => id)).toEqual(ids);
+    },
+  );
 
-  test('shows the first 50, in a mirror and in a report', async () => {
+  test('the first 50 matches are shown, alike in a mirror and in a report', async () => {
     const { ofMirror, ofReport } = await searchIn(Array.from({ length: 51 }, (_, i) => asset(`orders ${i}`)));
     const found = ofMirror('orders');
     expect([found.rows.length, found.cut]).toEqual([50, true]);

@@ -13,7 +13,7 @@ import { fillWorld } from './world.ts';
 
 export const ALL: PageScope = { env: 'e', limit: null, seesTests: true };
 
-/** A mirror with the environment `e`, and ways to look at it as the page does and by SQL. */
+/** A mirror with the environment `e`, and functions to read it as the page does and by SQL. */
 export function mirrorOf(fill: (writing: MirrorFile) => void = fillWorld) {
   const folder = mkdtempSync(join(tmpdir(), 'obsync-page-data-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -23,7 +23,7 @@ export function mirrorOf(fill: (writing: MirrorFile) => void = fillWorld) {
   writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
   fill(writing);
   closeWritten(writing);
-  const seen = <Found>(look: (pageReads: PageReads) => Found): Found => {
+  const seen = <Found>(look: (reads: PageReads) => Found): Found => {
     const mirror = openForReading(path);
     try {
       return openMirrorReads(mirror).read(look);

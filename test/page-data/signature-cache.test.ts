@@ -8,7 +8,7 @@ import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
-/** One reader of a mirror that changes meanwhile. */
+/** A reader and a writer of one mirror. */
 function changing() {
   const { path } = mirrorOf();
   const [{ connection }, writing] = [openForReading(path), openForWriting(path)];
@@ -36,8 +36,8 @@ function changing() {
 
 const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).count;
 
-describe('what is kept from one state of the mirror to the next', () => {
-  test('is the lineage, until an edge comes or goes', () => {
+describe('the caches that outlive a state of the mirror', () => {
+  test('the lineage is read again only after an edge was added or removed', () => {
     const { reads, commit, statements, close } = changing();
     expect([reachedBy(reads(), 'o3'), reachedBy(reads(), 'o1')]).toEqual([1, 9]);
     const isRead = () => statements.splice(0).some((sql) => sql.includes('order by upstream_asset_id'));
@@ -54,7 +54,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('is not which assets are deleted', () => {
+  test('which assets are deleted is never cached across states', () => {
     const { reads, commit, close } = changing();
     expect(reachedBy(reads(), 'o3')).toBe(1);
     commit("update assets set deleted_at = @now, deletion = 'tombstone', mirrored_at = @now where id = 'odash'");
@@ -62,7 +62,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('are the tables and the number of columns, until one changes', () => {
+  test('the tables and the number of columns are read again only after one of them changed', () => {
     const { reads, commit, close } = changing();
     const counts = () => {
       const found = untestedTables(reads(), ALL, { limit: 1, offset: 0, all: true });
@@ -80,7 +80,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('is the order of failing tests, of each reader, until the mirror’s clock has moved', () => {
+  test('each reader’s order of failing tests is cached until the mirror’s clock moves', () => {
     const { reads, commit, statements, close } = changing();
     const ids = "(select v.id from assets v where v.env_id = 'e' and v.id in ('m1', 'm2'))";
     const limited = { ...ALL, limit: { ids, values: {} } };
@@ -99,7 +99,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('are the groups of tests, until a test or an asset changes', () => {
+  test('the groups of tests are read again only after a test or an asset changed', () => {
     const { reads, commit, close } = changing();
     const names = () =>
       trends(reads(), ALL, { by: 'owner', days: 30, until: '2026-11-20T12:00:00.000000Z' })
@@ -113,7 +113,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('are the mean scores of each day, until a score, an asset or a mean changes', () => {
+  test('the daily mean scores are read again only after a score, an asset or a mean changed', () => {
     const { reads, commit, close } = changing();
     const mean = (reader = ALL) =>
       trends(reads(), reader, { by: null, days: 2, until: '2026-11-20T12:00:00.000000Z' }).health[0]?.scores[0];
@@ -132,7 +132,7 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('are the runs of tests, until one is new, or results or a history are read again', () => {
+  test('the runs of a test are read again only after a new run, or after its results or history were read again', () => {
     const { reads, commit, statements, close } = changing();
     const counts = () => {
       const [all] = trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups;
@@ -143,18 +143,18 @@ describe('what is kept from one state of the mirror to the next', () => {
     commit(`insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
       values ('e', 'm1:test:sub', 'new', 'm1:test', 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now)`);
     expect([counts(), readsAll()]).toEqual([[33, 1, 3 / 33], false]);
-    // A result that the source has changed since.
+    // A result that the source has changed in the meantime.
     commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm1:test:9';
       update latest_test_executions set status = 'PASS', mirrored_at = @now where id = 'm1:test:9'`);
     expect(counts()[2]).toBe(4 / 33);
-    // An earlier one, as a history that was read again shows it.
+    // An earlier run, returned when its history was read again.
     commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm2:went:9';
       insert into test_readings values ('e', 'm2:went', @now, @now)`);
     expect([counts()[2], readsAll()]).toEqual([5 / 33, false]);
     close();
   });
 
-  test('are the runs of tests, whichever of the numbers of days is asked for in turn', () => {
+  test('the runs of tests are cached for all periods, in whatever order they are requested', () => {
     const { reads, statements, close } = changing();
     const ask = (days: number) => trends(reads(), ALL, { by: null, days, until: '2026-11-20T12:00:00.000000Z' });
     ask(90);
@@ -164,11 +164,11 @@ describe('what is kept from one state of the mirror to the next', () => {
     close();
   });
 
-  test('are the runs of known tests alone, and of those that come after their runs, whoever asked before', () => {
+  test('the runs cover exactly the known tests, including tests mirrored after their runs, whoever filled the cache', () => {
     const { reads, commit, close } = changing();
     const runsOn = (from: PageReads) =>
       trends(from, ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups[0]?.run_count.at(-1) ?? 0;
-    /** What a reader is told who asks for the first time. */
+    /** The trends for a reader with empty caches. */
     const anew = () => runsOn({ ...reads(), memory: {} });
     expect([runsOn(reads()), anew()]).toEqual([0, 0]);
     commit(`insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)

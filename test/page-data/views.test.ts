@@ -17,7 +17,7 @@ import { fillWorld } from './world.ts';
 const WHOLE = { limit: 1000, offset: 0 };
 const UNTIL = '2026-11-20T12:00:00.000000Z';
 
-/** Layers of assets with diamonds, cycles, deleted assets in between, and edges to assets that were never mirrored. */
+/** Layers of assets with diamonds, cycles, deleted assets in between, and edges to assets never mirrored. */
 function tangled() {
   const id = (n: number) => `a${n}`;
   const gone = { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' } as const;
@@ -38,8 +38,8 @@ function tangled() {
   });
 }
 
-describe('the lineage of the page is that of the views', () => {
-  test('an asset reaches as many assets, and as many of kind bi', () => {
+describe('the asset graph, compared with the lineage views', () => {
+  test('an asset reaches the same number of assets, and of BI assets', () => {
     const { seen, rows } = tangled();
     const expected = rows('select asset_id, downstream_count, downstream_bi_count from coverage_by_impact');
     expect(Math.max(...expected.map((row) => Number(row['downstream_count'])))).toBeGreaterThan(10);
@@ -53,7 +53,7 @@ describe('the lineage of the page is that of the views', () => {
     expect(found).toEqual(expected);
   });
 
-  test('the nearest of some assets is that of the least depth', () => {
+  test('the nearest flagged asset is one at the least depth', () => {
     const { seen, rows } = tangled();
     const ancestors = rows(
       'select asset_id, upstream_asset_id, depth from lineage_upstream order by upstream_asset_id',
@@ -74,7 +74,7 @@ describe('the lineage of the page is that of the views', () => {
     }
   });
 
-  test('a walk counts no more than ten thousand assets, and says that there are more', () => {
+  test('a walk stops counting at ten thousand assets and says that there are more', () => {
     const { seen } = mirrorOf(({ connection }) => {
       connection.exec(`insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at)
         with recursive n(i) as (select 1 union all select i + 1 from n where i < 10001) select 'e', 'hub', 'a' || i, '' from n`);
@@ -88,8 +88,8 @@ describe('the lineage of the page is that of the views', () => {
   });
 });
 
-describe('failing now', () => {
-  test('every failing sub-test is shown once, with the assets downstream of it', () => {
+describe('failingNow', () => {
+  test('every failing sub-test is listed once, with its number of downstream assets', () => {
     const { seen, rows } = mirrorOf();
     const { total, rows: shown } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const failing = rows("select sub_test_unique_id as id from failing_tests where env_id = 'e' order by 1");
@@ -103,7 +103,7 @@ describe('failing now', () => {
     }
   });
 
-  test('errors come first, then failures, then warnings; among them what most hangs on', () => {
+  test('errors come before failures and warnings; within a status, more downstream assets come first', () => {
     const { rows } = mirrorOf().seen((reads) => failingNow(reads, ALL, WHOLE));
     const statuses = rows.map(({ status }) => status);
     expect(statuses).toEqual(statuses.toSorted((a, b) => 'ERROR FAIL WARN'.indexOf(a) - 'ERROR FAIL WARN'.indexOf(b)));
@@ -112,7 +112,7 @@ describe('failing now', () => {
     expect(counts).toEqual(counts.toSorted((a, b) => b - a));
   });
 
-  test('the parts of the list make up the whole', () => {
+  test('the pages of the list add up to the whole list', () => {
     const { seen } = mirrorOf();
     const { total, rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const parts = Array.from({ length: Math.ceil(total / 3) }, (_, i) =>
@@ -139,7 +139,7 @@ describe('failing now', () => {
     expect(of('m2')).toMatchObject({ since: '2026-11-10T01:00:00.000000Z', cause: { id: 'o2' }, owners: ['owner 1'] });
   });
 
-  test('without a history a test fails since its latest run', () => {
+  test('without a history, a test has been failing since its latest run', () => {
     const { seen } = mirrorOf((writing) => {
       fillWorld(writing);
       writing.connection.exec('delete from test_executions');
@@ -157,7 +157,7 @@ describe('trends', () => {
     tag: { view: 'test_runs_daily_by_tag', name: 'tag' },
   };
 
-  test.each(TEST_GROUPINGS)('by %s are the numbers of the daily view', (by) => {
+  test.each(TEST_GROUPINGS)('trends by %s agree with the daily view', (by) => {
     const { seen, rows } = mirrorOf();
     const { view, name } = VIEWS[by];
     const daily = rows(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
@@ -174,7 +174,7 @@ describe('trends', () => {
     expect(sorted(shown)).toEqual(sorted(daily));
   });
 
-  test('without a group are those of all tests, with the incidents of the view', () => {
+  test('trends without a grouping cover all tests and agree with the incidents view', () => {
     const { seen, rows } = mirrorOf();
     const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: UNTIL })).groups;
     expect([all?.name, none]).toEqual([null, []]);
@@ -188,7 +188,7 @@ describe('trends', () => {
     expect([all?.open_count, all?.mean_hours_to_resolve]).toEqual([incidents?.['open'], incidents?.['hours']]);
   });
 
-  test('of few days have every incident that was open on them, also one that began long before', () => {
+  test('trends of a few days include incidents that began long before', () => {
     const { seen, rows } = mirrorOf();
     const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: UNTIL })).groups[0];
     const [expected] =
@@ -202,7 +202,7 @@ describe('trends', () => {
     }).toEqual(expected);
   });
 
-  test('count as open now what fails now: no incident of a disabled or deleted test', () => {
+  test('incidents of disabled or deleted tests do not count as open', () => {
     const { seen, rows } = mirrorOf();
     const open = rows(
       "select test_id from test_incidents where env_id = 'e' and resolved_at is null and test_disabled = 1",
@@ -215,7 +215,7 @@ describe('trends', () => {
     }
   });
 
-  test('have the mean scores of each day, the total first', () => {
+  test('trends have the mean scores of each day, the total first', () => {
     const { seen, rows } = mirrorOf();
     const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: UNTIL }));
     const mean = (day: string) =>
@@ -227,8 +227,8 @@ describe('trends', () => {
   });
 });
 
-describe('what is untested', () => {
-  test('are the live tables, those first that most hangs on, with the numbers of the views', () => {
+describe('untestedTables', () => {
+  test('live tables are listed by downstream assets, most first, and agree with the coverage view', () => {
     const { seen, rows } = mirrorOf();
     const found = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true }));
     const coverage =
@@ -252,14 +252,14 @@ describe('what is untested', () => {
     });
   });
 
-  test('tested tables stand aside', () => {
+  test('tested tables are listed only on request', () => {
     const { total, rows } = mirrorOf().seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: false }));
     expect([total, rows.map((row) => row.asset.id)]).toEqual([2, ['o4', 'm5'].toSorted()]);
   });
 });
 
-describe('an asset', () => {
-  test('is found by its name or path; a name that begins so comes first, and signs of a pattern stand for themselves', () => {
+describe('searchAssets, assetDetail and neighboursOf', () => {
+  test('a search matches name and path, ranks prefixes first and takes wildcards literally', () => {
     const { seen } = mirrorOf(({ db }) => {
       for (const [id, name, path] of [
         ['1', 'the orders', 'x'],
@@ -276,7 +276,7 @@ describe('an asset', () => {
     expect([found('%'), found(' '), found('\\')]).toEqual([['5'], [], []]);
   });
 
-  test('has its tests, failing ones first, and no detail once it is deleted', () => {
+  test('an asset has its tests, failing ones first, and no details once it is deleted', () => {
     const { seen } = mirrorOf();
     const detail = seen((reads) => assetDetail(reads, ALL, 'm1'));
     expect(detail?.tests).toMatchObject([{ test_id: 'm1:test', status: 'FAIL' }]);
@@ -285,7 +285,7 @@ describe('an asset', () => {
     expect(seen((reads) => assetDetail(reads, ALL, 'mgone'))).toBeNull();
   });
 
-  test('has neighbours, failing ones first, and folds that say how many more there are', () => {
+  test('neighbours are listed failing ones first, each with its own number of neighbours', () => {
     const { seen } = mirrorOf();
     const query = { of: 'assets', direction: 'downstream', limit: 2, offset: 0 } as const;
     const { total, rows } = seen((reads) => neighboursOf(reads, ALL, { ...query, id: 'm4' })) ?? { total: 0, rows: [] };
@@ -298,10 +298,10 @@ describe('an asset', () => {
   });
 });
 
-describe('the trust in a mirror', () => {
+describe('mirrorTrust', () => {
   const EVERYTHING = { environments: null, deniedScopes: [], seesSomeAssets: false };
 
-  test('a stream has its live rows, what is held back and rejected, and since when it is complete', () => {
+  test('a stream has its live, held-back and rejected rows, and the time up to which it is complete', () => {
     const { seen } = mirrorOf();
     const { environments, last_run } = seen((reads) => mirrorTrust(reads, EVERYTHING, CATALOGUE));
     const streams = environments.find(({ env_id }) => env_id === 'e')?.streams ?? [];

@@ -14,8 +14,8 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, column, NOW, run, test_ } from '../server/fixture.ts';
 
 /*
- * An environment `e` in which the assets of a team (`m…`, under `team`) stand between those of others (`o…`) in the lineage, and share owners,
- * tags and schemas with them; and an environment `f` of others alone. Almost every test fails.
+ * In environment `e`, the lineage interleaves the assets of a team (`m…`, under `team`) with those of others (`o…`),
+ * and both share owners, tags and schemas. Environment `f` has only assets of others. Almost every test fails.
  */
 
 const GONE = { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' } as const;
@@ -26,7 +26,7 @@ const OTHERS = ['o1', 'o2', 'o3', 'o4', 'odash', 'team-x'];
 
 const kindOf = (id: string) => (id.endsWith('dash') ? BI : {});
 
-/** No asset of the mirror has this id, but edges name it. */
+/** No mirrored asset has this id, but edges refer to it. */
 export const UNKNOWN = 'never-mirrored';
 
 const EDGES = [
@@ -47,7 +47,9 @@ const EDGES = [
   ['o4', 'o4'],
 ] as const;
 
-/** A day of November, and the runs of a test on it: each `name:days…`, a letter per day from the 10th on, `.` for none. */
+/**
+ * A day of November and a test's runs: each is `name:days…`, with a letter per day from the 10th on, `.` for no run.
+ */
 const RUNS: Readonly<Record<string, string>> = {
   m1: 'PPFFPPPFFF',
   m2: 'FFFFFFFFFF',
@@ -111,14 +113,14 @@ export function fillWorld({ db, connection }: MirrorFile): void {
   fillMeans(connection);
 }
 
-/** As if a sync had ended on each day with scores. */
+/** As if a sync had ended on each day that has scores. */
 function fillMeans(connection: MirrorFile['connection']): void {
   connection.exec(`delete from asset_health_means;
     insert into asset_health_means (env_id, day, dimension, score, asset_count, scores_at)
     select env_id, day, dimension, avg(score), count(*), '' from health_daily group by env_id, day, dimension`);
 }
 
-/** These have columns and scores, and no test. */
+/** These have columns and scores but no test. */
 const UNTESTED = ['m5', 'o4'];
 
 function fillAsset(db: MirrorFile['db'], id: string, i: number): void {
@@ -186,7 +188,7 @@ function fillScores(db: MirrorFile['db'], id: string, i: number): void {
     .run();
 }
 
-/** Two runs: of `e`, where one stream was in trouble, and then of `f`. */
+/** Two runs: one of `e`, where a stream had problems, then one of `f`. */
 function fillLog(db: MirrorFile['db']): void {
   const times = { started_at: '2026-11-20T11:00:00.000000Z', ended_at: '2026-11-20T11:01:00.000000Z' };
   const server_time = '2026-11-20T11:00:00.000000Z';
@@ -221,7 +223,7 @@ function fillLog(db: MirrorFile['db']): void {
   }
 }
 
-/** Takes away all that a reader who sees the given assets of `e` does not see. */
+/** Deletes everything that is hidden from a reader of the given assets of `e`. */
 export function keepOnly({ connection }: MirrorFile, seen: readonly string[]): void {
   const ids = JSON.stringify(seen);
   const hidden = (column: string) => `coalesce(${column}, '') not in (select value from json_each(@ids))`;
@@ -251,5 +253,5 @@ function keepEnvironment(connection: MirrorFile['connection']): void {
   connection.prepare('delete from sync_runs where id = 2').run();
 }
 
-/** Takes away all environments but `e`. */
+/** Deletes all environments except `e`. */
 export const keepOnlyEnvironment = ({ connection }: MirrorFile): void => keepEnvironment(connection);
