@@ -24,7 +24,7 @@ const KEYS = [
   key('many', [...SEEN, ...upTo(1000).map((i) => `unknown ${i}`)]),
 ];
 
-/** Ten rows of everything, spread over assets of which a token sees three; times are equal in pairs. */
+/** Ten rows of each kind, spread over assets of which a token sees three. Pairs of rows have equal times. */
 const { all } = serve(
   (writing) => {
     const { db } = writing;
@@ -97,11 +97,11 @@ const LISTS = [
   ...PLAIN_FEEDS.map((kind) => entryNamed(kind).path.join('/')),
 ];
 const FEEDLESS = /lineage\b(?<!column-lineage)|executions|scores|disabled/;
-/** The others have one order alone. */
+/** The others have only one order. */
 const isSorted = (list: string) => !/asset-lineage|scores/.test(list);
 const and = (list: string, query: string) => `e/${list}${list.includes('?') ? '&' : '?'}${query}`;
 
-/** Every way to go through a list. */
+/** Every way to page through a list. */
 const waysThrough = (list: string): string[] => {
   const sorted = isSorted(list) ? ['order_by=synced_at', 'order_by=synced_at&direction=desc'] : [];
   const feeds = FEEDLESS.test(list) ? [] : [`synced_since=${at(2)}`, `deleted_since=${at(2)}`];
@@ -109,9 +109,9 @@ const waysThrough = (list: string): string[] => {
   return ['limit=500', 'direction=desc', ...sorted, ...feeds, ...falling].map((query) => and(list, query));
 };
 
-describe('every way to read a list', () => {
+describe('a list read through each access path', () => {
   test.each(LISTS.flatMap(waysThrough))(
-    'page by page shows each row once, in the order of the whole: %s',
+    'pages show each row once, in the order of the whole list: %s',
     async (path) => {
       for (const name of ['secret', 'few']) {
         const whole = await all(path, bearer(name));
@@ -126,14 +126,14 @@ describe('every way to read a list', () => {
   );
 
   test.each(LISTS.flatMap(waysThrough))(
-    'what is seen does not depend on how many assets a token names: %s',
+    'the visible rows do not depend on how many assets a token lists: %s',
     async (path) => {
       const few = await all(path, bearer('few'));
       expect(few.items).toEqual((await all(path, bearer('many'))).items);
     },
   );
 
-  test.each(LISTS)('both directions show the same rows: %s', async (list) => {
+  test.each(LISTS)('both directions return the same rows: %s', async (list) => {
     for (const order of isSorted(list) ? ['id', 'synced_at'] : ['id']) {
       const { items } = await all(and(list, `order_by=${order}`));
       expect((await all(and(list, `order_by=${order}&direction=desc`))).items).toEqual(items.toReversed());
@@ -142,7 +142,7 @@ describe('every way to read a list', () => {
   });
 
   test.each(LISTS.filter((list) => !FEEDLESS.test(list)))(
-    'both directions of a feed show the same rows: %s',
+    'both directions of a feed return the same rows: %s',
     async (list) => {
       const { items } = await all(and(list, `synced_since=${at(2)}`));
       expect((await all(and(list, `synced_since=${at(2)}&direction=desc`))).items).toEqual(items.toReversed());
@@ -150,7 +150,7 @@ describe('every way to read a list', () => {
     },
   );
 
-  test('an edge between two of the given assets is shown once', async () => {
+  test('an edge between two filtered assets is returned once', async () => {
     const { items } = await all('e/asset-lineage?asset_ids=a1&asset_ids=a2&limit=1');
     expect(items.map(({ upstream_asset_id: up, downstream_asset_id: down }) => `${up} ${down}`)).toEqual([
       'a0 a1',
@@ -161,7 +161,7 @@ describe('every way to read a list', () => {
     ]);
   });
 
-  test.each(['asc', 'desc'])('both bounds of a window hold on every page: %s', async (direction) => {
+  test.each(['asc', 'desc'])('both bounds of a window apply to every page: %s', async (direction) => {
     const window = `start_time_from=${at(2)}&start_time_to=${at(4)}`;
     for (const order of ['start_time', 'id']) {
       const { items } = await all(`e/tests/t0/executions?limit=1&${window}&order_by=${order}&direction=${direction}`);
@@ -171,7 +171,7 @@ describe('every way to read a list', () => {
   });
 });
 
-describe('column lineage by time, where few of very many columns have edges', () => {
+describe('column lineage by time if few of many columns have edges', () => {
   const { get, all: everything } = serve(
     ({ db, connection }) => {
       connection
@@ -200,7 +200,7 @@ describe('column lineage by time, where few of very many columns have edges', ()
     ['order_by=synced_at&direction=desc', 'z y x'],
     [`synced_since=${at(10)}`, 'x y z'],
   ])(
-    'no page reads more columns than a scan window, and the pages together show every edge once: %s',
+    'no page reads more columns than a scan window, and all pages return every edge once: %s',
     async (query, shown) => {
       const { items, pages } = await everything(`e/column-lineage?${query}`);
       expect(items.map((edge) => edge['upstream_column_id']).join(' ')).toBe(shown);

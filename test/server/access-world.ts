@@ -16,7 +16,7 @@ const GONE = [
   ['gone other dash', { ...BI, path: 'teamx' }],
 ] as const;
 
-/** The assets by name, with where they stand; `gone …` ones are deleted. All else is named after its asset. */
+/** The assets by name, with their paths. `gone …` assets are deleted. Everything else is named after its asset. */
 const ASSETS = [
   asset('mine', { path: 'team/core' }),
   asset('mine/nested', { path: 'team/core/deep' }),
@@ -32,10 +32,10 @@ const NAMES = ASSETS.map(({ id }) => id);
 const LIVE = NAMES.filter((name) => !name.startsWith('gone'));
 const pairs = (names: readonly string[]) => LIVE.flatMap((up) => names.map((down) => [up, down] as const));
 
-/** The asset a reader restricted to `team` may see, by name. */
+/** The assets that a reader restricted to `team` may see, by name. */
 export const MINE = NAMES.filter((name) => name.includes('mine'));
 
-/** As much on every asset as there can be, and a test on none. */
+/** Every asset has everything it can have, and one test has no asset. */
 export function fillEstate(writing: MirrorFile): void {
   const { db } = writing;
   const kept = { env_id: 'e', mirrored_at: NOW };
@@ -43,7 +43,7 @@ export function fillEstate(writing: MirrorFile): void {
   const goneWith = (name: string) =>
     name.startsWith('gone') ? { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' as const } : {};
   db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
-  // What stands where in another environment shows nothing in this one.
+  // The same paths in another environment make nothing visible in this one.
   const elsewhere = ['other', 'pathless'].map((id) => asset(id, { env_id: 'f', path: 'team' }));
   db.insert(assets)
     .values([...ASSETS, ...elsewhere])
@@ -84,7 +84,7 @@ export function fillEstate(writing: MirrorFile): void {
     .run();
 }
 
-/** What an item of a collection hangs on: an id that begins with the name of each asset that has to be visible. */
+/** The ids that decide whether an item is visible. Each begins with the name of an asset that must be visible. */
 const HANGS_ON: Readonly<Record<string, readonly string[]>> = {
   assets: ['id'],
   table_assets: ['id'],
@@ -98,7 +98,7 @@ const HANGS_ON: Readonly<Record<string, readonly string[]>> = {
   asset_health_scores: ['asset_id'],
 };
 
-/** Whether who sees `names` alone sees the item. */
+/** Whether a reader of only the assets `names` sees the item. */
 export function isVisible(
   { entry }: CollectionListing,
   item: Record<string, unknown>,

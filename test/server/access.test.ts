@@ -39,11 +39,11 @@ const RESTRICTED: Readonly<Record<string, readonly string[]>> = {
 
 const FEEDS = ['synced_since=2026-11-01T00:00:00Z', 'deleted_since=2026-11-01T00:00:00Z'];
 
-/** The address of a list; of a collection below a test, that of the test on `mine`. */
+/** The path of a list. For a collection below a test, that of the test on `mine`. */
 const listPath = ({ entry }: CollectionListing, parent = 'mine:test') =>
   `e/${entry.path.map((segment) => segment.replace('{id}', encodeURIComponent(parent))).join('/')}`;
 
-/** Rows of some assets, seen and unseen, where the list has such a filter. */
+/** A query for rows of both visible and hidden assets, if the list has such a filter. */
 const someOf = ({ filters }: CollectionListing): string[] => {
   const name = ['asset_ids', 'ids'].find((one) => one in filters);
   return name === undefined
@@ -53,20 +53,16 @@ const someOf = ({ filters }: CollectionListing): string[] => {
 
 const among = (name: string) => (id: string) => `${name}=${encodeURIComponent(id)}`;
 
-const queriesOf = (collectionListing: CollectionListing): string[] => [
-  '',
-  ...someOf(collectionListing),
-  ...optionsOf(collectionListing),
-];
+const queriesOf = (listing: CollectionListing): string[] => ['', ...someOf(listing), ...optionsOf(listing)];
 
 const optionsOf = ({ feedClock, disabled }: CollectionListing): string[] => [
   ...(feedClock === undefined ? [] : FEEDS),
   ...(disabled === undefined ? [] : ['disabled=true']),
 ];
 
-/** The get-one address of an item. */
-const onePath = (collectionListing: CollectionListing, item: Record<string, unknown>, parent?: string) =>
-  `${listPath(collectionListing, parent)}/${encodeURIComponent(String(item[collectionListing.one?.by.replace('r.', '') ?? '']))}`;
+/** The path of a single item. */
+const onePath = (listing: CollectionListing, item: Record<string, unknown>, parent?: string) =>
+  `${listPath(listing, parent)}/${encodeURIComponent(String(item[listing.one?.by.replace('r.', '') ?? '']))}`;
 
 const ENDPOINTS = LISTINGS.flatMap((listing) => [
   { path: listPath(listing), scope: listing.scope },
@@ -76,12 +72,12 @@ const ENDPOINTS = LISTINGS.flatMap((listing) => [
 const served = serve(fillEstate, { keys: () => KEYS }, afterAll);
 const { get, all } = served;
 
-/** Who sees all sees these items. */
-const everything = async (collectionListing: CollectionListing, query: string, parent?: string) =>
-  (await all(`${listPath(collectionListing, parent)}?${query}`, bearer('all'))).items;
+/** Unrestricted readers see these items. */
+const everything = async (listing: CollectionListing, query: string, parent?: string) =>
+  (await all(`${listPath(listing, parent)}?${query}`, bearer('all'))).items;
 
-describe('a token sees only its environments (authentication rule 5)', () => {
-  test('the list of environments shows only those of the token', async () => {
+describe('the environments of a token (authentication rule 5)', () => {
+  test('the list of environments returns only those of the token', async () => {
     expect(idsOf((await get('environments', bearer('all'))).body)).toEqual(['e', 'f']);
     expect(idsOf((await get('environments', bearer('f'))).body)).toEqual(['f']);
     expect((await get('environments', bearer('nowhere'))).body).toEqual([]);
@@ -93,7 +89,7 @@ describe('a token sees only its environments (authentication rule 5)', () => {
     expect((await get(path.replace('e/', 'f/'), bearer('f'))).status).not.toBe(403);
   });
 
-  test('403 does not say whether the environment exists', async () => {
+  test('403 does not reveal whether the environment exists', async () => {
     const [there, not] = [await get('e/assets', bearer('f')), await get('zz/assets', bearer('f'))];
     expect(not.status).toBe(403);
     expect(JSON.stringify(not.body).replace('zz', 'e')).toBe(JSON.stringify(there.body));
@@ -101,8 +97,8 @@ describe('a token sees only its environments (authentication rule 5)', () => {
   });
 });
 
-describe('a token reads only what its scopes allow (authentication rule 5)', () => {
-  test.each(ENDPOINTS)('a token without the scope gets 403, with it alone it does not: $path', async (endpoint) => {
+describe('the scopes of a token (authentication rule 5)', () => {
+  test.each(ENDPOINTS)('a token needs exactly this scope, else 403: $path', async (endpoint) => {
     const { path, scope } = endpoint;
     const [other = ''] = VIEW_SCOPES.filter((one) => one !== scope);
     for (const name of ['scopeless', other]) {
@@ -125,31 +121,28 @@ describe('a token reads only what its scopes allow (authentication rule 5)', () 
   });
 });
 
-describe('a limited token sees only its assets (authentication rule 6)', () => {
+describe('the assets of a restricted token (authentication rule 6)', () => {
   const cases = LISTINGS.filter(({ parent }) => parent === undefined).flatMap((listing) =>
     queriesOf(listing).map((query) => ({ listing, query, path: `${listPath(listing)}?${query}` })),
   );
 
-  test.each(cases)(
-    'lists leave out the rows of assets that the token does not see: $path',
-    async ({ listing, query }) => {
-      const items = await everything(listing, query);
-      expect(items.some((item) => isVisible(listing, item, MINE))).toBe(true);
-      expect(items.every((item) => isVisible(listing, item, MINE))).toBe(false);
-      for (const [name, names] of Object.entries(RESTRICTED)) {
-        const visible = items.filter((item) => isVisible(listing, item, names));
-        for (const limit of [1, 2000]) {
-          const shown = await all(`${listPath(listing)}?${query}&limit=${limit}`, bearer(name));
-          expect([name, shown.items]).toEqual([name, visible]);
-        }
+  test.each(cases)('lists leave out rows of hidden assets: $path', async ({ listing, query }) => {
+    const items = await everything(listing, query);
+    expect(items.some((item) => isVisible(listing, item, MINE))).toBe(true);
+    expect(items.every((item) => isVisible(listing, item, MINE))).toBe(false);
+    for (const [name, names] of Object.entries(RESTRICTED)) {
+      const visible = items.filter((item) => isVisible(listing, item, names));
+      for (const limit of [1, 2000]) {
+        const shown = await all(`${listPath(listing)}?${query}&limit=${limit}`, bearer(name));
+        expect([name, shown.items]).toEqual([name, visible]);
       }
-    },
-  );
+    }
+  });
 
   const ones = LISTINGS.filter(({ one, parent }) => one !== undefined && parent === undefined);
 
   test.each(ones)(
-    'a get-one is 404, as of what never was, for what the token does not see: $describe',
+    'a get-one of a hidden item is the same 404 as for one that never existed: $describe',
     async (listing) => {
       const items = await everything(listing, '');
       const nonexistent = { id: 'zz', asset_id: 'zz', sub_test_unique_id: 'zz' };
@@ -171,7 +164,7 @@ describe('a limited token sees only its assets (authentication rule 6)', () => {
 
   const below = LISTINGS.filter(({ parent }) => parent !== undefined);
 
-  test.each(below)('the rows under a hidden test are 404 like the test: $describe', async (listing) => {
+  test.each(below)('the rows of a hidden test are 404, as is the test: $describe', async (listing) => {
     for (const parent of ['mine:test', 'mine:off', 'other:test', 'assetless:test', 'unseen:test']) {
       const isMine = parent.startsWith('mine');
       const list = await get(listPath(listing, parent), bearer('ids'));
@@ -188,7 +181,7 @@ describe('a limited token sees only its assets (authentication rule 6)', () => {
     expect((await get(listPath(listing, 'assetless:test'), bearer('all'))).status).toBe(200);
   });
 
-  test('a request by id for a hidden asset gives an empty list', async () => {
+  test('a request for a hidden asset by id returns an empty list', async () => {
     const paths = [
       'assets?ids=other',
       'columns?asset_ids=other',
@@ -200,13 +193,13 @@ describe('a limited token sees only its assets (authentication rule 6)', () => {
       expect((await get(`e/${path}`, bearer('paths'))).body).toEqual({ items: [], has_more: false, next_cursor: null });
   });
 
-  test('an upstream column that the token does not see is shown only by its id', async () => {
+  test('of a hidden upstream column only the id is shown', async () => {
     const { items } = await all('e/column-lineage?column_ids=mine:col', bearer('paths'));
     expect(items).toContainEqual({ upstream_column_id: 'other:col', downstream_column_id: 'mine:col' });
     expect((await get('e/columns/other%3Acol', bearer('paths'))).status).toBe(404);
   });
 
-  test('the aggregate counts only visible table assets; an id of another asset is refused', async () => {
+  test('the aggregate counts only visible table assets and rejects other ids', async () => {
     const card = 'e/asset-health-scores/aggregate';
     const counts = async (name: string) => {
       const { matched_count, total } = (await get(card, bearer(name))).body;
@@ -222,7 +215,7 @@ describe('a limited token sees only its assets (authentication rule 6)', () => {
   });
 });
 
-describe('cursors and restricted tokens', () => {
+describe('cursors of restricted tokens', () => {
   test('no cursor reveals the id of a row', async () => {
     let cursor = '';
     do {
@@ -233,7 +226,7 @@ describe('cursors and restricted tokens', () => {
     } while (cursor !== '');
   });
 
-  test('with the cursor of another token a token still sees only its own rows', async () => {
+  test('a token with another token’s cursor still sees only its own rows', async () => {
     const { body } = await get('e/columns?limit=1&direction=desc', bearer('all'));
     const { items } = await all(`e/columns?limit=1&direction=desc`, bearer('ids'));
     const next = await get(`e/columns?limit=1&direction=desc&cursor=${body.next_cursor}`, bearer('ids'));
@@ -242,7 +235,7 @@ describe('cursors and restricted tokens', () => {
   });
 });
 
-describe('few visible rows among very many', () => {
+describe('paging through few visible rows among many', () => {
   const MANY = SCAN_WINDOW_ROWS + 5000;
   const number = (i: number) => `n${String(i).padStart(6, '0')}`;
   const visible = [0, 1, SCAN_WINDOW_ROWS - 1, SCAN_WINDOW_ROWS, SCAN_WINDOW_ROWS + 1, MANY - 1].map(number);
@@ -275,7 +268,7 @@ describe('few visible rows among very many', () => {
   );
 
   test.each(['', '&direction=desc', '&order_by=synced_at', '&synced_since=2026-11-01T00:00:00Z'])(
-    'paging ends, short and empty pages between, and shows each visible row once: limit=2%s (pagination rule 2)',
+    'paging ends despite short and empty pages, and returns each visible row once: limit=2%s (pagination rule 2)',
     async (query) => {
       for (const name of ['by-path', 'by-id', 'by-very-many-ids']) {
         const { items } = await allMany(`e/columns?limit=2${query}`, bearer(name));
@@ -284,7 +277,7 @@ describe('few visible rows among very many', () => {
     },
   );
 
-  test('a page that found no row in its window says that there is more, and its cursor names no row (pagination rule 2)', async () => {
+  test('a page without rows in its window reports more, with a cursor that reveals no row (pagination rule 2)', async () => {
     const first = await getMany('e/columns?limit=2000', bearer('by-very-many-ids'));
     expect([idsOf(first.body.items), first.body.has_more]).toEqual([visible.slice(0, 3), true]);
     const second = await getMany(`e/columns?limit=2000&cursor=${first.body.next_cursor}`, bearer('by-very-many-ids'));

@@ -7,7 +7,7 @@ import { asset, NOW, serve } from './fixture.ts';
 const CARD = 'e/asset-health-scores/aggregate';
 const ZERO = { total: { score: 0, test_count: 0, bucket_at: null }, dimensions: [] };
 const HOUR = '2026-11-20T11:00:00.000000Z';
-/** Seven days before the mirror's clock to the microsecond. */
+/** Exactly seven days before the mirror's clock, to the microsecond. */
 const WEEK_AGO = '2026-11-13T12:00:00.000000Z';
 const STALE = '2026-11-13T11:59:59.999999Z';
 
@@ -30,7 +30,7 @@ const TABLES = [
 ];
 
 const OTHERS = [
-  // All that a table has does not make it one.
+  // Having all fields of a table does not make it one.
   { ...asset('dash', { bi_platform: 'looker', bi_type: 'look', path: 'shop/core' }), kind: 'bi' },
   asset('untyped', { kind: 'table' }),
   asset('gone', { deleted_at: NOW, deletion: 'tombstone' }),
@@ -61,7 +61,7 @@ const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
 describe('the aggregate (endpoint 11)', () => {
   const { get } = serve(fill, {}, afterAll);
 
-  test('without filters every live table asset is included, and no other (endpoint 11, rule 1)', async () => {
+  test('without filters it covers exactly the live table assets (endpoint 11, rule 1)', async () => {
     const { status, body } = await get(CARD);
     expect([status, body.matched_count]).toEqual([200, TABLES.length]);
     expect(body.dimensions.map((of: { dimension: string }) => of.dimension)).toEqual([
@@ -88,13 +88,13 @@ describe('the aggregate (endpoint 11)', () => {
     ['ids=orders&path=shop/corex', 0],
     ['db_names=none', 0],
   ])(
-    'all filters have to match, and any value of each (endpoint 11, rule 1): %s matches %i',
+    'an asset must match every filter, by any of its values (endpoint 11, rule 1): %s matches %i',
     async (query, matched) => {
       expect((await get(`${CARD}?${query}`)).body.matched_count).toBe(matched);
     },
   );
 
-  test('the error lists every id that is not a table asset, and no other (endpoint 11, rule 2)', async () => {
+  test('the error lists exactly the ids that are not table assets (endpoint 11, rule 2)', async () => {
     const ids = ['orders', 'dash', 'nothing', 'gone', 'elsewhere', 'untyped', 'a b/ü'];
     const query = ids.map((id) => `ids=${encodeURIComponent(id)}`).join('&');
     const { status, body } = await get(`${CARD}?${query}`);
@@ -102,7 +102,7 @@ describe('the aggregate (endpoint 11)', () => {
     expect(body.error.message).toBe('Not table assets: dash, nothing, gone, elsewhere, untyped, a b/ü');
   });
 
-  test('a table asset that another filter leaves out is not an error (endpoint 11, rule 2)', async () => {
+  test('a table asset excluded by another filter is not an error (endpoint 11, rule 2)', async () => {
     const { status, body } = await get(`${CARD}?ids=orders&db_names=none`);
     expect([status, body]).toEqual([200, { matched_count: 0, ...ZERO }]);
   });
@@ -124,7 +124,7 @@ describe('the aggregate (endpoint 11)', () => {
     });
   });
 
-  test('the total weights all dimensions alike, counts all their results and has their latest bucket (endpoint 11, rule 3)', async () => {
+  test('the total weights all dimensions equally, counts all results and has the latest bucket (endpoint 11, rule 3)', async () => {
     const { body } = await get(`${CARD}?db_names=raw`);
     expect(body).toMatchObject({
       matched_count: 2,
@@ -132,7 +132,7 @@ describe('the aggregate (endpoint 11)', () => {
     });
   });
 
-  test('scores of exactly 7 days ago count; older ones do not, and their dimension is left out (endpoint 11, rule 3)', async () => {
+  test('scores of exactly 7 days ago count; a dimension with only older ones is left out (endpoint 11, rule 3)', async () => {
     expect((await get(`${CARD}?ids=items`)).body.dimensions).toMatchObject([{ bucket_at: WEEK_AGO, test_count: 3 }]);
     expect((await get(`${CARD}?ids=users`)).body).toMatchObject({
       matched_count: 1,
@@ -143,18 +143,18 @@ describe('the aggregate (endpoint 11)', () => {
 
   test.each([
     ['nothing matches', 'db_names=none', 0],
-    ['what matches has no results', 'ids=quiet', 1],
-    ['what matches has none in the window', 'ids=stale&ids=quiet', 2],
-  ])('the total is zero when %s (endpoint 11, rule 4)', async (_, query, matched_count) => {
+    ['the matches have no results', 'ids=quiet', 1],
+    ['the matches have no results in the window', 'ids=stale&ids=quiet', 2],
+  ])('the total is zero if %s (endpoint 11, rule 4)', async (_, query, matched_count) => {
     expect((await get(`${CARD}?${query}`)).body).toEqual({ matched_count, ...ZERO });
   });
 
-  test('the score is that of the asset if only one asset matches', async () => {
+  test('the score of a single matching asset is the asset’s own score', async () => {
     const { body } = await get(`${CARD}?ids=orders`);
     expect(body.total).toEqual({ score: 0.75, test_count: 3, bucket_at: HOUR });
   });
 
-  test('environments are kept apart', async () => {
+  test('assets of another environment are not counted', async () => {
     const { body } = await get('f/asset-health-scores/aggregate');
     expect(body).toMatchObject({ matched_count: 1, total: { score: 0, test_count: 100 } });
   });
@@ -170,7 +170,7 @@ describe('--dimension-weights', () => {
   const weights = new Map<string, number>();
   const { get } = serve(fill, { weights }, afterAll);
 
-  /** The card of `orders` when the option is given so. */
+  /** The aggregate for `orders` with this option. */
   const cardBy = async (text: string) => {
     weights.clear();
     for (const [name, weight] of parseDimensionWeights(text)) weights.set(name, weight);
@@ -178,18 +178,18 @@ describe('--dimension-weights', () => {
   };
   const scoreOf = async (text: string) => (await cardBy(text)).total;
 
-  test('weight the dimensions of the total; a dimension without a weight counts 1', async () => {
+  test('the weights apply to the dimensions of the total, and the default is 1', async () => {
     expect((await scoreOf('completeness=3')).score).toBeCloseTo((3 * 1 + 1 * 0.5) / 4, 12);
     expect((await scoreOf('validity=0.5, completeness=1.5')).score).toBeCloseTo((1.5 * 1 + 0.5 * 0.5) / 2, 12);
     expect((await scoreOf('nothing=9')).score).toBe(0.75);
   });
 
-  test('leave a dimension of weight 0 out of the score; if all have weight 0, the score is 0', async () => {
+  test('a dimension of weight 0 does not count; if all have weight 0, the score is 0', async () => {
     expect(await scoreOf('validity=0')).toEqual({ score: 1, test_count: 3, bucket_at: HOUR });
     expect((await scoreOf('validity=0,completeness=0')).score).toBe(0);
   });
 
-  test('leave the dimensions themselves as they are', async () => {
+  test('the weights do not change the dimensions themselves', async () => {
     expect((await cardBy('completeness=7')).dimensions).toMatchObject([{ score: 1 }, { score: 0.5 }]);
   });
 
@@ -203,7 +203,7 @@ describe('--dimension-weights', () => {
     'a=1,',
     'a=1;b=2',
     'a=1e9',
-  ])('that cannot be read are one clear usage error: "%s"', (text) => {
+  ])('invalid weights are one clear usage error: "%s"', (text) => {
     expect(() => parseDimensionWeights(text)).toThrow(/^--dimension-weights .*such as completeness=2,freshness=0.5$/);
   });
 });

@@ -11,8 +11,8 @@ const nothing = () => {};
 const ADMITTED = { authorization: 'Bearer secret' };
 const KEYS = [rootToken('all', 'secret'), rootToken('other', 'other')];
 
-describe('shapes', () => {
-  test('environments are an array without an envelope, and only those that the source still lists (endpoint 1)', async () => {
+describe('the shape of items', () => {
+  test('environments are a plain array of those that the source still lists (endpoint 1)', async () => {
     const { get } = serve(({ db }) => {
       db.insert(environments)
         .values({ id: 'f', name: 'F', cron: '0 * * * *', extra: '{"region":"eu"}', mirrored_at: NOW })
@@ -27,7 +27,7 @@ describe('shapes', () => {
     expect((await get('g/assets')).status).toBe(404);
   });
 
-  test('a count beyond 2^53 is shown as it was sent, also where the field may be left out (R19)', async () => {
+  test('a count beyond 2^53 is returned as it was sent, even in an optional field (R19)', async () => {
     const { server } = serve(({ db }) => {
       db.insert(tests)
         .values([test_('t')])
@@ -41,7 +41,7 @@ describe('shapes', () => {
     expect([statusCode, body]).toEqual([200, expect.stringContaining('"failure_count":9007199254740993')]);
   });
 
-  test('the generic list shows the common and the unknown fields, the typed list also those of its kind (field notes)', async () => {
+  test('the generic list has common and unknown fields, the typed list also those of its kind (field notes)', async () => {
     const row = asset('a', { db_name: 'raw', owners: '["Team"]', tags: '[]', extra: '{"rank":7,"table_name":8}' });
     const { get } = serve(({ db }) => db.insert(assets).values(row).run());
     const [generic] = (await get('e/assets')).body.items;
@@ -53,7 +53,7 @@ describe('shapes', () => {
     for (const name of ['env_id', 'mirrored_at', 'deletion', 'extra']) expect(typed).not.toHaveProperty(name);
   });
 
-  test('unknown fields are shown among the known ones, and replace one only if it has no value (resources)', async () => {
+  test('unknown fields are merged into the item and replace only empty known fields (resources)', async () => {
     const row = asset('a', {
       kind: 'odd',
       description: null,
@@ -64,7 +64,7 @@ describe('shapes', () => {
     expect(item).toMatchObject({ name: 'name of a', description: 42, x: { y: 1 } });
   });
 
-  test('numbers beyond 2^53 come back as they were sent (resources)', async () => {
+  test('numbers beyond 2^53 are returned as they were sent (resources)', async () => {
     const HUGE = '12345678901234567890';
     const bucket = { env_id: 'e', asset_id: 'a', test_count: Number(HUGE), bucket_at: NOW, mirrored_at: NOW, score: 1 };
     const { server } = serve(({ db }) => {
@@ -130,7 +130,7 @@ describe('shapes', () => {
     expect((await get('e/asset-health-scores?asset_ids=b')).body.items).toHaveLength(1);
   });
 
-  test('environments are kept apart', async () => {
+  test('rows with the same id in two environments are not mixed up', async () => {
     const { all } = serve(({ db }) => {
       db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
       db.insert(assets)
@@ -141,7 +141,7 @@ describe('shapes', () => {
   });
 });
 
-describe('ids hold dots, slashes, spaces and any Unicode (field notes)', () => {
+describe('ids with dots, slashes, spaces and any Unicode (field notes)', () => {
   const odd = [
     'db.schema.table',
     'a;b:c@d',
@@ -171,7 +171,7 @@ describe('ids hold dots, slashes, spaces and any Unicode (field notes)', () => {
     afterAll,
   );
 
-  test.each(odd)('an id stands for itself in a path, percent-encoded: %s', async (id) => {
+  test.each(odd)('a percent-encoded id in a path is found: %s', async (id) => {
     const path = `${encodeURIComponent(`env/${id}`)}/tests/${encodeURIComponent(id)}/executions`;
     const { status, body } = await get(path);
     expect([status, idsOf(body.items)]).toEqual([200, [`run of ${id}`]]);
@@ -179,13 +179,13 @@ describe('ids hold dots, slashes, spaces and any Unicode (field notes)', () => {
     expect((await get(`e/assets/tables/${encodeURIComponent(id)}`)).body.id).toBe(id);
   });
 
-  test('an id stands for itself in a filter and a cursor', async () => {
+  test('an id in a filter or a cursor is found', async () => {
     expect(idsOf((await all('e/assets?limit=1')).items).sort()).toEqual([...odd].sort());
     for (const id of odd) expect(idsOf((await all(`e/assets?ids=${encodeURIComponent(id)}`)).items)).toEqual([id]);
   });
 });
 
-describe('errors', () => {
+describe('an internal error', () => {
   test('an internal failure is 500 internal_error and reveals no details', async () => {
     const lines: string[] = [];
     const { get, writing } = serve(nothing, { log: pino({ level: 'error' }, { write: (line) => lines.push(line) }) });
@@ -197,7 +197,7 @@ describe('errors', () => {
 });
 
 describe('every request', () => {
-  test('needs the token, with the scheme in any case, and its answer has the date of the mirror’s clock (authentication rule 1)', async () => {
+  test('it needs the token, with the scheme in any case, and the answer has the mirror’s time (authentication rule 1)', async () => {
     const { get } = serve(nothing);
     expect((await get('environments', { authorization: 'Bearer secret' })).status).toBe(200);
     expect((await get('environments', { authorization: 'bearer secret' })).status).toBe(200);
@@ -207,7 +207,7 @@ describe('every request', () => {
     }
   });
 
-  test('is answered with the quota of its token, and beyond the quota with 429 until the window ends (limits)', async () => {
+  test('the answer has the quota of the token, and beyond the quota it is 429 until the window ends (limits)', async () => {
     vi.useFakeTimers({ toFake: ['Date'], now: NOW_MS });
     onTestFinished(() => void vi.useRealTimers());
     const { get } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 }, keys: () => KEYS });
@@ -230,16 +230,16 @@ describe('every request', () => {
     expect((await get('environments')).status).toBe(200);
   });
 
-  test('without the token counts against another quota than that of the token', async () => {
+  test('requests without a token do not count against the token’s quota', async () => {
     const { get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
-    const stranger = await get('environments', {});
-    expect([stranger.status, stranger.headers['ratelimit-remaining']]).toEqual([401, '0']);
+    const anonymous = await get('environments', {});
+    expect([anonymous.status, anonymous.headers['ratelimit-remaining']]).toEqual([401, '0']);
     expect((await get('environments', {})).status).toBe(429);
     expect((await get('environments')).status).toBe(200);
     expect((await get('environments')).status).toBe(429);
   });
 
-  test('over a real connection has the envelope and the date, also if it is long or not HTTP', async () => {
+  test('over a socket, errors have the envelope and the date, even if the request is too long or not HTTP', async () => {
     const { server: starting } = serve(({ db }) =>
       db
         .insert(assets)
@@ -261,7 +261,7 @@ describe('every request', () => {
   });
 });
 
-/** What a line that is no request is answered with. */
+/** The answer to a line that is not a request. */
 async function unreadable(port: number): Promise<[number, unknown]> {
   const socket = connect(port, '127.0.0.1');
   socket.end('good day\r\n\r\n');

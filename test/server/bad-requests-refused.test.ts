@@ -6,7 +6,7 @@ const { server, get } = serveSmallWorld();
 const RUNS = 'e/tests/t/executions';
 const CARD = 'e/asset-health-scores/aggregate';
 
-describe('an object that does not exist is 404 not_found', () => {
+describe('an object that does not exist', () => {
   test.each([
     'nowhere/assets',
     'nowhere/assets/a',
@@ -41,12 +41,12 @@ describe('an object that does not exist is 404 not_found', () => {
     '',
     'environments/e',
     '../../etc/passwd',
-  ])('%s', async (path) => {
+  ])('an address of nothing is 404 not_found: %s', async (path) => {
     expectRefusal(await get(path), 404, 'not_found');
   });
 });
 
-describe('a missing permission is refused before anything else', () => {
+describe('a missing permission, checked before anything else', () => {
   test.each<[what: string, headers: Record<string, string>]>([
     ['no header', {}],
     ['a wrong token', { authorization: 'Bearer wrong' }],
@@ -56,7 +56,7 @@ describe('a missing permission is refused before anything else', () => {
     ['Basic with the token itself', { authorization: 'Basic secret' }],
     ['two tokens', { authorization: 'Bearer secret, Bearer secret' }],
     ['the token in another header', { 'x-api-key': 'secret' }],
-  ])('401 unauthenticated: %s', async (_, headers) => {
+  ])('a missing or wrong token is 401 unauthenticated: %s', async (_, headers) => {
     for (const path of [
       'environments',
       'e/assets',
@@ -69,14 +69,14 @@ describe('a missing permission is refused before anything else', () => {
       expectRefusal(await get(path, headers), 401, 'unauthenticated');
   });
 
-  test('401 unauthenticated: the token in the query', async () => {
+  test('a token in the query is 401 unauthenticated', async () => {
     expectRefusal(await get('environments?access_token=secret', {}), 401, 'unauthenticated');
   });
 
   const LIMITED = { authorization: 'Bearer limited' };
 
   test.each(['f/tests', 'f/tests/t', 'nowhere/tests', 'f/tests?limit=0', 'f/asset-health-scores/aggregate'])(
-    '403 permission_denied: another environment, %s',
+    'a token of another environment is 403 permission_denied: %s',
     async (path) => {
       expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
     },
@@ -89,12 +89,12 @@ describe('a missing permission is refused before anything else', () => {
     'e/columns',
     'e/asset-health-scores',
     `${CARD}?ids=nothing`,
-  ])('403 permission_denied: without the scope, %s', async (path) => {
+  ])('a token without the scope is 403 permission_denied: %s', async (path) => {
     expectRefusal(await get(path, LIMITED), 403, 'permission_denied');
   });
 });
 
-describe('a request that cannot be read is refused', () => {
+describe('a malformed request', () => {
   test.each(['e/tests/%zz/executions', 'e/assets/%', '%E0%A4%A/assets', 'e/assets/%C3%28'])(
     'malformed percent encoding in a path is 400 invalid_request: %s',
     async (path) => {
@@ -115,7 +115,7 @@ describe('a request that cannot be read is refused', () => {
   });
 
   test.each(['application/json', 'text/plain', 'odd/odd', ''])(
-    'a body of type "%s" changes nothing of that',
+    'a method that is not allowed is 405 whatever its body: "%s"',
     async (type) => {
       const headers = { authorization: 'Bearer secret', ...(type === '' ? {} : { 'content-type': type }) };
       const answer = await (await server).inject({
@@ -133,7 +133,7 @@ describe('a request that cannot be read is refused', () => {
     'GET /public/beta/environments HTTP/9.9\r\nHost: x\r\n\r\n',
     'GET /public/beta/e nv HTTP/1.1\r\nHost: x\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
-  ])('bytes that are not HTTP are 400 with the same envelope: %j', async (text) => {
+  ])('bytes that are not HTTP are 400 with the envelope: %j', async (text) => {
     const app = await server;
     if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
     const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');

@@ -12,7 +12,7 @@ const SINCE = 'synced_since=2026-11-02T00:00:00Z';
 const RUNS = 'e/tests/t/executions';
 const CARD = 'e/asset-health-scores/aggregate';
 
-describe('an invalid value is 422 invalid_request, and the message names it', () => {
+describe('an invalid value', () => {
   test.each<[path: string, named: string]>([
     ['e/assets?limit=0', 'limit'],
     ['e/assets?limit=-1', 'limit'],
@@ -62,17 +62,17 @@ describe('an invalid value is 422 invalid_request, and the message names it', ()
     [`e/latest-test-executions?${many('statuses', 1001)}`, 'statuses'],
     [`${RUNS}?${many('sub_test_ids', 1001)}`, 'sub_test_ids'],
     [`${CARD}?${many('ids', 1001)}`, 'ids'],
-  ])('%s', async (path, named) => {
+  ])('it is 422 invalid_request, and the message names the parameter: %s', async (path, named) => {
     expect(expectRefusal(await get(path), 422, 'invalid_request')).toContain(named);
   });
 
-  test('a thousand values are taken (shared parameters)', async () => {
+  test('a thousand values of one parameter are accepted (shared parameters)', async () => {
     for (const path of ['e/assets', 'e/asset-lineage'])
       expect((await get(`${path}?${many(path === 'e/assets' ? 'ids' : 'asset_ids', 1000)}`)).status).toBe(200);
   });
 });
 
-describe('unknown parameters are ignored', () => {
+describe('unknown parameters', () => {
   test.each([
     ['e/assets', 'nonsense=1'],
     ['e/assets', '__proto__=1'],
@@ -94,18 +94,18 @@ describe('unknown parameters are ignored', () => {
     ['e/latest-test-executions', SINCE],
     ['e/asset-health-scores', 'deleted_since=yesterday'],
     [RUNS, SINCE],
-  ])('%s?%s', async (path, query) => {
+  ])('they are ignored: %s?%s', async (path, query) => {
     const [plain, same] = [await get(path), await get(`${path}?${query}`)];
     expect([same.status, same.body]).toEqual([200, plain.body]);
   });
 
-  test('and do not belong to the query of a cursor', async () => {
+  test('they do not bind a cursor to the query', async () => {
     const { next_cursor } = (await get('e/assets?limit=1&now=1')).body;
     const { body } = await get(`e/assets?limit=1&now=2&cursor=${next_cursor}`);
     expect(body.items).toMatchObject([{ id: 'b' }]);
   });
 
-  test('and logged at debug, only their names and at most 200 characters of them', async () => {
+  test('they are logged at debug, by name only and truncated to 200 characters', async () => {
     const logged: { level: number; msg: string; parameters?: string }[] = [];
     const log = pino({ level: 'debug' }, { write: (line) => void logged.push(JSON.parse(line)) });
     const world = serve(() => {}, { log });
@@ -117,7 +117,7 @@ describe('unknown parameters are ignored', () => {
   });
 });
 
-describe('a boolean may be written in several ways', () => {
+describe('the spellings of a boolean', () => {
   test.each([
     ['true', ['off']],
     ['True', ['off']],
@@ -126,13 +126,13 @@ describe('a boolean may be written in several ways', () => {
     ['false', ['t', 'u']],
     ['False', ['t', 'u']],
     ['0', ['t', 'u']],
-  ])('disabled=%s', async (text, ids) => {
+  ])('disabled=%s is accepted', async (text, ids) => {
     expect(idsOf((await get(`e/tests?disabled=${text}`)).body.items)).toEqual(ids);
   });
 });
 
 test.each(['e/assets', 'e/asset-lineage', RUNS, 'e/asset-health-scores', `e/tests?${SINCE}`])(
-  'an empty cursor asks for the first page: %s',
+  'an empty cursor returns the first page: %s',
   async (path) => {
     const join = path.includes('?') ? '&' : '?';
     const [first, same] = [await get(`${path}${join}limit=1`), await get(`${path}${join}limit=1&cursor=`)];
@@ -140,29 +140,32 @@ test.each(['e/assets', 'e/asset-lineage', RUNS, 'e/asset-health-scores', `e/test
   },
 );
 
-test('a cursor is also valid for another limit', async () => {
+test('a cursor is valid with another limit', async () => {
   const { next_cursor } = (await get('e/assets?limit=1')).body;
   expect(idsOf((await get(`e/assets?limit=2&cursor=${next_cursor}`)).body.items)).toEqual(['b', 'bi']);
   expect(idsOf((await get(`e/assets?cursor=${next_cursor}`)).body.items)).toEqual(['b', 'bi']);
 });
 
-describe('both feeds at once are 400 invalid_request', () => {
-  test.each(['assets', 'assets/tables', 'assets/bi', 'columns', 'column-lineage', 'tests'])('%s', async (path) => {
-    expectRefusal(await get(`e/${path}?${BOTH}`), 400, 'invalid_request');
-  });
+describe('both feeds in one request', () => {
+  test.each(['assets', 'assets/tables', 'assets/bi', 'columns', 'column-lineage', 'tests'])(
+    'they are 400 invalid_request: %s',
+    async (path) => {
+      expectRefusal(await get(`e/${path}?${BOTH}`), 400, 'invalid_request');
+    },
+  );
 });
 
-describe('the aggregate answers ids that are not table assets with 400 and lists them', () => {
+describe('ids in the aggregate that are not table assets', () => {
   test.each([
     ['ids=nothing', 'Not table assets: nothing'],
     ['ids=a&ids=bi&ids=gone&ids=bi', 'Not table assets: bi, gone'],
     ['ids=%27%3B--&ids=a', "Not table assets: ';--"],
-  ])('%s', async (query, said) => {
+  ])('they are 400, and the message lists them: %s', async (query, said) => {
     expect(expectRefusal(await get(`${CARD}?${query}`), 400, 'invalid_request')).toBe(said);
   });
 });
 
-describe('a cursor is valid only for its exact path and query, else 400 invalid_cursor (pagination rule 3)', () => {
+describe('a cursor that does not belong to the request (pagination rule 3)', () => {
   const ISSUED = 'e/assets?limit=1&ids=a&ids=b&source_types=dbt';
 
   test.each([
@@ -175,18 +178,18 @@ describe('a cursor is valid only for its exact path and query, else 400 invalid_
     ['another endpoint', 'e/assets/tables?limit=1&ids=a&ids=b&source_types=dbt'],
     ['another collection', 'e/tests?limit=1&ids=a&ids=b&source_types=dbt'],
     ['another environment', 'f/assets?limit=1&ids=a&ids=b&source_types=dbt'],
-  ])('%s', async (_, path) => {
+  ])('a cursor used with %s is 400 invalid_cursor', async (_, path) => {
     const { next_cursor } = (await get(ISSUED)).body;
     expect((await get(`${ISSUED}&cursor=${next_cursor}`)).body.items).toMatchObject([{ id: 'b' }]);
     expectRefusal(await get(`${path}&cursor=${next_cursor}`), 400, 'invalid_cursor');
   });
 
-  test('the executions of another test', async () => {
+  test('a cursor used for the executions of another test is 400 invalid_cursor', async () => {
     const { next_cursor } = (await get(`${RUNS}?limit=1`)).body;
     expectRefusal(await get(`e/tests/u/executions?limit=1&cursor=${next_cursor}`), 400, 'invalid_cursor');
   });
 
-  test('a feed from another time, and the other feed', async () => {
+  test('a cursor used for a feed since another time, or the other feed, is 400 invalid_cursor', async () => {
     const { next_cursor } = (await get('e/columns?limit=1&synced_since=2026-11-01T00:00:00Z')).body;
     for (const query of ['synced_since=2026-11-01T00:00:01Z', 'deleted_since=2026-11-01T00:00:00Z'])
       expectRefusal(await get(`e/columns?limit=1&${query}&cursor=${next_cursor}`), 400, 'invalid_cursor');
@@ -208,12 +211,12 @@ describe('a cursor is valid only for its exact path and query, else 400 invalid_
       'with its last character changed',
       (cursor: string) => `${cursor.slice(0, -1)}${cursor.endsWith('A') ? 'Q' : 'A'}`,
     ],
-  ])('garbled: %s', async (_, garble) => {
+  ])('a garbled cursor is 400 invalid_cursor: %s', async (_, garble) => {
     const { next_cursor } = (await get('e/assets?limit=1')).body;
     expectRefusal(await get(`e/assets?limit=1&cursor=${garble(next_cursor)}`), 400, 'invalid_cursor');
   });
 
-  test('of another mirror', async () => {
+  test('a cursor of another mirror is 400 invalid_cursor', async () => {
     const other = serve(({ db }) => {
       db.insert(assets)
         .values([asset('a'), asset('b')])

@@ -7,10 +7,10 @@ import { CONNECTION_LIMITS, type ConnectionLimits } from '../../src/server/conne
 import { limitConnections } from '../../src/server/connections.ts';
 import { networkOf } from '../../src/server/network.ts';
 
-/** More than the buffers of a connection hold. */
+/** More than the buffers of a connection can hold. */
 const LARGE = Buffer.alloc(10_000_000);
 
-/** A server whose answers are larger than a client takes without reading. A request with any token counts as one with a valid token. */
+/** A server whose answers exceed what the socket buffers hold. Any token counts as valid. */
 async function serveLarge(limits: Partial<ConnectionLimits>): Promise<Serving> {
   const server = fastify();
   onTestFinished(() => server.close());
@@ -36,7 +36,10 @@ interface Serving {
 
 const nothing = () => {};
 
-/** A client that has asked, has got the beginning of its answer, and reads no more. Its connection as the server has it. */
+/**
+ * A client that has sent a request, received the beginning of the answer, and stops reading. Returned with the server's
+ * side of its connection.
+ */
 async function openUnread(
   { server, port }: Serving,
   head = '',
@@ -60,31 +63,31 @@ async function statusOf({ port }: Serving, head = ''): Promise<string | undefine
 
 const TOKEN = 'authorization: Bearer secret\r\n';
 
-describe('connections that are being answered', () => {
-  test('a stranger who has read nothing for longest gives way when a network has too many', async () => {
+describe('connections with a request in progress', () => {
+  test('if a network has too many, the unauthenticated client that has gone longest without reading is disconnected', async () => {
     const serving = await serveLarge({ maxUnauthenticated: 2 });
     const unread = [await openUnread(serving), await openUnread(serving), await openUnread(serving)];
     if (!unread[0]?.served.destroyed) await once(unread[0]?.served as Socket, 'close');
     expect(unread.map(({ served }) => served.destroyed)).toEqual([true, false, false]);
   });
 
-  test('the connections of a valid token do not count among those of its network', async () => {
+  test('authenticated connections do not count against the limit of their network', async () => {
     const serving = await serveLarge({ maxUnauthenticated: 1 });
     const unread = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN), await openUnread(serving)];
     expect(unread.map(({ served }) => served.destroyed)).toEqual([false, false, false]);
   });
 
-  test('a newcomer is answered when all connections are taken, in the place of a stranger', async () => {
+  test('if all connections are taken, a new one replaces an unauthenticated one', async () => {
     const serving = await serveLarge({ max: 3 });
     const reader = await openUnread(serving, TOKEN);
-    const strangers = [await openUnread(serving), await openUnread(serving)];
+    const anonymous = [await openUnread(serving), await openUnread(serving)];
     expect(await statusOf(serving)).toBe('200');
-    expect(strangers.map(({ served }) => served.destroyed)).toEqual([true, false]);
+    expect(anonymous.map(({ served }) => served.destroyed)).toEqual([true, false]);
     expect(await statusOf(serving, TOKEN)).toBe('200');
     expect(reader.served.destroyed).toBe(false);
   });
 
-  test('a client who goes on reading outlasts those who began later', async () => {
+  test('a client that keeps reading outlasts those that connected later', async () => {
     const serving = await serveLarge({ max: 2 });
     const [reading, stopped] = [await openUnread(serving, '', '/endless'), await openUnread(serving)];
     const progress = once(reading.served, 'drain');
@@ -94,25 +97,25 @@ describe('connections that are being answered', () => {
     expect([reading, stopped].map(({ served }) => served.destroyed)).toEqual([false, true]);
   });
 
-  test('no newcomer takes a place from a valid token', async () => {
+  test('a new connection never replaces an authenticated one', async () => {
     const serving = await serveLarge({ max: 2 });
     const readers = [await openUnread(serving, TOKEN), await openUnread(serving, TOKEN)];
     expect(await statusOf(serving, TOKEN)).toBeUndefined();
     expect(readers.map(({ served }) => served.destroyed)).toEqual([false, false]);
   });
 
-  test('an answer that a stranger does not read is given up', async () => {
+  test('an answer that an unauthenticated client does not read is dropped', async () => {
     const serving = await serveLarge({ unauthenticatedTimeoutMs: 1 });
-    const [reader, stranger] = [await openUnread(serving, TOKEN), await openUnread(serving)];
-    if (!stranger.served.destroyed) await once(stranger.served, 'close');
+    const [reader, anonymous] = [await openUnread(serving, TOKEN), await openUnread(serving)];
+    if (!anonymous.served.destroyed) await once(anonymous.served, 'close');
     expect(reader.served.destroyed).toBe(false);
   });
 
-  test('a stranger has 10 seconds at most, a valid token twice a minute', async () => {
+  test('an unread answer has a timeout of 5 seconds, of 60 with a valid token', async () => {
     const serving = await serveLarge({});
-    const [reader, stranger] = [await openUnread(serving, TOKEN), await openUnread(serving)];
-    // Node ends a connection when it finds its answer unread for the second time.
-    expect([stranger.served.timeout, reader.served.timeout]).toEqual([5000, 60_000]);
+    const [reader, anonymous] = [await openUnread(serving, TOKEN), await openUnread(serving)];
+    // Node closes a connection when it finds its answer unread for the second time.
+    expect([anonymous.served.timeout, reader.served.timeout]).toEqual([5000, 60_000]);
   });
 });
 

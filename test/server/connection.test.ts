@@ -36,7 +36,7 @@ interface Answer {
   readonly body: Buffer;
 }
 
-/** The one answer that has come by the end of the connection, as far as it has come. */
+/** The only answer received before the connection closed, complete or not. */
 async function lastAnswer(socket: Socket, first: readonly Buffer[] = []): Promise<Answer> {
   return parse(Buffer.concat([...first, ...(await socket.toArray())]));
 }
@@ -49,12 +49,12 @@ function parse(bytes: Buffer): Answer {
 
 const lengthOf = ({ head }: Answer) => Number(/^content-length: (\d+)$/im.exec(head)?.[1]);
 
-/** Resolves once the server takes no connection any more. */
+/** Resolves once the server accepts no more connections. */
 async function deafness({ server }: FastifyInstance): Promise<void> {
   while (server.listening) await nextTurn();
 }
 
-/** More than the buffers of a connection hold. */
+/** More than the buffers of a connection can hold. */
 const LARGE_BYTES = 10_000_000;
 const ROWS = 1000;
 const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
@@ -66,7 +66,7 @@ const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
       .run();
 };
 
-describe('the size and time of a request are bounded', () => {
+describe('the limits on size and duration of a request', () => {
   const { server } = serve(
     ({ db }) =>
       void db
@@ -83,7 +83,7 @@ describe('the size and time of a request are bounded', () => {
     return lastAnswer(socket);
   };
 
-  test('an address of 256 KB is read, in its query and in its path', async () => {
+  test('an address of 256 KB is accepted, in its query and in its path', async () => {
     const values = `ids=a&ids=${'x'.repeat(262_144 - LIST.length - 11)}`;
     const found = await ask(`${LIST}?${values}`);
     expect([found.status, JSON.parse(found.body.toString()).items]).toEqual([
@@ -92,7 +92,7 @@ describe('the size and time of a request are bounded', () => {
     ]);
     const one = await ask(`${LIST}/${'x'.repeat(262_144 - LIST.length - 1)}`);
     expectRefusal({ status: one.status, body: JSON.parse(one.body.toString()) }, 404, 'not_found');
-    // It names what was not found, but does not repeat all of it.
+    // The message names what was not found but does not repeat it in full.
     expect(one.body.length).toBeLessThan(1000);
   });
 
@@ -102,13 +102,13 @@ describe('the size and time of a request are bounded', () => {
     ['address of 2 MB', LIST + '/'.padEnd(2_000_000, 'x'), ''],
     ['header', LIST, `x-long: ${'x'.repeat(280_000)}\r\n`],
     ['number of headers together', LIST, 'x-short: 0123456789\r\n'.repeat(3000)],
-  ])('a longer %s is refused in an envelope, and the connection ended', async (_, url, more) => {
+  ])('a longer %s is rejected with the envelope, and the connection is closed', async (_, url, more) => {
     const { status, head, body } = await ask(url, more);
     expect(expectRefusal({ status, body: JSON.parse(body.toString()) }, 431, 'invalid_request')).toContain('too long');
     expect(head.toLowerCase()).toContain('connection: close');
   });
 
-  test('headers have 10 seconds to arrive, a request 30', async () => {
+  test('headers must arrive within 10 seconds, a request within 30', async () => {
     expect((await server).server).toMatchObject({ headersTimeout: 10_000, requestTimeout: 30_000 });
   });
 
@@ -116,7 +116,7 @@ describe('the size and time of a request are bounded', () => {
     ['took too long', 'ERR_HTTP_REQUEST_TIMEOUT', 408],
     ['is too long', 'HPE_HEADER_OVERFLOW', 431],
     ['is no HTTP', 'HPE_INVALID_METHOD', 400],
-  ])('a request that %s is answered in an envelope', async (_, code, status) => {
+  ])('a request that %s is answered with the envelope', async (_, code, status) => {
     const socket = new PassThrough();
     rejectMalformed(Object.assign(new Error('inside'), { code }), socket);
     const answer = parse(Buffer.concat(await socket.toArray()));
@@ -124,7 +124,7 @@ describe('the size and time of a request are bounded', () => {
     expectRefusal({ status: answer.status, body: JSON.parse(answer.body.toString()) }, status, 'invalid_request');
   });
 
-  test('a body is not waited for', async () => {
+  test('the server does not wait for a body', async () => {
     const socket = open(await port);
     socket.write(
       `POST ${LIST} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer secret\r\ncontent-length: 9000000\r\n\r\n{`,
@@ -134,7 +134,7 @@ describe('the size and time of a request are bounded', () => {
   });
 });
 
-describe('connections without a request are bounded', () => {
+describe('the limit on connections without a request', () => {
   const UNFINISHED = `GET ${LIST}?ids=${'x'.repeat(10_000)}`;
   const openWaiting = async (port: number, count: number) => {
     const sockets = Array.from({ length: count }, () => open(port));
@@ -144,7 +144,7 @@ describe('connections without a request are bounded', () => {
   };
   const countOf = (server: FastifyInstance) => promisify(server.server.getConnections).call(server.server);
 
-  test('the one that has waited longest with unfinished headers gives way, and others are answered', async () => {
+  test('the connection that has waited longest with unfinished headers is closed, and others are answered', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
     const [first] = await openWaiting(port, 1);
@@ -157,7 +157,7 @@ describe('connections without a request are bounded', () => {
     expect(await lastAnswer(asking)).toMatchObject({ status: 200 });
   });
 
-  test('a connection whose answer is being read does not count, and one that has read its answer waits again', async () => {
+  test('a connection does not count while its answer is being read, and counts again afterwards', async () => {
     const server = await serve(fillLarge).server;
     const port = await listening(server);
     const [reading, served] = [open(port), open(port)];
@@ -176,7 +176,7 @@ describe('connections without a request are bounded', () => {
     expect(answer.body.length).toBe(lengthOf(answer));
   });
 
-  test('a client whose headers took too long gets 408, and its connection is ended whether or not the client ends it', async () => {
+  test('a client whose headers took too long gets 408, and its connection is closed even if the client keeps it open', async () => {
     const server = await serve(nothing).server;
     Object.assign(server.server, { headersTimeout: 1, timeout: 0 });
     const port = await listening(server);
@@ -192,7 +192,7 @@ describe('connections without a request are bounded', () => {
   });
 });
 
-describe('the requests of one connection are bounded', () => {
+describe('the limit on requests of one connection', () => {
   const { server, writing } = serve(fillLarge, {}, afterAll);
   const port = server.then(listening);
   const answered = async (requests: string) => {
@@ -209,7 +209,7 @@ describe('the requests of one connection are bounded', () => {
   const last = (url: string) => request(url, 'connection: close\r\n');
 
   test.each(['/openapi.json', '/healthz', '/public/beta/environments'])(
-    'so many requests of %s are answered together, and with one more the connection is ended',
+    'requests of %s up to the limit are all answered, and one more closes the connection',
     async (url) => {
       const fits = request(url).repeat(MAX_UNANSWERED - 1) + last(url);
       expect(await answered(fits)).toBe(MAX_UNANSWERED);
@@ -218,12 +218,12 @@ describe('the requests of one connection are bounded', () => {
     },
   );
 
-  test('the connection of a client without a token is ended likewise', async () => {
-    const stranger = 'GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n';
-    expect(await answered(stranger.repeat(1000))).toBe(0);
+  test('the limit also applies to a client without a token', async () => {
+    const anonymous = 'GET /openapi.json HTTP/1.1\r\nhost: test\r\n\r\n';
+    expect(await answered(anonymous.repeat(1000))).toBe(0);
   });
 
-  test('an unread answer to a token is kept for a minute, one to a stranger for seconds', async () => {
+  test('an unread answer waits for a minute with a valid token, for seconds without', async () => {
     const timeoutOf = async (token: string) => {
       const accepted = once((await server).server, 'connection') as Promise<[Socket]>;
       const socket = open(await port);
@@ -233,11 +233,11 @@ describe('the requests of one connection are bounded', () => {
       await (token === 'secret' ? once(socket, 'data') : asked);
       return served.timeout;
     };
-    const { timeoutMs: silenceMs, unauthenticatedTimeoutMs: strangerSilenceMs } = CONNECTION_LIMITS;
-    expect([await timeoutOf('secret'), await timeoutOf('unknown')]).toEqual([silenceMs, strangerSilenceMs]);
+    const { timeoutMs, unauthenticatedTimeoutMs } = CONNECTION_LIMITS;
+    expect([await timeoutOf('secret'), await timeoutOf('unknown')]).toEqual([timeoutMs, unauthenticatedTimeoutMs]);
   });
 
-  test('a request is answered when the answer before it has been read', async () => {
+  test('a request is answered once the previous answer has been read', async () => {
     const socket = open(await port);
     socket.write(request(`${LIST}?limit=${ROWS}`) + last('/public/beta/environments'));
     const [first] = (await once(socket, 'data')) as [Buffer];
@@ -248,7 +248,7 @@ describe('the requests of one connection are bounded', () => {
     expect(JSON.parse(parse(second).body.toString())).toMatchObject([{ id: 'e' }, { id: 'f' }]);
   });
 
-  test('the description is made once', async () => {
+  test('the OpenAPI document is built once', async () => {
     const ask = async () => (await (await server).inject('/openapi.json')).body;
     const before = await ask();
     Object.assign((await server).swagger(), { info: 'another' });
@@ -256,7 +256,7 @@ describe('the requests of one connection are bounded', () => {
     expect(JSON.parse(before)).toMatchObject({ openapi: '3.1.0' });
   });
 
-  test('a server that closes does not wait for answers of a connection that is gone', async () => {
+  test('a closing server does not wait for answers of a closed connection', async () => {
     const closing = await serve(nothing).server;
     const socket = open(await listening(closing));
     socket.on('error', nothing);
@@ -267,7 +267,7 @@ describe('the requests of one connection are bounded', () => {
   });
 });
 
-describe('an internal failure reveals no details', () => {
+describe('an internal failure', () => {
   const { server, mirror } = serve(nothing, {}, afterAll);
 
   test.each([
@@ -280,7 +280,7 @@ describe('an internal failure reveals no details', () => {
     [LIST, 'unknown'],
     ['/healthz', 'secret'],
     ['/metrics', 'secret'],
-  ])('%s with the token %s', async (url, token) => {
+  ])('it reveals no details: %s with the token %s', async (url, token) => {
     await (await server).ready();
     mirror.connection.close();
     const answer = await (await server).inject({ url, headers: { authorization: `Bearer ${token}` } });
@@ -291,36 +291,36 @@ describe('an internal failure reveals no details', () => {
   });
 });
 
-describe('headers of answers', () => {
+describe('the headers of answers', () => {
   const { server, get } = serve(nothing, {}, afterAll);
   const port = server.then(listening);
 
-  test('name the scheme to a client without a token, and the allowed methods after another method', async () => {
+  test('they name the scheme after a missing token, and the allowed methods after another method', async () => {
     const authorization = 'Bearer secret';
     expect((await get('environments', {})).headers['www-authenticate']).toBe('Bearer');
     const answer = await (await server).inject({ method: 'PUT', url: LIST, headers: { authorization } });
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
 
-  test('have the date of the mirror’s clock, at /healthz as well', async () => {
+  test('they have the mirror’s time, also at /healthz', async () => {
     const { headers } = await (await server).inject('/healthz');
     expect(headers.date).toBe(new Date(NOW_MS).toUTCString());
   });
 
-  test('show a browser at the bare address the page, which needs no token', async () => {
+  test('a browser at the root address gets the page, which needs no token', async () => {
     const { statusCode, headers } = await (await server).inject('/');
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
   });
 
   test.each(['/', '/docs', '/openapi.json', '/healthz', '/metrics', '/nothing', LIST, '/public/beta/%zz'])(
-    'let a browser guess no type and tell no address: %s',
+    'they prevent browsers from guessing types and sending referrers: %s',
     async (url) => {
       const { headers } = await (await server).inject(url);
       expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
     },
   );
 
-  test.each(['/', '/docs'])('keep %s out of frames, and its forms and links where they are', async (url) => {
+  test.each(['/', '/docs'])('they keep %s out of frames and its forms from being sent', async (url) => {
     const policy = String((await (await server).inject(url)).headers['content-security-policy']);
     expect(policy).toContain("base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   });
@@ -331,7 +331,7 @@ describe('headers of answers', () => {
     ['the same host twice', 'HTTP/1.1', 'host: a\r\nhost: a\r\n', 400],
     ['one host', 'HTTP/1.1', 'host: a\r\n', 200],
     ['no host in HTTP/1.0', 'HTTP/1.0', '', 200],
-  ])('a request with %s: %s', async (_, version, host, expected) => {
+  ])('a request with %s is answered with %s', async (_, version, host, expected) => {
     const socket = open(await port);
     socket.write(`GET ${LIST} ${version}\r\n${host}authorization: Bearer secret\r\nconnection: close\r\n\r\n`);
     const { status, body } = await lastAnswer(socket);
@@ -339,7 +339,7 @@ describe('headers of answers', () => {
     if (expected === 400) expectRefusal({ status, body: JSON.parse(body.toString()) }, 400, 'invalid_request');
   });
 
-  test('do not refuse an unknown expectation', async () => {
+  test('an unknown Expect header is not rejected', async () => {
     const socket = open(await port);
     socket.write(request(LIST, 'expect: nonsense\r\nconnection: close\r\n'));
     const { status, body } = await lastAnswer(socket);
@@ -347,8 +347,8 @@ describe('headers of answers', () => {
   });
 });
 
-describe('a server that closes', () => {
-  test('lets a slow reader read a large answer to its end, and takes no new connection meanwhile', async () => {
+describe('a closing server', () => {
+  test('it lets a slow client finish reading a large answer, and accepts no new connections', async () => {
     const server = await serve(fillLarge).server;
     const port = await listening(server);
     const socket = open(port);
@@ -365,7 +365,7 @@ describe('a server that closes', () => {
     await closed;
   });
 
-  test('answers what comes on an open connection meanwhile, and ends the connection with it', async () => {
+  test('it answers a request on an open connection, then closes that connection', async () => {
     const server = await serve(fillLarge).server;
     const port = await listening(server);
     const [slow, other] = [open(port), open(port)];
@@ -384,7 +384,7 @@ describe('a server that closes', () => {
     await closed;
   });
 
-  test('answers what was sent before its clients could know that it closes', async () => {
+  test('it answers requests sent before clients could know that it closes', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
     const sockets = [open(port), open(port)];
@@ -399,7 +399,7 @@ describe('a server that closes', () => {
     await closed;
   });
 
-  test('is not held up by connections that have sent nothing, or half a request', async () => {
+  test('it does not wait for connections with no request or half a request', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
     const sockets = [open(port), open(port)];
@@ -409,7 +409,7 @@ describe('a server that closes', () => {
     for (const socket of sockets) if (!socket.closed) await once(socket.resume(), 'close').catch(() => {});
   });
 
-  test('is not held up by connections that are open for a next request', async () => {
+  test('it does not wait for idle keep-alive connections', async () => {
     const server = await serve(nothing).server;
     const port = await listening(server);
     const sockets = [open(port), open(port)];

@@ -6,7 +6,9 @@ import { expectRefusal } from './refusal.ts';
 
 const PAGE_BYTES = 4096;
 
-/** A mirror whose assets take many pages, of which the server has read none. The last pages of the file are overwritten. */
+/**
+ * A mirror with many pages of assets, none of them read by the server yet. The last pages of the file are overwritten.
+ */
 function serveDamaged(options: Parameters<typeof serve>[1] = {}): Served {
   const served = serve(({ db }) => {
     for (let i = 0; i < 200; i += 1)
@@ -26,7 +28,7 @@ function serveDamaged(options: Parameters<typeof serve>[1] = {}): Served {
 }
 
 describe.each([0, 1])('a damaged mirror that is read in %i threads', (threads) => {
-  test('is answered with 503 mirror_damaged, and /healthz does so from then on', async () => {
+  test('it is answered with 503 mirror_damaged, and so is /healthz from then on', async () => {
     const { get, server } = serveDamaged({ threads });
     const health = async () => {
       const { statusCode, body } = await (await server).inject('/healthz');

@@ -14,7 +14,7 @@ const KEYS = [
 ];
 const bearer = (token = 'secret') => ({ authorization: `Bearer ${token}` });
 
-/** An answer as it travels. */
+/** An answer as sent over the wire. */
 async function asked({ server }: ReturnType<typeof serve>, path: string, headers: Record<string, string> = {}) {
   const url = `/public/beta/${path}`;
   const answer = await (await server).inject({ method: 'GET', url, headers: { ...bearer(), ...headers } });
@@ -32,7 +32,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     'e/columns/c1',
     'e/columns?synced_since=2026-11-20T12:00:00Z',
     'e/tests?limit=1',
-  ])('is not sent again: %s', async (path) => {
+  ])('it is not sent again: %s', async (path) => {
     const served = open();
     const first = await asked(served, path);
     expect(first).toMatchObject({
@@ -44,7 +44,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect(again.raw).toHaveLength(0);
   });
 
-  test('is sent again once a sync has written anything, whether or not the mirror’s clock has moved', async () => {
+  test('it is sent again once a sync has written anything, even if the mirror’s clock has not moved', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'environments'));
     served.writing.db.update(environments).set({ missing_since: NOW }).run();
@@ -52,7 +52,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect({ status: after.status, body: after.raw.toString() }).toEqual({ status: 200, body: '[]' });
   });
 
-  test('has no tag if a sync has written between the request and its read: a tag stands for one answer', async () => {
+  test('it has no tag if a sync wrote between the request and its read, because a tag identifies one answer', async () => {
     let atRequest = () => {};
     const withWriting = (): typeof KEYS => {
       atRequest();
@@ -70,7 +70,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect(tagOf(after)).not.toBe(tag);
   });
 
-  test('has another tag for another token, path or query', async () => {
+  test('its tag differs for another token, path or query', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'e/columns'));
     for (const [path, token] of [
@@ -81,7 +81,7 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
       expect(await asked(served, path, { ...bearer(token), 'if-none-match': tag })).toMatchObject({ status: 200 });
   });
 
-  test('does not hide an unknown token, an invalid request or a missing object', async () => {
+  test('its tag does not hide an unknown token, an invalid request or a missing object', async () => {
     const served = open();
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
@@ -91,14 +91,14 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect(missing.headers).not.toHaveProperty('etag');
   });
 
-  test('counts against the rate limit as well', async () => {
+  test('it counts against the rate limit even if it is not sent', async () => {
     const served = serve(fill, { threads, keys, rateLimit: { limit: 2, windowMs: 3_600_000 } });
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 304 });
     expect(await asked(served, 'e/columns', held)).toMatchObject({ status: 429 });
   });
 
-  test('has the same tag when it is compressed', async () => {
+  test('it has the same tag when compressed', async () => {
     const served = open();
     const plain = await asked(served, 'e/columns');
     const packed = await asked(served, 'e/columns', { 'accept-encoding': 'br, gzip;q=0.5' });
@@ -122,6 +122,6 @@ test.each<[string | undefined, boolean]>([
   ['gzip;q=0, *', false],
   ['*;q=0', false],
   ['br', false],
-])('compressed for %s: %s', (header, expected) => {
+])('whether an answer is compressed for Accept-Encoding %s: %s', (header, expected) => {
   expect(acceptsGzip(header)).toBe(expected);
 });

@@ -16,7 +16,7 @@ const edge = (up: string, down: string) => ({
 });
 const day = (of: string) => `2026-${of}T00:00:00.000000Z`;
 
-describe('feeds', () => {
+describe('the feeds of a list', () => {
   const { all } = serve(
     ({ db }) => {
       const rows = [
@@ -33,13 +33,13 @@ describe('feeds', () => {
     afterAll,
   );
 
-  test('synced_since is inclusive and shows only live rows, by time (feed rule 1)', async () => {
+  test('synced_since is inclusive and returns only live rows, by time (feed rule 1)', async () => {
     const { items } = await all('e/assets?synced_since=2026-11-02T00:00:00Z');
     expect(idsOf(items)).toEqual(['at', 'after']);
     expect(items.some((item) => 'deleted_at' in item)).toBe(false);
   });
 
-  test('deleted_since is inclusive and shows only deleted rows, by the time of their deletion (feed rule 1)', async () => {
+  test('deleted_since is inclusive and returns only deleted rows, by time of deletion (feed rule 1)', async () => {
     const { items } = await all('e/assets?deleted_since=2026-11-02T00:00:00Z&limit=1');
     expect(items.map(({ id, deleted_at }) => [id, deleted_at])).toEqual([
       ['gone at', day('11-02')],
@@ -47,13 +47,13 @@ describe('feeds', () => {
     ]);
   });
 
-  test('without a feed the full current snapshot is shown, and no deleted row or deleted_at (feed rule 3)', async () => {
+  test('without a feed the list is the full current snapshot, without deleted rows or deleted_at (feed rule 3)', async () => {
     const { items } = await all('e/assets');
     expect(idsOf(items)).toEqual(['after', 'at', 'before']);
     expect(items.some((item) => 'deleted_at' in item)).toBe(false);
   });
 
-  test('bounds are compared as instants, whatever their zone and their digits (field notes)', async () => {
+  test('bounds are compared as instants, whatever their time zone and precision (field notes)', async () => {
     const same = ['2026-11-02T00:00:00', '2026-11-02T01:00:00%2B01:00', '2026-11-01T23:59:59.999999900Z'];
     for (const since of same)
       expect(idsOf((await all(`e/assets?synced_since=${since}`)).items)).toEqual(['at', 'after']);
@@ -80,11 +80,11 @@ describe('feeds', () => {
   });
 });
 
-/** 90 days before the mirror's clock to the microsecond, and a microsecond before. */
+/** Exactly 90 days before the mirror's clock, and a microsecond earlier. */
 const OLDEST = '2026-08-22T12:00:00.000000Z';
 const OLDER = '2026-08-22T11:59:59.999999Z';
 
-describe('feeds of every list that has them', () => {
+describe('the feeds of all lists', () => {
   const { all } = serve(
     (writing) => {
       const { db } = writing;
@@ -93,7 +93,7 @@ describe('feeds of every list that has them', () => {
         { id: name, mirrored_at },
         { id: `gone ${name}`, mirrored_at, deleted_at: day('01-01'), deletion: 'tombstone' as const },
       ]);
-      // All were synced, and went, long before the mirror heard of it.
+      // All were synced and deleted long before they reached the mirror.
       const stale = (row: (typeof rows)[number]) => ({ ...row, synced_at: day('01-01') });
       const unheard = { env_id: 'e', id: 'unheard of', ...gone(day('11-19')), mirrored_at: day('11-19') };
       db.insert(assets)
@@ -131,7 +131,7 @@ describe('feeds of every list that has them', () => {
   });
 
   test.each(lists)(
-    'a bound older than 90 days is treated as 90 days ago to the microsecond (feed rule 2): %s',
+    'a bound older than 90 days is moved to 90 days ago, to the microsecond (feed rule 2): %s',
     async (path) => {
       for (const since of ['2020-01-01T00:00:00Z', '0001-01-01T00:00:00Z', OLDER, OLDEST]) {
         expect(await found(`e/${path}?synced_since=${since}`)).toEqual(['oldest', 'late']);
@@ -145,7 +145,7 @@ describe('feeds of every list that has them', () => {
   );
 
   test.each(lists.filter((path) => path !== 'column-lineage'))(
-    'served synced_at and deleted_at are the time at which the mirror wrote the row: %s',
+    'synced_at and deleted_at are served as the time at which the mirror wrote the row: %s',
     async (path) => {
       const live = (await all(`e/${path}?synced_since=${day('11-01')}`)).items;
       expect(live.map(({ synced_at }) => synced_at)).toEqual(live.map(() => day('11-19')));
@@ -155,19 +155,19 @@ describe('feeds of every list that has them', () => {
     },
   );
 
-  test.each(['synced_since', 'deleted_since'])('typed feeds show only their own kind: %s', async (feed) => {
+  test.each(['synced_since', 'deleted_since'])('typed feeds return only their own kind: %s', async (feed) => {
     const idsIn = async (path: string) => idsOf((await all(`e/assets/${path}?${feed}=${day('11-01')}`)).items);
     const name = feed === 'synced_since' ? 'late' : 'gone late';
     expect([await idsIn('tables'), await idsIn('bi')]).toEqual([[name], [`bi ${name}`]]);
   });
 
-  test.each(lists)('a row that was never seen alive lacks required fields and is in no feed: %s', async (path) => {
+  test.each(lists)('a row never seen alive lacks required fields and is in no feed: %s', async (path) => {
     for (const feed of ['synced_since', 'deleted_since'])
       expect(await found(`e/${path}?${feed}=${day('11-01')}`)).not.toContain('unheard of');
   });
 });
 
-describe('feeds of tests', () => {
+describe('the feeds of tests', () => {
   const served = () =>
     serve(({ db }) =>
       db
@@ -176,7 +176,7 @@ describe('feeds of tests', () => {
         .run(),
     );
 
-  test('a feed of tests shows enabled and disabled tests, whatever the parameter disabled says (field notes)', async () => {
+  test('a feed returns enabled and disabled tests whatever the parameter disabled says (field notes)', async () => {
     const { all } = served();
     for (const query of ['', '&disabled=true', '&disabled=false']) {
       expect(idsOf((await all(`e/tests?synced_since=2026-11-01T00:00:00Z${query}`)).items)).toEqual(['off', 'on']);
@@ -184,7 +184,7 @@ describe('feeds of tests', () => {
   });
 });
 
-describe('column lineage', () => {
+describe('the feeds of column lineage', () => {
   const served = () =>
     serve(({ db }) => {
       const rows = [

@@ -22,7 +22,7 @@ export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const stamped = { env_id: 'e', mirrored_at: NOW };
 const ADMITTED = { authorization: 'Bearer secret' };
 
-/** A row that reached the mirror when it was synced, or deleted. */
+/** A row that reached the mirror at the moment it was synced or deleted. */
 const timed = ({
   synced_at,
   deleted_at,
@@ -83,7 +83,7 @@ export const run = (
   ...more,
 });
 
-/** A row of a feed from its sample, for those that nothing here knows by name. */
+/** A row of a feed, made from its sample, for collections that this file does not name. */
 export function insertSample(
   { db }: MirrorFile,
   kind: FeedName,
@@ -109,13 +109,16 @@ export interface Served {
   readonly mirror: MirrorFile;
   readonly writing: MirrorFile;
   get(path: string, headers?: Record<string, string>): Promise<Answer>;
-  /** Every item of a list, page by page, and the number of pages. */
+  /** Every item of a list, read page by page, and the number of pages. */
   all(path: string, headers?: Record<string, string>): Promise<{ items: Record<string, unknown>[]; pages: number }>;
-  /** Requests to another server over the same file. */
+  /** Sends requests to another server over the same file. */
   restarted(): Promise<Served['get']>;
 }
 
-/** A server over a new file with environment `e`, filled by the test, gone when the test ends, or with `afterAll` the suite. */
+/**
+ * A server over a new file with environment `e`, filled by the test. It is removed when the test ends or, with
+ * `afterAll`, when the suite ends.
+ */
 export function serve(
   fill: (writing: MirrorFile) => void,
   options: Partial<ServerOptions> = {},

@@ -20,7 +20,7 @@ const KEYS = [
 ];
 const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
 
-/** As many columns of one asset, edges into them and executions of its test as a stretch holds; and two of each of another. */
+/** One asset has as many columns, edges into them and executions as a scan window; another asset has two of each. */
 const { mirror, writing, all, get } = serve(
   ({ db, connection }) => {
     const many = (table: string, values: Readonly<Record<string, string>>) =>
@@ -52,7 +52,7 @@ function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { 
   const listing = LISTINGS.find(({ entry }) => entry.name === name);
   if (listing === undefined) throw new Error(name);
   const question = { listing, reader: by, serverTime: NOW, place: { env: 'e', id: null, one: null } };
-  const listParameters: ListParameters = {
+  const parameters: ListParameters = {
     limit: 1,
     cursor: undefined,
     order: 'id',
@@ -63,29 +63,35 @@ function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { 
     window: null,
     ...more,
   };
-  const values = pageValues(question, listParameters, null);
+  const values = pageValues(question, parameters, null);
   return openMirrorReads(mirror).read((view) => {
     cacheVisibleAssets(view, by, 'e');
-    return indexPathOf(view, question, listParameters, values) !== null;
+    return indexPathOf(view, question, parameters, values) !== null;
   });
 }
 
 const FEW = { filters: { asset_ids: ['few'] } };
 const MANY = { filters: { asset_ids: ['few', 'many'] } };
 
-describe('an index path to the rows of a page', () => {
+describe('the index path to the rows of a page', () => {
   test.each(['columns', 'column_lineage'])(
-    'leads from filter values to %s if they are fewer than a scan window',
+    'it finds %s by filter values if there are fewer than a scan window',
     (name) => {
       expect([leads(name, FEW), leads(name, MANY)]).toEqual([true, false]);
     },
   );
 
-  test.each(['columns', 'column_lineage'])('leads from the assets of a token to %s if they are fewer', (name) => {
-    expect([leads(name, { by: sees('few', 'few') }), leads(name, { by: sees('many', 'many') })]).toEqual([true, false]);
-  });
+  test.each(['columns', 'column_lineage'])(
+    'it finds %s by the assets of a token if there are fewer than a scan window',
+    (name) => {
+      expect([leads(name, { by: sees('few', 'few') }), leads(name, { by: sees('many', 'many') })]).toEqual([
+        true,
+        false,
+      ]);
+    },
+  );
 
-  test('is used for one row less than a scan window', () => {
+  test('it is used up to one row less than a scan window', () => {
     const change = (asset: string) =>
       writing.connection.prepare("update columns set asset_id = ? where id = 'm00001'").run(asset);
     change('other');
@@ -94,17 +100,17 @@ describe('an index path to the rows of a page', () => {
     expect(leads('columns', { filters: { asset_ids: ['many'] } })).toBe(false);
   });
 
-  test('counts the rows that are read on the way as well', () => {
+  test('the rows read at each step count as well', () => {
     expect(leads('column_lineage', { filters: { asset_ids: ['many'], column_ids: ['a'] } })).toBe(true);
     expect(leads('latest_test_executions', FEW)).toBe(true);
     expect(leads('latest_test_executions', { filters: { test_ids: ['tm'] } })).toBe(true);
   });
 
-  test('is found for one filter even if another has many values', () => {
+  test('it is found for one filter even if another has many values', () => {
     expect(leads('columns', { filters: { asset_ids: ['many'], ids: ['a'] } })).toBe(true);
   });
 
-  test('is never used for a feed, which is read by time', () => {
+  test('it is never used for a feed, which is read by time', () => {
     const feed = { of: 'synced', since: NOW } as const;
     expect([leads('columns', { ...FEW, feed }), leads('columns', { by: sees('few', 'few'), feed })]).toEqual([
       false,
@@ -113,12 +119,12 @@ describe('an index path to the rows of a page', () => {
   });
 });
 
-describe('a page without an index path shows the same rows as one with it', () => {
+describe('a page with and without an index path', () => {
   test.each<[string, string, string]>([
     ['columns', 'id', 'a z'],
     ['column-lineage', 'downstream_column_id', 'a z'],
     ['latest-test-executions', 'id', 'f00001 f00002'],
-  ])('%s', async (list, id, found) => {
+  ])('both return the same rows of %s', async (list, id, found) => {
     const idsOf = (items: readonly Record<string, unknown>[]) => items.map((item) => item[id]).join(' ');
     const few = await all(`e/${list}?asset_ids=few`);
     expect(idsOf(few.items)).toBe(found);
@@ -131,7 +137,7 @@ describe('a page without an index path shows the same rows as one with it', () =
     expect(idsOf(many.body.items)).toMatch(/^m\d+ m\d+ m\d+$/);
   });
 
-  test.each(['columns', 'column-lineage'])('the feed of %s too', async (list) => {
+  test.each(['columns', 'column-lineage'])('both return the same rows of the feed of %s', async (list) => {
     const feed = `e/${list}?synced_since=2026-11-01T00:00:00Z`;
     const found = (await all(`${feed}&asset_ids=few`)).items;
     expect(found).toHaveLength(2);

@@ -37,7 +37,7 @@ describe('/metrics', () => {
   const ask = async (url: string, method: 'GET' | 'POST' = 'GET', token = 'secret') =>
     (await served.server).inject({ url, method, headers: { authorization: `Bearer ${token}` } });
 
-  test('needs a token, unlike /healthz', async () => {
+  test('it needs a token, unlike /healthz', async () => {
     const { statusCode, body } = await ask('/metrics', 'GET', 'unknown');
     expect([statusCode, JSON.parse(body).error.code]).toEqual([401, 'unauthenticated']);
     expect((await (await served.server).inject('/metrics')).statusCode).toBe(401);
@@ -49,17 +49,14 @@ describe('/metrics', () => {
     ['limited to assets', { assetIds: [] }, 403],
     ['limited to paths', { paths: ['p'] }, 403],
     ['without any scope', { scopes: new Set() }, 200],
-  ])(
-    'is for a token that is not limited to environments or assets, whatever its scopes: %s',
-    async (_, limits, status) => {
-      const key = rootToken('limited', 'limited');
-      const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
-      const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
-      expect(answer.statusCode).toBe(status);
-    },
-  );
+  ])('a token restricted to environments or assets is refused, whatever its scopes: %s', async (_, limits, status) => {
+    const key = rootToken('limited', 'limited');
+    const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
+    const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
+    expect(answer.statusCode).toBe(status);
+  });
 
-  test('is text as Prometheus reads it: every sample has a help and a type', async () => {
+  test('it is Prometheus text, and every sample has a help and a type', async () => {
     await ask('/public/beta/environments');
     const { headers, body } = await ask('/metrics');
     expect(headers['content-type']).toMatch(/^text\/plain; version=0\.0\.4/);
@@ -81,11 +78,11 @@ describe('/metrics', () => {
       '/public/beta/:env_id/assets/:asset_id',
       200,
     ],
-    ['what is not there', '/public/beta/e/assets/none', 'GET', '/public/beta/:env_id/assets/:asset_id', 404],
-    ['what is refused', '/public/beta/e/assets?limit=0', 'GET', '/public/beta/:env_id/assets', 422],
-    ['no address, under one name for all', '/public/beta/e/nothing', 'GET', 'unknown', 404],
-    ['another method, under the same name', '/public/beta/e/assets', 'POST', 'unknown', 405],
-  ] as const)('counts and times %s', async (_, url, method, route, status) => {
+    ['a missing item', '/public/beta/e/assets/none', 'GET', '/public/beta/:env_id/assets/:asset_id', 404],
+    ['an invalid request', '/public/beta/e/assets?limit=0', 'GET', '/public/beta/:env_id/assets', 422],
+    ['unknown addresses under one name', '/public/beta/e/nothing', 'GET', 'unknown', 404],
+    ['other methods under the same name', '/public/beta/e/assets', 'POST', 'unknown', 405],
+  ] as const)('it counts and times %s', async (_, url, method, route, status) => {
     const labels = `method="${method}",route="${route}",status_code="${status}"`;
     const count = `http_request_duration_seconds_count{${labels}}`;
     const before = await scrape(served);
@@ -98,7 +95,7 @@ describe('/metrics', () => {
     );
   });
 
-  test('counts requests without a token as well', async () => {
+  test('it also counts requests without a token', async () => {
     const count =
       'http_request_duration_seconds_count{method="GET",route="/public/beta/environments",status_code="401"}';
     const before = (await scrape(served))[count] ?? 0;
@@ -106,14 +103,14 @@ describe('/metrics', () => {
     expect((await scrape(served))[count]).toBe(before + 1);
   });
 
-  test('no id and no token that was ever sent is in it', async () => {
+  test('it contains no id or token that any client sent', async () => {
     await ask('/public/beta/e/assets/an-id?token=secret');
     await ask('/an-address?token=secret');
     expect((await ask('/metrics')).body).not.toMatch(/an-id|an-address|secret/);
   });
 });
 
-test('live rows are counted per stream, over all environments, again after each change', async () => {
+test('live rows are counted per stream over all environments, and recounted after each change', async () => {
   const served = serve(({ db }) => {
     const bi = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
     db.insert(assets)
@@ -140,28 +137,28 @@ test('live rows are counted per stream, over all environments, again after each 
   expect(await rows()).toEqual({ ...first, columns: 3 });
 });
 
-describe('the age of the last sync', () => {
+describe('the reported age of the last sync', () => {
   const served = serve(nothing, {}, afterAll);
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
   const note = (...runs: (typeof syncRuns.$inferInsert)[]) => served.writing.db.insert(syncRuns).values(runs).run();
 
-  test('is null in /healthz and NaN in /metrics if there was none', async () => {
+  test('without a sync it is null in /healthz and NaN in /metrics', async () => {
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
     expect((await scrape(served))['obsync_mirror_age_seconds']).toBeNaN();
   });
 
-  test('is the age of the last sync that ended without problems', async () => {
+  test('it is the age of the last sync that ended without problems', async () => {
     note(ended('done', 7200), ended('done', 90), ended('problems', 30), ended('interrupted', 10));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
     expect((await scrape(served))['obsync_mirror_age_seconds']).toBe(90);
   });
 
-  test('does not count a repair, which brings nothing up to date', async () => {
+  test('a repair does not reset it, because it brings nothing up to date', async () => {
     note(ended('done', 90), { ...ended('done', 30), command: 'verify' });
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 90 });
   });
 
-  test('is never below 0, even if a clock was set back', async () => {
+  test('it is never negative, even if a clock was set back', async () => {
     note(ended('done', -60));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 0 });
   });

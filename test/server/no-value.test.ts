@@ -10,7 +10,7 @@ const SENT = {
   tests: { ...COMMON, test_type: 'unique', definition_type: 'generic', severity: 'ERROR', disabled: false },
 } as const;
 
-/** Rows as a sync writes them when the service sends no value, or null, for these fields. */
+/** Rows that a sync writes if the service sends null or nothing for these fields. */
 const { get } = serve(
   ({ db }) => {
     for (const name of ['assets', 'tests'] as const) {

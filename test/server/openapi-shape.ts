@@ -12,7 +12,7 @@ const strict = (required: readonly string[], properties: Readonly<Record<string,
   additionalProperties: false,
 });
 
-/** What of OpenAPI 3.1 a description of read operations may be made of, and nothing else. */
+/** The subset of OpenAPI 3.1 that a document of read operations may use. */
 export const OPENAPI_SHAPE = {
   ...strict(['openapi', 'info', 'servers', 'components', 'paths', 'security'], {
     openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' },

@@ -20,7 +20,7 @@ const names = (query: string) => query.split(' ').filter((name) => name !== '');
 const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))), 'token', 'nonsense'];
 const REFUSALS = ['400', '401', '403', '404', '422', '429', '500', '503'];
 
-/** Fields without a value are an empty list, or left out. */
+/** Fields without a value are an empty list or left out. */
 const NEVER_NULL = ['owners', 'tags', 'config'];
 
 const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
@@ -34,7 +34,7 @@ const folder = mkdtempSync(join(tmpdir(), 'obsync-described-'));
 let mirror: MirrorFile;
 let server: FastifyInstance;
 let document: Document;
-/** An item of each list, by its path. */
+/** An item of each list, by the list's path. */
 const samples = new Map<string, Item>();
 
 beforeAll(async () => {
@@ -66,7 +66,7 @@ const of = (path: string) => document.paths[path].get;
 
 let ajv: Ajv2020;
 
-/** Says what of an answer is other than described. */
+/** How an answer differs from its schema. */
 function described(path: string, status: number): ValidateFunction {
   const place = [path, 'get', 'responses', String(status), 'content', 'application/json', 'schema'];
   const pointer = place.map((name) => encodeURIComponent(name.replaceAll('/', '~1'))).join('/');
@@ -78,7 +78,7 @@ function expectDescribed(path: string, answer: { status: number; body: unknown }
   expect(matches(answer.body) ? [] : matches.errors).toEqual([]);
 }
 
-/** The path with ids of the sample in it: of the test that has runs, and of the item listed first. */
+/** The path filled in with ids of the sample: a test that has runs, and the first listed item. */
 async function filled(path: string): Promise<string> {
   const names = [...path.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name);
   const list = path.replace(/\/\{\w+\}$/, '');
@@ -95,7 +95,7 @@ async function sampleOf(list: string): Promise<Item> {
   return sample;
 }
 
-/** A value that the parameter takes, by its schema; for a cursor the one of the first page. */
+/** A value that the parameter accepts according to its schema. For a cursor, that of the first page. */
 async function valuesOf(path: string, { name, schema }: { name: string; schema: Document }): Promise<string[]> {
   if (name === 'cursor') return [(await get(`${await filled(path)}?limit=1`)).body.next_cursor];
   if (schema.format === 'date-time') return ['2026-11-01T00:00:00.123456Z', '2026-11-01T00:00:00'];
@@ -105,23 +105,23 @@ async function valuesOf(path: string, { name, schema }: { name: string; schema: 
 }
 
 describe('/openapi.json', () => {
-  test('is OpenAPI 3.1, its schemas are JSON Schema 2020-12', () => {
+  test('it is valid OpenAPI 3.1 with JSON Schema 2020-12', () => {
     const matches = new Ajv2020({ strict: false, allErrors: true, validateFormats: false }).compile(OPENAPI_SHAPE);
     expect(matches(document) ? [] : matches.errors).toEqual([]);
   });
 
-  test('every reference leads to a schema, and every schema is referred to', () => {
+  test('every reference resolves, and every schema is referenced', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, to]) => to);
     const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
     expect([...new Set(refs)].sort()).toEqual(schemas.sort());
   });
 
-  test('has every operation of the API and no other, each under a name of its own', () => {
+  test('it has exactly the operations of the API, each with a unique name', () => {
     expect(Object.keys(document.paths).sort()).toEqual(OPERATIONS.map(([path]) => path).sort());
     expect(new Set(OPERATIONS.map(([path]) => of(path).operationId)).size).toBe(OPERATIONS.length);
   });
 
-  test.each(OPERATIONS)('%s takes the parameters: %s', (path, query) => {
+  test.each(OPERATIONS)('%s accepts exactly the parameters %s', (path, query) => {
     const parameters: { in: string; name: string; schema: Document }[] = of(path).parameters ?? [];
     const named = (where: string) => parameters.filter((parameter) => parameter.in === where).map(({ name }) => name);
     expect(named('query').sort()).toEqual(names(query).sort());
@@ -132,7 +132,7 @@ describe('/openapi.json', () => {
     expect(named('path')).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
   });
 
-  test.each(OPERATIONS)('%s (%s) answers with %s, or with one of the refusals', (path, _, item, list) => {
+  test.each(OPERATIONS)('%s (%s) answers with %s or a documented error', (path, _, item, list) => {
     const { responses } = of(path);
     expect(Object.keys(responses)).toEqual(['200', '304', ...REFUSALS]);
     const schema = responses['200'].content['application/json'].schema;
@@ -154,7 +154,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  test('every operation needs a bearer token, the description none', async () => {
+  test('every operation needs a bearer token, the document itself none', async () => {
     expect(document.components.securitySchemes).toEqual({ token: { type: 'http', scheme: 'bearer' } });
     expect(document.security).toEqual([{ token: [] }]);
     for (const [path] of OPERATIONS) {
@@ -164,11 +164,11 @@ describe('/openapi.json', () => {
     }
   });
 
-  test.each(OPERATION_NAMES)('%s is called %s, under %s', (path, operationId, summary, tag) => {
+  test.each(OPERATION_NAMES)('%s is named %s, tagged %s', (path, operationId, summary, tag) => {
     expect(of(path)).toMatchObject({ operationId, summary, tags: [tag] });
   });
 
-  test('the objects inside a score have names of their own', () => {
+  test('the nested objects of a score have named schemas', () => {
     const { AssetHealthScore, AggregatedHealthScore, ...schemas } = document.components.schemas;
     const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
     const dimensions = { type: 'array', items: ref('DimensionScore') };
@@ -183,23 +183,20 @@ describe('/openapi.json', () => {
     expect(named).toEqual([bucket, ['dimension', ...bucket], bucket]);
   });
 
-  test.each(OPERATIONS)(
-    '%s: a service that sends null, or nothing, where a field is optional, keeps to it as well',
-    async (path, _, item, list) => {
-      const { properties, required } = document.components.schemas[item];
-      const url = await filled(path);
-      const { body } = await get(list ? `${url}?limit=1` : url);
-      const shown: Item = list ? body.items[0] : [body].flat()[0];
-      const optional = Object.keys(properties).filter((name) => !required.includes(name));
-      const nulls = optional.filter((name) => !NEVER_NULL.includes(name));
-      const bare = Object.fromEntries(Object.entries(shown).filter(([name]) => !optional.includes(name)));
-      const blank = { ...bare, ...Object.fromEntries(nulls.map((name) => [name, null])) };
-      const answers = list
-        ? [{ items: [bare, blank] }, { items: [], has_more: false, next_cursor: null }]
-        : [bare, blank].map((one) => (Array.isArray(body) ? [one] : one));
-      for (const answer of answers) expectDescribed(path, { status: 200, body: answer });
-    },
-  );
+  test.each(OPERATIONS)('%s: null or missing optional fields also match the schema', async (path, _, item, list) => {
+    const { properties, required } = document.components.schemas[item];
+    const url = await filled(path);
+    const { body } = await get(list ? `${url}?limit=1` : url);
+    const shown: Item = list ? body.items[0] : [body].flat()[0];
+    const optional = Object.keys(properties).filter((name) => !required.includes(name));
+    const nulls = optional.filter((name) => !NEVER_NULL.includes(name));
+    const bare = Object.fromEntries(Object.entries(shown).filter(([name]) => !optional.includes(name)));
+    const blank = { ...bare, ...Object.fromEntries(nulls.map((name) => [name, null])) };
+    const answers = list
+      ? [{ items: [bare, blank] }, { items: [], has_more: false, next_cursor: null }]
+      : [bare, blank].map((one) => (Array.isArray(body) ? [one] : one));
+    for (const answer of answers) expectDescribed(path, { status: 200, body: answer });
+  });
 
   test('lists of owners and tags, and the config of a test, are never null', async () => {
     const { Test, Asset } = document.components.schemas;
@@ -210,7 +207,7 @@ describe('/openapi.json', () => {
     ]);
   });
 
-  test('the greatest limit is that of the server’s options', async () => {
+  test('the maximum limit is the one in the server’s options', async () => {
     const small = await createServer({ mirror, keys: () => [], pageMax: 7 });
     const { paths } = (await small.inject('/openapi.json')).json();
     await small.close();
@@ -219,12 +216,12 @@ describe('/openapi.json', () => {
   });
 });
 
-describe('the server does what the description says', () => {
-  test.each(OPERATIONS)('%s: each documented parameter is taken with each kind of value', async (path) => {
+describe('the server, checked against its OpenAPI document', () => {
+  test.each(OPERATIONS)('%s: each documented parameter is accepted with each kind of value', async (path) => {
     for (const parameter of of(path).parameters ?? []) {
       if (parameter.in === 'path') continue;
       for (const value of await valuesOf(path, parameter)) {
-        // A cursor belongs to the query of its page; elsewhere a small page is as good.
+        // A cursor is bound to its query. Elsewhere, a small page is enough.
         const limit = parameter.name === 'limit' || path.endsWith('aggregate') ? '' : '&limit=1';
         const ids = path.endsWith('aggregate') && parameter.name === 'ids' ? 400 : 200;
         const { status, body } = await get(`${await filled(path)}?${parameter.name}=${value}${limit}`);
@@ -238,7 +235,7 @@ describe('the server does what the description says', () => {
     }
   });
 
-  test.each(OPERATIONS)('%s: a parameter that is not documented is ignored', async (path, query) => {
+  test.each(OPERATIONS)('%s: an undocumented parameter is ignored', async (path, query) => {
     const plain = await get(await filled(path));
     for (const name of EVERY_NAME.filter((name) => !names(query).includes(name)))
       expect([name, await get(`${await filled(path)}?${name}=nonsense`)]).toEqual([name, plain]);
@@ -260,7 +257,7 @@ describe('the server does what the description says', () => {
     }
   });
 
-  test.each(LISTS)('%s: a default spelled out changes nothing', async (path) => {
+  test.each(LISTS)('%s: passing a default explicitly changes nothing', async (path) => {
     const defaults = of(path).parameters.filter(({ schema }: Document) => schema.default !== undefined);
     const spelled = defaults.map(({ name, schema }: Document) => `${name}=${schema.default}`).join('&');
     const [plain, same] = [await get(await filled(path)), await get(`${await filled(path)}?${spelled}`)];
@@ -269,7 +266,7 @@ describe('the server does what the description says', () => {
   });
 
   test.each(OPERATIONS)(
-    '%s: real answers are as they are described, with no field that is not',
+    '%s: real answers match their schema and have no undocumented field',
     async (path, query, item) => {
       const url = await filled(path);
       const feeds = ['synced_since', 'deleted_since'].filter((name) => names(query).includes(name));
@@ -291,7 +288,7 @@ describe('the server does what the description says', () => {
   );
 
   test.each(OPERATIONS.filter(([path]) => path.startsWith(ENV)))(
-    '%s: an object that does not exist is answered as described',
+    '%s: a missing object is answered as documented',
     async (path) => {
       const answer = await get((await filled(path)).replace('prod-analytics', 'nowhere'));
       expect(answer.status).toBe(404);
@@ -303,7 +300,7 @@ describe('the server does what the description says', () => {
 describe('/docs', () => {
   const linksOf = (page: string) => [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, link = '']) => link);
 
-  test('is a page whose scripts and styles come from the same server, and which may send requests to no other', async () => {
+  test('the page loads scripts and styles from the same server and may connect to no other', async () => {
     const page = await server.inject('/docs');
     expect(page.headers['content-type']).toContain('text/html');
     const policy = String(page.headers['content-security-policy']);
@@ -314,18 +311,18 @@ describe('/docs', () => {
     for (const link of links) expect((await server.inject(`/${link}`)).statusCode).toBe(200);
   });
 
-  test('stands at an address with a slash at its end as well', async () => {
+  test('the address with a trailing slash works too', async () => {
     const { statusCode, headers } = await server.inject('/docs/');
     expect([statusCode, headers.location]).toEqual([302, '../docs']);
   });
 
-  test('shows the logo of no other project', async () => {
+  test('the page shows no other project’s logo', async () => {
     const { body } = await server.inject('/docs');
     expect(body).toContain('<title>Data observability read API</title>');
     expect(body).not.toMatch(/favicon|Swagger UI<\/title>/);
   });
 
-  test('has files that never change under their addresses, and sends them compressed', async () => {
+  test('its files are immutable and sent compressed', async () => {
     for (const link of linksOf((await server.inject('/docs')).body).filter((each) => !each.startsWith('data:'))) {
       const ask = (encoding: string) => server.inject({ url: `/${link}`, headers: { 'accept-encoding': encoding } });
       const [plain, gzipped] = [await ask('identity'), await ask('gzip')];
@@ -339,13 +336,16 @@ describe('/docs', () => {
     }
   });
 
-  test.each(['/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css', '/docs/nothing'])('has no %s', async (url) => {
-    const { statusCode, body } = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
-    expect([statusCode, JSON.parse(body).error.code]).toEqual([404, 'not_found']);
-  });
+  test.each(['/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css', '/docs/nothing'])(
+    'there is nothing at %s',
+    async (url) => {
+      const { statusCode, body } = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
+      expect([statusCode, JSON.parse(body).error.code]).toEqual([404, 'not_found']);
+    },
+  );
 });
 
-test.each(['/docs', '/openapi.json'])('%s is asked for again each time, and answered with 304', async (url) => {
+test.each(['/docs', '/openapi.json'])('caches revalidate %s each time and get 304', async (url) => {
   const { headers } = await server.inject(url);
   expect(headers['cache-control']).toBe('no-cache');
   const again = await server.inject({ url, headers: { 'if-none-match': headers.etag } });

@@ -8,7 +8,7 @@ const TABLE_FILTERS = 'ids source_types tags db_names schema_names materializati
 
 type Operation = readonly [path: string, query: string, item: string, list: boolean];
 
-/** Every operation of the API: its path, its own parameters, and what it answers with. */
+/** Every operation of the API: its path, its own parameters, and its answer. */
 export const OPERATIONS: readonly Operation[] = [
   ['/public/beta/environments', '', 'Environment', false],
   [`${ENV}/assets`, `ids source_types tags path ${LIST_SET} ${FEEDS}`, 'Asset', true],
@@ -48,7 +48,7 @@ export const OPERATIONS: readonly Operation[] = [
   ...PLAIN_FEEDS.flatMap(operationsOf),
 ];
 
-/** Those of a collection beyond the specification, as its entry has them. */
+/** The operations of a collection that the specification does not describe, derived from its entry. */
 function operationsOf(name: FeedName): Operation[] {
   const { path, serve } = entryNamed(name);
   if (serve === false) return [];
@@ -63,7 +63,7 @@ function capitalised(words: string): string {
   return words.replaceAll(/(?:^| )(\w)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** What the specification calls each operation, and its group. */
+/** The name and tag of each operation in the specification. */
 export const OPERATION_NAMES: readonly [path: string, operationId: string, summary: string, tag: string][] = [
   ['/public/beta/environments', 'listEnvironments', 'List environments', 'Environments'],
   [`${ENV}/assets`, 'listAssets', 'List assets', 'Assets'],

@@ -14,7 +14,7 @@ async function ask({ server }: Served, path: string, headers: Record<string, str
 describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
   const open = () => serve(fillWorld, { threads, keys: () => KEYS });
 
-  test('is not sent again while the mirror is the same', async () => {
+  test('it is not sent again while the mirror is unchanged', async () => {
     const served = open();
     for (const path of ['mirror', 'environments/e/failing', 'environments/e/trends?by=owner']) {
       const first = await ask(served, path);
@@ -24,7 +24,7 @@ describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
     }
   });
 
-  test('is compressed for who takes it', async () => {
+  test('it is compressed for clients that accept gzip', async () => {
     const served = open();
     const packed = await ask(served, 'environments/e/failing', { 'accept-encoding': 'gzip' });
     expect(packed.headers['content-encoding']).toBe('gzip');
@@ -32,7 +32,7 @@ describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
     expect(gunzipSync(packed.rawPayload).toString()).toBe(plain.body);
   });
 
-  test('needs a token, and an environment and an asset that exist', async () => {
+  test('it needs a token, and an existing environment and asset', async () => {
     const served = open();
     const statusOf = async (path: string, headers?: Record<string, string>) =>
       (await ask(served, path, headers)).statusCode;
@@ -55,12 +55,12 @@ describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
     'trends?days=91',
     'failing?limit=501',
     `search?q=${'x'.repeat(201)}`,
-  ])('refuses a wrong parameter: %s', async (view) => {
+  ])('an invalid parameter is 422: %s', async (view) => {
     expect((await ask(open(), `environments/e/${view}`)).statusCode).toBe(422);
   });
 });
 
-test('no description of the API names the data of the page', async () => {
+test('the OpenAPI document leaves out the page’s data', async () => {
   const { body } = await ask(serve(fillWorld), '/openapi.json');
   expect(body).toContain('/public/beta/environments');
   expect(body).not.toContain('/page');

@@ -17,8 +17,8 @@ const POLICY = {
   'content-security-policy': "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 };
 
-describe('the page', () => {
-  test('stands at the bare address, and is asked for again each time', async () => {
+describe('the files of the page', () => {
+  test('the page is at the root address and is revalidated each time', async () => {
     const { statusCode, headers, body } = await get('/');
     expect([statusCode, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
     expect(headers).toMatchObject({ ...POLICY, 'cache-control': 'no-cache', etag: expect.any(String) });
@@ -26,7 +26,7 @@ describe('the page', () => {
     expect((await get('/', { 'if-none-match': headers.etag })).statusCode).toBe(304);
   });
 
-  test('has files that never change under their names', async () => {
+  test('its files are immutable', async () => {
     const { statusCode, headers } = await get(scriptOf((await get('/')).body));
     expect([statusCode, headers['content-type']]).toEqual([200, 'application/javascript; charset=utf-8']);
     expect(headers).toMatchObject({ ...POLICY, 'cache-control': 'public, max-age=31536000, immutable' });
@@ -36,7 +36,7 @@ describe('the page', () => {
     ['br', 'br'],
     ['gzip', 'gzip'],
     ['identity', undefined],
-  ])('is sent compressed to who takes %s', async (encoding, sent) => {
+  ])('they are sent compressed to clients that accept %s', async (encoding, sent) => {
     const script = scriptOf((await get('/')).body);
     for (const url of ['/', script]) {
       const { headers } = await get(url, { 'accept-encoding': encoding });
@@ -45,7 +45,10 @@ describe('the page', () => {
     }
   });
 
-  test.each(['/ui/nothing.js', '/ui/', '/ui/..%2findex.html', '/ui/index.html'])('has nothing at %s', async (url) => {
-    expect((await get(url)).statusCode).toBeGreaterThanOrEqual(400);
-  });
+  test.each(['/ui/nothing.js', '/ui/', '/ui/..%2findex.html', '/ui/index.html'])(
+    'there is nothing at %s',
+    async (url) => {
+      expect((await get(url)).statusCode).toBeGreaterThanOrEqual(400);
+    },
+  );
 });

@@ -30,7 +30,7 @@ const cut = (take: (writing: MirrorFile) => void): Served =>
     take(writing);
   });
 
-/** As if the account had stated a quota, and the mirror had been compared. */
+/** As if the account had reported a quota and the mirror had been verified. */
 function fillAccount({ connection }: MirrorFile): void {
   connection.exec(`
     update mirror set quota_limit = 5000, quota_window_seconds = 3600, quota_remaining = 4321, quota_noted_at = '${NOW}';
@@ -74,37 +74,34 @@ describe.each([
   { name: 'team by id', seen: TEAM },
   { name: 'few', seen: FEW },
   { name: 'nothing', seen: [] },
-])(
-  'to a token of some assets the page answers as if there were no others: $name (authentication rule 6)',
-  ({ name, seen }) => {
-    const part = cut((writing) => keepOnly(writing, seen));
+])('the page for a token of some assets: $name (authentication rule 6)', ({ name, seen }) => {
+  const part = cut((writing) => keepOnly(writing, seen));
 
-    test.each(VIEWS)('%s', async (view) => {
-      expect(await ask(whole, name, view)).toEqual(await ask(part, 'all', view));
-    });
+  test.each(VIEWS)('%s shows it no trace of other assets', async (view) => {
+    expect(await ask(whole, name, view)).toEqual(await ask(part, 'all', view));
+  });
 
-    test('mirror, however the streams were read', async () => {
-      const { body } = await ask(whole, name, 'mirror');
-      const others = cut(({ connection }) =>
-        connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
+  test('mirror shows it no trace of other assets, however the streams were read', async () => {
+    const { body } = await ask(whole, name, 'mirror');
+    const others = cut(({ connection }) =>
+      connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
           update sync_stream_runs set status = 'done', error = null, mode = 'feed', ended_at = '${NOW}';
           delete from rejected_rows; delete from held_removals; delete from test_execution_gaps;
           delete from assets where id like 'o%'`),
-      );
-      expect(body).toEqual((await ask(others, name, 'mirror')).body);
-      expect(body).toMatchObject({ limited_to: 'assets', last_run: null, last_verify: null, quota: null });
-    });
-  },
-);
+    );
+    expect(body).toEqual((await ask(others, name, 'mirror')).body);
+    expect(body).toMatchObject({ limited_to: 'assets', last_run: null, last_verify: null, quota: null });
+  });
+});
 
-describe('to a token of some environments the page answers as if there were no others (authentication rule 5)', () => {
+describe('the page for a token of some environments (authentication rule 5)', () => {
   const part = cut(keepOnlyEnvironment);
 
-  test.each(['mirror', ...VIEWS])('%s', async (view) => {
+  test.each(['mirror', ...VIEWS])('%s shows it no trace of other environments', async (view) => {
     expect(await ask(whole, 'e', view)).toEqual(await ask(part, 'e', view));
   });
 
-  test('the last sync has the problems of its streams', async () => {
+  test('the last sync has the problems of visible streams only', async () => {
     const { body } = await ask(whole, 'e', 'mirror');
     expect(body).toMatchObject({
       limited_to: 'streams',
@@ -113,15 +110,15 @@ describe('to a token of some environments the page answers as if there were no o
     });
   });
 
-  test('nothing of another environment is answered', async () => {
+  test('requests about another environment are refused', async () => {
     for (const view of VIEWS) expect(await ask(whole, 'f', view)).toMatchObject({ status: 403 });
     expect((await ask(whole, 'nowhere', 'mirror')).body).toMatchObject({ environments: [], last_run: null });
     expect(JSON.stringify((await ask(whole, 'e', 'mirror')).body)).not.toContain('f: away');
   });
 });
 
-describe('a view needs its scopes (authentication rule 5)', () => {
-  test('failing tests, trends and coverage are of assets and tests', async () => {
+describe('the page for a token without some scopes (authentication rule 5)', () => {
+  test('failing tests, trends and coverage need both scopes', async () => {
     for (const name of ['assets', 'tests'])
       for (const view of ABOUT_TESTS)
         expect(await ask(whole, name, `environments/e/${view}`)).toMatchObject({ status: 403 });
@@ -138,7 +135,7 @@ describe('a view needs its scopes (authentication rule 5)', () => {
     expect(columns.body.rows[0]).toMatchObject({ tests: null });
   });
 
-  test('the mirror’s streams are those of the token’s scopes', async () => {
+  test('the mirror view has only the streams of the token’s scopes', async () => {
     const { body } = await ask(whole, 'assets', 'mirror');
     const names = body.environments[0].streams.map(({ stream }: { stream: string }) => stream);
     expect(names).toContain('columns');
@@ -146,14 +143,14 @@ describe('a view needs its scopes (authentication rule 5)', () => {
     expect(body.environments[0].denied_scopes).toEqual(['tests']);
   });
 
-  test('the mirror’s last sync is that of the token’s scopes, and its verify and quota are of all', async () => {
-    const untold = { limited_to: 'streams', last_verify: null, quota: null };
+  test('the last sync covers only the token’s scopes, and verify and quota are hidden', async () => {
+    const hidden = { limited_to: 'streams', last_verify: null, quota: null };
     expect((await ask(whole, 'assets', 'mirror')).body).toMatchObject({
-      ...untold,
+      ...hidden,
       last_run: { run: 2, status: 'problems', requests: null, error: null },
     });
     for (const name of ['tests', 'no scope'])
-      expect((await ask(whole, name, 'mirror')).body).toMatchObject({ ...untold, last_run: null });
+      expect((await ask(whole, name, 'mirror')).body).toMatchObject({ ...hidden, last_run: null });
     expect((await ask(whole, 'all', 'mirror')).body).toMatchObject({
       limited_to: null,
       last_run: { run: 2, status: 'problems', requests: 2, error: 'f: away' },
@@ -163,7 +160,7 @@ describe('a view needs its scopes (authentication rule 5)', () => {
   });
 });
 
-test('the world of these tests has something to hide in every view', async () => {
+test('the fixture has something to hide in every view', async () => {
   for (const view of ABOUT_TESTS.map((each) => `environments/e/${each}`))
     expect(await ask(whole, 'all', view)).not.toEqual(await ask(whole, 'team by path', view));
 });

@@ -18,13 +18,13 @@ describe('paging', () => {
     '&order_by=synced_at',
     '&order_by=synced_at&direction=desc',
     '&synced_since=2026-10-01T00:00:00Z',
-  ])('shows every row exactly once, equal timestamps included, with %s (pagination rule 1)', async (query) => {
+  ])('pages return every row exactly once, even with equal timestamps, with %s (pagination rule 1)', async (query) => {
     const { items, pages } = await allNumbered(`e/assets?limit=4${query}`);
     expect(idsOf(items).sort()).toEqual(numbered(23));
     expect(pages).toBe(6);
   });
 
-  test('orders by time with the id as tiebreaker (pagination rule 4)', async () => {
+  test('rows are ordered by time, with the id as tiebreaker (pagination rule 4)', async () => {
     const late = { synced_at: '2026-11-05T00:00:00.000000Z' };
     const { all } = serve(({ db }) =>
       db
@@ -77,7 +77,7 @@ describe('paging', () => {
     }
   });
 
-  test('runs of one test are paged, newest first, over equal start times (pagination rule 4)', async () => {
+  test('the runs of one test are paged newest first, across equal start times (pagination rule 4)', async () => {
     const { all } = serve(({ db }) => {
       db.insert(tests).values(test_('t')).run();
       db.insert(testExecutions)
@@ -91,7 +91,7 @@ describe('paging', () => {
     expect(idsOf((await all('e/tests/t/executions?limit=2&order_by=id&direction=asc')).items)).toEqual(numbered(11));
   });
 
-  test('500 rows make a page unless limit says otherwise, up to 2000 (shared parameters)', async () => {
+  test('a page has 500 rows by default and up to 2000 with limit (shared parameters)', async () => {
     const rows = Array.from({ length: 501 }, (_, i) => asset(`a${i}`));
     const { get } = serve(({ db }) => db.insert(assets).values(rows).run());
     expect((await get('e/assets')).body.items).toHaveLength(500);
@@ -100,8 +100,8 @@ describe('paging', () => {
   });
 });
 
-describe('pages read live data (pagination rule 5)', () => {
-  test('rows written between two pages are shown in their place, and no other row twice or not at all', async () => {
+describe('paging over live data (pagination rule 5)', () => {
+  test('rows written between two pages appear in their place, and no other row is repeated or lost', async () => {
     const { get, writing } = serve(({ db }) =>
       db
         .insert(assets)
@@ -119,7 +119,7 @@ describe('pages read live data (pagination rule 5)', () => {
   });
 });
 
-describe('every list in every order', () => {
+describe('the orders of every list', () => {
   const { all } = serve(fillWorld, {}, afterAll);
   const lists = LISTINGS.map((listing) => ({ ...listing, path: `e/${listing.entry.path.join('/')}` }))
     .map((listing) => ({ ...listing, path: listing.path.replace('{id}', 'unique') }))
@@ -127,7 +127,7 @@ describe('every list in every order', () => {
   const keysOf = async (path: string) => (await all(path)).items.map((item) => JSON.stringify(item));
 
   test.each(lists)(
-    'desc is the reverse of asc, in pages of any size, and the default is as documented (shared parameters): $path',
+    'desc is the reverse of asc for any page size, and the default is as documented (shared parameters): $path',
     async ({ path, names, direction }) => {
       for (const name of names) {
         const rising = await keysOf(`${path}?order_by=${name}&direction=asc`);
@@ -164,7 +164,7 @@ function ordersOf(path: string): string[] {
 }
 
 describe('cursors', () => {
-  test('have the same length whatever row they name, which may be one that the reader must not see', async () => {
+  test('their length does not reveal the row they name, which the reader may not be allowed to see', async () => {
     const ids = ['a', 'b'.repeat(40), `c${'ü'.repeat(50)}`, 'd'];
     const { get } = serve(
       ({ db }) =>
@@ -189,19 +189,19 @@ describe('cursors', () => {
         .run(),
     );
 
-  test('are valid for the same query with its parameters in another order (pagination rule 3)', async () => {
+  test('a cursor is valid for the same query with parameters in another order (pagination rule 3)', async () => {
     const { get } = two();
     const cursor = (await get('e/assets?limit=1&direction=desc')).body.next_cursor;
     expect((await get(`e/assets?direction=desc&cursor=${cursor}&limit=1`)).body.items).toMatchObject([{ id: 'a' }]);
   });
 
-  test('work in a mirror without a key, whose migration was cut off', async () => {
+  test('cursors work in a mirror without a key, whose migration was interrupted', async () => {
     const { all, writing } = two();
     writing.connection.exec('update mirror set cursor_key = null');
     expect((await all('e/assets?limit=1')).pages).toBe(2);
   });
 
-  test('outlive the server that made them', async () => {
+  test('a cursor remains valid after the server restarts', async () => {
     const { get, restarted } = two();
     const cursor = (await get('e/assets?limit=1')).body.next_cursor;
     const again = await restarted();

@@ -3,10 +3,10 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { SELECT_STATE } from '../../src/server/mirror-reads.ts';
 import { LAST_SYNC } from '../../src/server/sync-age.ts';
-import { type Asking, everyAsking } from './every-request.ts';
 import { serve } from './fixture.ts';
+import { type RequestCase, requestCases } from './request-cases.ts';
 
-/** Steps that no index answers, and why that costs no more than a page. */
+/** Steps that no index answers, and why they cost no more than a page. */
 const EXCEPTIONS: readonly { readonly of: string; readonly step: string; readonly because: string }[] = [
   {
     of: 'column_lineage',
@@ -25,25 +25,25 @@ const EXCEPTIONS: readonly { readonly of: string; readonly step: string; readonl
   },
 ];
 
-function stepsOf({ connection }: MirrorFile, { statement: { sql, values } }: Asking): string[] {
+function stepsOf({ connection }: MirrorFile, { statement: { sql, values } }: RequestCase): string[] {
   const rows = connection.prepare(`explain query plan ${sql}`).all(values) as { detail: string }[];
   return rows.map(({ detail }) => detail);
 }
 
-/** Only what is no table may be looked through: the values of a filter, a row's tags, the rows already found. */
+/** Only what is not a table may be scanned: the values of a filter, a row's tags, rows already found. */
 const isScan = (step: string) =>
   /^SCAN (?!\(subquery|.*VIRTUAL TABLE|CONSTANT ROW|ancestors)/.test(step) || step.includes('AUTOMATIC');
 
-/** A search that every row of an environment, or of a kind in it, answers. */
+/** A search that every row of an environment, or of one kind in it, matches. */
 const isWalk = (step: string) => /\(env_id=\?(?: AND kind=\?)?\)(?: LEFT-JOIN)?$/.test(step);
 
-/** A search by something else than the values that lead to the rows. */
+/** A search by anything other than the values of the index path. */
 const isAstray = (step: string) => {
   const [, conditions = ''] = /^SEARCH .*\((.*)\)/.exec(step) ?? [];
   return conditions !== '' && !/(?<!\b(?:env_id|kind))=\?/.test(conditions);
 };
 
-/** Values gathered anew for every row; beyond a few of either, no answer comes in time. */
+/** Values collected again for each row: too slow with more than a few of either. */
 const isGatheredAgain = (step: string) => step.startsWith('CORRELATED LIST SUBQUERY');
 
 /** Two lists of values on one index are looked up pair by pair. */
@@ -52,21 +52,21 @@ const isProduct = (step: string) =>
 
 const isSort = (step: string) => step.startsWith('USE TEMP B-TREE');
 
-function faultsOf(mirror: MirrorFile, { entry }: CollectionListing, asking: Asking): string[] {
-  const { name, isLed, isInside } = asking;
+function problemsOf(mirror: MirrorFile, { entry }: CollectionListing, requestCase: RequestCase): string[] {
+  const { name, usesIndexPath, isContinued } = requestCase;
   const allowed = EXCEPTIONS.filter(({ of }) => of === entry.name).map(({ step }) => step);
-  return stepsOf(mirror, asking)
+  return stepsOf(mirror, requestCase)
     .filter((step) => !allowed.includes(step))
     .filter(
       (step) =>
         isScan(step) ||
         isGatheredAgain(step) ||
-        (isLed ? isAstray(step) || isProduct(step) : isSort(step) || (isInside && isWalk(step))),
+        (usesIndexPath ? isAstray(step) || isProduct(step) : isSort(step) || (isContinued && isWalk(step))),
     )
     .map((step) => `${name}: ${step}`);
 }
 
-/** Many rows, of which most are alike in all that an index could tell them apart by. */
+/** Many rows, most of which have the same values in all indexed columns. */
 function fillSkewed({ connection }: MirrorFile): void {
   const many = (table: string, rows: number, values: Readonly<Record<string, string>>) =>
     connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
@@ -108,33 +108,35 @@ function fillSkewed({ connection }: MirrorFile): void {
 describe.each([
   ['a new mirror', () => {}],
   [
-    'a mirror that SQLite knows the rows of',
+    'a mirror with SQLite statistics',
     (mirror: MirrorFile) => {
       fillSkewed(mirror);
       mirror.connection.exec('analyze');
     },
   ],
-])('queries run on indexes in %s', (_, fill) => {
+])('the queries of the API in %s', (_, fill) => {
   const { mirror } = serve(fill, {}, afterAll);
 
   test.each(LISTINGS.map((listing) => [listing.entry.name, listing] as const))(
-    'a page of 2000 of %s costs no full scan and no sorting of all rows, and a single item is looked up',
+    'a page of 2000 of %s needs no full scan and no full sort, and a single item is looked up',
     (_name, listing) => {
-      expect(everyAsking(listing).flatMap((asking) => faultsOf(mirror, listing, asking))).toEqual([]);
+      expect(requestCases(listing).flatMap((requestCase) => problemsOf(mirror, listing, requestCase))).toEqual([]);
     },
   );
 
   test.each([
     ['the age of the last sync', LAST_SYNC, 'sync_runs_done'],
     ['the time of the source', SELECT_STATE, 'sync_runs_timed'],
-  ])('%s is looked up, however many runs there were', (_what, sql, index) => {
+  ])('%s is looked up by an index, however many runs there were', (_what, sql, index) => {
     const steps = mirror.connection.prepare(`explain query plan ${sql}`).all() as { detail: string }[];
     const runs = steps.map(({ detail }) => detail).filter((step) => step.includes('sync_runs'));
     expect(runs).toEqual([expect.stringContaining(`INDEX ${index}`)]);
   });
 
-  test.each(EXCEPTIONS)('$of cannot do without its exception: $because', ({ of, step }) => {
-    const askings = LISTINGS.filter(({ entry }) => entry.name === of).flatMap(everyAsking);
-    expect(askings.some((asking) => !asking.isLed && stepsOf(mirror, asking).includes(step))).toBe(true);
+  test.each(EXCEPTIONS)('$of needs its exception: $because', ({ of, step }) => {
+    const cases = LISTINGS.filter(({ entry }) => entry.name === of).flatMap(requestCases);
+    expect(cases.some((requestCase) => !requestCase.usesIndexPath && stepsOf(mirror, requestCase).includes(step))).toBe(
+      true,
+    );
   });
 });

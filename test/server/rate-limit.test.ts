@@ -17,27 +17,27 @@ function limited(token: string): TokenHash {
 
 type Request = InjectOptions & { readonly url: string };
 
-/** A request for each kind of answer of the API: what it is, its status, and the request. */
+/** A request for each kind of answer: its description, the status, and the request. */
 const ANSWERS: readonly [what: string, status: number, request: Request][] = [
-  ['what was asked for', 200, { url: `${API}environments` }],
-  ['no more than that it is there', 200, { url: `${API}environments`, method: 'HEAD' }],
+  ['a list', 200, { url: `${API}environments` }],
+  ['a HEAD request', 200, { url: `${API}environments`, method: 'HEAD' }],
   ['the metrics', 403, { url: '/metrics' }],
-  ['both feeds at once', 400, { url: `${API}e/tests?synced_since=${SINCE}&deleted_since=${SINCE}` }],
-  ['a cursor of nobody', 400, { url: `${API}e/tests?cursor=x` }],
+  ['both feeds in one request', 400, { url: `${API}e/tests?synced_since=${SINCE}&deleted_since=${SINCE}` }],
+  ['an invalid cursor', 400, { url: `${API}e/tests?cursor=x` }],
   ['a path that cannot be decoded', 400, { url: `${API}e/tests/%zz` }],
   ['an unknown token', 401, { url: `${API}environments`, headers: { authorization: 'Bearer unknown' } }],
-  ['an unknown token at no address', 401, { url: '/nothing', headers: { authorization: 'Bearer unknown' } }],
-  ['an environment of others', 403, { url: `${API}g/tests` }],
-  ['a scope of others', 403, { url: `${API}e/assets` }],
-  ['no address', 404, { url: '/nothing' }],
-  ['no such item', 404, { url: `${API}e/tests/none` }],
-  ['no such environment', 404, { url: `${API}f/tests` }],
+  ['an unknown token at an unknown address', 401, { url: '/nothing', headers: { authorization: 'Bearer unknown' } }],
+  ['a forbidden environment', 403, { url: `${API}g/tests` }],
+  ['a missing scope', 403, { url: `${API}e/assets` }],
+  ['an unknown address', 404, { url: '/nothing' }],
+  ['a missing item', 404, { url: `${API}e/tests/none` }],
+  ['a missing environment', 404, { url: `${API}f/tests` }],
   ['another method', 405, { url: `${API}e/tests`, method: 'DELETE' }],
   ['a body', 405, { url: `${API}e/tests`, method: 'POST', payload: {} }],
-  ['a body that is no JSON', 405, json(`${API}e/tests`, 'application/json')],
-  ['a body of no known type', 405, json(`${API}e/tests`, 'nonsense')],
-  ['a body where there is nothing', 405, json('/nothing', 'application/json')],
-  ['a limit that is none', 422, { url: `${API}e/tests?limit=0` }],
+  ['a body that is not JSON', 405, json(`${API}e/tests`, 'application/json')],
+  ['a body of an unknown type', 405, json(`${API}e/tests`, 'nonsense')],
+  ['a body at an unknown address', 405, json('/nothing', 'application/json')],
+  ['an invalid limit', 422, { url: `${API}e/tests?limit=0` }],
 ];
 
 function json(url: string, type: string): Request {
@@ -61,11 +61,11 @@ describe('--rate-limit', () => {
     ['10/30s', 10, 30_000],
     ['5000/2h', 5000, 7_200_000],
     ['999999999/h', 999_999_999, 3_600_000],
-  ])('reads %s as %i requests in %i ms', (text, limit, windowMs) => {
+  ])('%s means %i requests in %i ms', (text, limit, windowMs) => {
     expect(parseRateLimit(text)).toEqual({ limit, windowMs });
   });
 
-  test('takes off for no limit', () => {
+  test('off means no limit', () => {
     expect(parseRateLimit('off')).toBeNull();
   });
 
@@ -83,19 +83,19 @@ describe('--rate-limit', () => {
     ' 120/1m',
     'OFF',
     '1e3/1m',
-  ])('refuses %j, and says what to write', (text) => {
+  ])('%j is rejected, and the message says what to write', (text) => {
     expect(() => parseRateLimit(text)).toThrow(/--rate-limit .*: write requests\/window, such as 120\/1m.* or off/);
   });
 });
 
-describe('every answer of the API has the quota in its headers', () => {
+describe('the quota headers of an answer', () => {
   const { server } = serve(
     nothing,
     { rateLimit: { limit: 500, windowMs: 60_000 }, keys: () => [limited('secret')] },
     afterAll,
   );
 
-  test.each(ANSWERS)('%s: %i', async (_, status, { headers, ...request }) => {
+  test.each(ANSWERS)('they are sent with %s, status %i', async (_, status, { headers, ...request }) => {
     const authorized = { authorization: 'Bearer secret', ...headers };
     const ask = async () => (await server).inject({ ...request, headers: authorized });
     const before = await ask();
@@ -112,7 +112,7 @@ describe('every answer of the API has the quota in its headers', () => {
   const ask = async (url: string) => (await server).inject({ url, headers: { authorization: 'Bearer secret' } });
   const left = async () => Number((await ask(`${API}environments`)).headers['ratelimit-remaining']);
 
-  test.each(['/healthz', '/', '/openapi.json', '/docs'])('but not %s, which costs nothing', async (url) => {
+  test.each(['/healthz', '/', '/openapi.json', '/docs'])('%s has none, because it costs no quota', async (url) => {
     const before = await left();
     const { statusCode, headers } = await ask(url);
     expect(statusCode).toBe(200);
@@ -121,12 +121,12 @@ describe('every answer of the API has the quota in its headers', () => {
   });
 });
 
-describe('a request beyond the quota is 429, whatever it is for', () => {
+describe('a request beyond the quota', () => {
   const asking = ANSWERS.filter(([, status]) => status !== 401);
   const keys = asking.map(([what]) => limited(encodeURIComponent(what)));
   const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys }, afterAll);
 
-  test.each(asking)('%s', async (what, status, { headers, ...request }) => {
+  test.each(asking)('it is 429: %s', async (what, status, { headers, ...request }) => {
     const authorized = { ...headers, authorization: `Bearer ${encodeURIComponent(what)}` };
     const ask = async () => (await server).inject({ ...request, headers: authorized });
     expect((await ask()).statusCode).toBe(status);
@@ -145,14 +145,14 @@ describe('a request beyond the quota is 429, whatever it is for', () => {
   });
 });
 
-test('each token has a quota of its own', async () => {
+test('each token has its own quota', async () => {
   const keys = [limited('one'), limited('other')];
   const { get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys });
   const ask = async (token: string) => (await get('environments', { authorization: `Bearer ${token}` })).status;
   expect([await ask('one'), await ask('one'), await ask('other'), await ask('other')]).toEqual([200, 429, 200, 429]);
 });
 
-test('clients without a known token share the quota of their address, whatever tokens they try', async () => {
+test('clients without a valid token share the quota of their address, whatever tokens they try', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 } });
   const ask = async (token: string, remoteAddress: string) => {
     const headers = { authorization: `Bearer ${token}` };
@@ -164,10 +164,10 @@ test('clients without a known token share the quota of their address, whatever t
 });
 
 test.each<[what: string, one: string, other: string, status: number]>([
-  ['of one network of 64 bits are one stranger', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9', 429],
-  ['of two are two', '2001:db8:1:2::1', '2001:db8:1:3::1', 401],
-  ['that stand for IPv4 are told apart', '::ffff:10.0.0.1', '::ffff:10.0.0.2', 401],
-  ['that stand for the same one are one', '::ffff:10.0.0.1', '10.0.0.1', 429],
+  ['of one /64 network share a quota', '2001:db8:1:2::1', '2001:db8:1:2:ffff::9', 429],
+  ['of two /64 networks have their own quotas', '2001:db8:1:2::1', '2001:db8:1:3::1', 401],
+  ['that map IPv4 addresses have their own quotas', '::ffff:10.0.0.1', '::ffff:10.0.0.2', 401],
+  ['and IPv4 share a quota if one maps the other', '::ffff:10.0.0.1', '10.0.0.1', 429],
 ])('IPv6 addresses %s', async (_, one, other, status) => {
   const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
   const ask = async (remoteAddress: string) =>
@@ -175,7 +175,7 @@ test.each<[what: string, one: string, other: string, status: number]>([
   expect([await ask(one), await ask(other)]).toEqual([401, status]);
 });
 
-test('requests from any number of addresses give no token its quota back', async () => {
+test('requests from any number of addresses do not reset a token’s quota', async () => {
   const { server, get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 600_000 } });
   expect([(await get('environments')).status, (await get('environments')).status]).toEqual([200, 429]);
   for (let i = 0; i < 5200; i += 1)
@@ -183,7 +183,7 @@ test('requests from any number of addresses give no token its quota back', async
   expect((await get('environments')).status).toBe(429);
 });
 
-test('requests that came in one packet are answered up to the quota', async () => {
+test('requests sent in one packet are answered up to the quota', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 5, windowMs: 600_000 } });
   const app = await server;
   await app.listen({ host: '127.0.0.1', port: 0 });
@@ -197,7 +197,7 @@ test('requests that came in one packet are answered up to the quota', async () =
   ]);
 });
 
-test('a stranger who has used up the quota of an address takes the page and the description from nobody there', async () => {
+test('an address without quota left still gets the page and the OpenAPI document', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 } });
   const ask = async (url: string) => (await server).inject({ url, remoteAddress: '10.0.0.1' });
   const statusOf = async (url: string) => (await ask(url)).statusCode;
@@ -211,7 +211,7 @@ test('a stranger who has used up the quota of an address takes the page and the 
   for (const url of [...urls, ...urls]) expect([url, await statusOf(url)]).toEqual([url, 200]);
 });
 
-test('without a limit nothing is counted and no quota is sent', async () => {
+test('without a limit, nothing is counted and no quota headers are sent', async () => {
   const { get } = serve(nothing, { rateLimit: null });
   expect((await get('environments')).headers).not.toHaveProperty('ratelimit-limit');
 });
@@ -220,7 +220,7 @@ test.each([
   [99.9, 1],
   [100, 2],
   [1050, 11],
-])('a request whose answer took %s ms to read counts as %i', async (cpuMs, counted) => {
+])('a request whose answer took %s ms to read counts as %i requests', async (cpuMs, counted) => {
   const server = fastify();
   onTestFinished(() => server.close());
   server.decorateRequest('reader', null);

@@ -30,19 +30,19 @@ const LIGHT: Omit<AdmittedRequest, 'reader'> = { operationId: 'listEnvironments'
 
 const { mirror, server } = serve(fillTables, { threads: 1 }, afterAll);
 
-/** Threads over the same file, gone when the test ends. */
+/** Threads over the same file, stopped when the test ends. */
 function open(count: number): EndpointAnswers {
   const answers = answersInThreads(count, { path: mirror.path, pageMax: 2000, weights: new Map() });
   onTestFinished(() => answers.close());
   return answers;
 }
 
-/** What was over, in its order. */
-function inOrder(endpointAnswers: EndpointAnswers) {
+/** The names in the order in which their requests finished. */
+function inOrder(answers: EndpointAnswers) {
   const over: string[] = [];
-  const ask = async (name: string, admittedRequest: AdmittedRequest, gone = never) => {
+  const ask = async (name: string, request: AdmittedRequest, gone = never) => {
     try {
-      return await endpointAnswers.answer(admittedRequest, gone);
+      return await answers.answer(request, gone);
     } finally {
       over.push(name);
     }
@@ -50,8 +50,8 @@ function inOrder(endpointAnswers: EndpointAnswers) {
   return { over, ask };
 }
 
-describe('reads in threads', () => {
-  test('a heavy read does not delay /healthz', async () => {
+describe('reader threads', () => {
+  test('a slow read does not delay /healthz', async () => {
     const headers = { authorization: 'Bearer secret' };
     const ask = async (url: string) => (await (await server).inject({ url, headers })).statusCode;
     const heavy = '/public/beta/e/asset-health-scores/aggregate?path=models';
@@ -65,7 +65,7 @@ describe('reads in threads', () => {
     expect(over).toEqual(['/healthz', heavy, heavy]);
   });
 
-  test('a waiting request is not read once its client has gone; a read that has begun is finished', async () => {
+  test('a waiting request is dropped when its client is gone, but a read that has started is finished', async () => {
     const { over, ask } = inOrder(open(1));
     const gone = new AbortController();
     const begun = ask('begun', { ...HEAVY, reader: ALL }, gone.signal);
@@ -87,7 +87,7 @@ describe('reads in threads', () => {
     expect(over).toEqual(['first', 'modest', 'second', 'third']);
   });
 
-  test('when too many requests wait, the next one is refused with Retry-After', async () => {
+  test('if too many requests are waiting, the next one is rejected with Retry-After', async () => {
     const answers = open(1);
     const refused = { statusCode: 503, code: 'overloaded', headers: { 'retry-after': '2' } };
     const gone = new AbortController();
@@ -97,7 +97,7 @@ describe('reads in threads', () => {
     };
     const greedy = reader('greedy');
     const asked = Array.from({ length: 256 }, () => answers.answer({ ...LIGHT, reader: greedy }, gone.signal));
-    // A token alone takes no more than half of the room.
+    // One token can take at most half of the queue.
     await expect(answers.answer({ ...LIGHT, reader: greedy }, never)).rejects.toMatchObject(refused);
     asked.push(...many('other'));
     const last = answers.answer({ ...LIGHT, reader: reader('last') }, gone.signal);
@@ -108,7 +108,7 @@ describe('reads in threads', () => {
     expect(await answers.answer({ ...LIGHT, reader: greedy }, never)).toHaveProperty('body');
   });
 
-  test('the limits of a reader hold in every thread, and new limits from the next request on', async () => {
+  test('a reader’s restrictions apply in every thread, and new ones from the next request on', async () => {
     const answers = open(2);
     const count = async (paths: readonly string[] | null) => {
       const { reader: all } = rootToken('same name', '');
@@ -122,7 +122,7 @@ describe('reads in threads', () => {
     expect(await count([])).toEqual([0, 0, 0]);
   });
 
-  test('an HTTP error comes with its status, its code and the time of the mirror', async () => {
+  test('an HTTP error keeps its status and code, and has the mirror’s time', async () => {
     const asking = { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'none' }, query: {}, reader: ALL };
     expect(await open(1).answer(asking, never)).toMatchObject({
       now: NOW,
@@ -130,7 +130,7 @@ describe('reads in threads', () => {
     });
   });
 
-  test('an internal failure fails only its own request and keeps its stack', async () => {
+  test('an internal failure affects only its own request and keeps its stack', async () => {
     const answers = open(1);
     const broken = answers.answer({ ...LIGHT, operationId: 'none', reader: ALL }, never);
     await expect(broken).rejects.toThrow('no operation none');
@@ -148,7 +148,7 @@ describe('reads in threads', () => {
   });
 });
 
-describe('with threads and without', () => {
+describe('answers with and without reader threads', () => {
   const small: Parameters<typeof serve>[0] = ({ db }) =>
     void db
       .insert(assets)
@@ -164,17 +164,17 @@ describe('with threads and without', () => {
   test.each<[string, Omit<AdmittedRequest, 'reader'>]>([
     ['a page', { operationId: 'listAssets', ...list }],
     ['an item', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'b' }, query: {} }],
-    ['what is not there', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'c' }, query: {} }],
+    ['a missing item', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'c' }, query: {} }],
     ['the environments', LIGHT],
     ['the aggregate', HEAVY],
     ['the number of rows', { operationId: 'countRows', params: {}, query: {} }],
-  ])('%s is answered by the same bytes', async (_, ask) => {
+  ])('%s is the same bytes in both', async (_, ask) => {
     const [one, other] = [here, there].map((answers) => answers.answer({ ...ask, reader: ALL }, never));
     const answered = { ...(await one), cpuMs: expect.any(Number) };
     expect(await other).toEqual(answered);
   });
 
-  test('a cursor of one thread is valid in every other, also in a mirror without a key', async () => {
+  test('a cursor of one thread is valid in all others, even in a mirror without a key', async () => {
     files.writing.connection.prepare('update mirror set cursor_key = null').run();
     const page = async (query: object) =>
       there.answer(

@@ -16,7 +16,7 @@ const SEED = Number(process.env['OBSYNC_SEED'] ?? 20261120);
 const RUNS = Number(process.env['OBSYNC_RUNS'] ?? 2);
 const LONG = { timeout: 1_000_000 };
 
-/** A list, the key of its items, and when the mirror last changed each row that it serves. */
+/** A list, the key of its items, and SQL of when the mirror last changed each served row. */
 interface List {
   readonly path: string;
   readonly key: readonly string[];
@@ -68,21 +68,21 @@ const LISTS: readonly List[] = [
   })),
 ];
 
-/** One walk through a list, under way: what it has met, and the rows nothing has happened to since it began. */
+/** A walk through a list in progress: the rows it has returned, and the rows unchanged since it started. */
 interface Walk {
   cursor: string | null;
   readonly met: string[];
   untouched: Map<string, string> | null;
-  /** Something has happened to a row since it began. */
+  /** Whether a row changed after the walk started. */
   disturbed: boolean;
 }
 
-/** The rows that a list serves at this moment, by key, with the time of their last change. */
+/** The rows that a list currently serves, by key, with the time of their last change. */
 function shownNow({ mirrored }: ServedWorldScene, { rows }: List): Map<string, string> {
   return new Map(mirrored.rows(rows).map((row) => [String(row['key']), String(row['mirrored_at'])]));
 }
 
-/** One page more of a walk. @returns whether it has ended */
+/** Reads one more page of a walk. @returns whether the walk has ended */
 async function walkOn(scene: ServedWorldScene, list: List, walk: Walk): Promise<boolean> {
   const now = shownNow(scene, list);
   const before = walk.untouched;
@@ -99,45 +99,41 @@ async function walkOn(scene: ServedWorldScene, list: List, walk: Walk): Promise<
 
 const begin = (): Walk => ({ cursor: null, met: [], untouched: null, disturbed: false });
 
-test(
-  'a full list read while a sync writes shows no row twice and leaves out none that nothing happened to',
-  LONG,
-  async () => {
-    const disturbed = new Set<string>();
-    await fc.assert(
-      fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
-        withServedWorld((scene) =>
-          runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
-            const walks = new Map(LISTS.map((list) => [list, begin()]));
-            while (!isOver()) {
-              await turn();
-              for (const [list, walk] of walks) {
-                if (!(await walkOn(scene, list, walk))) continue;
-                expect(walk.met.length, list.path).toBe(new Set(walk.met).size);
-                const missed = [...(walk.untouched?.keys() ?? [])].filter((key) => !walk.met.includes(key));
-                expect(missed, list.path).toEqual([]);
-                if (walk.disturbed) disturbed.add(list.path);
-                walks.set(list, begin());
-              }
+test('a full list read during a sync repeats no row and skips no unchanged row', LONG, async () => {
+  const disturbed = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
+      withServedWorld((scene) =>
+        runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
+          const walks = new Map(LISTS.map((list) => [list, begin()]));
+          while (!isOver()) {
+            await turn();
+            for (const [list, walk] of walks) {
+              if (!(await walkOn(scene, list, walk))) continue;
+              expect(walk.met.length, list.path).toBe(new Set(walk.met).size);
+              const missed = [...(walk.untouched?.keys() ?? [])].filter((key) => !walk.met.includes(key));
+              expect(missed, list.path).toEqual([]);
+              if (walk.disturbed) disturbed.add(list.path);
+              walks.set(list, begin());
             }
-          }),
-        ),
+          }
+        }),
       ),
-      { seed: SEED, numRuns: RUNS },
-    );
-    // Else the sync has written nothing in the midst of a walk, and all of it says little.
-    expect([...disturbed].sort()).toEqual(LISTS.map(({ path }) => path).sort());
-  },
-);
+    ),
+    { seed: SEED, numRuns: RUNS },
+  );
+  // Otherwise the sync wrote nothing during a walk, and the test would prove little.
+  expect([...disturbed].sort()).toEqual(LISTS.map(({ path }) => path).sort());
+});
 
-/** What the server shows when nobody writes, in the shape of a copy. */
+/** What the server returns while nothing is written, in the form of a copy. */
 async function shown({ served }: ServedWorldScene): Promise<Copy['held'] & { edges: Map<string, Set<string>> }> {
   const copy = empty();
   await follow(served, copy, async () => {});
   return { ...copy.held, edges: copy.edges };
 }
 
-test('a client that follows the feeds while a sync writes ends with an equal copy, edges and all', LONG, async () => {
+test('a client that follows the feeds during a sync ends with an equal copy, including edges', LONG, async () => {
   await fc.assert(
     fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
       withServedWorld(async (scene) => {
@@ -156,13 +152,13 @@ test('a client that follows the feeds while a sync writes ends with an equal cop
   );
 });
 
-/** How the reading sync goes about it; it may be stopped over and over, to go on in its next run (R6). */
+/** How the reading sync works. It may be stopped repeatedly, to continue in its next run (R6). */
 const manners = fc.record({
   pageSize: fc.constantFrom(1, 3, 2000),
   maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined }),
 });
 
-test('a sync that reads while another writes ends with an equal mirror, without any overlap', LONG, async () => {
+test('a sync from a server during another sync ends with an equal mirror, even without an overlap', LONG, async () => {
   await fc.assert(
     fc.asyncProperty(writerSteps, turnPatterns, manners, (steps, pattern, { pageSize, maxRequests }) =>
       withServedWorld(async (scene) => {
@@ -188,7 +184,7 @@ test('a sync that reads while another writes ends with an equal mirror, without 
   );
 });
 
-/** Every row with the time of its last change, deleted ones included. */
+/** Every row with the time of its last change, including deleted rows. */
 const everyRow = ({ mirrored }: ServedWorldScene): Map<string, string> =>
   new Map(
     TABLES_OF_EVERY_RUN.flatMap((table) => mirrored.rows(`select '${table}' as "table", * from ${table}`)).map(
@@ -201,37 +197,33 @@ const clockOf = ({ mirrored }: Pick<ServedWorldScene, 'mirrored'>) =>
 
 const seconds = (instant: unknown) => String(instant).slice(0, 19);
 
-test(
-  'Date is the time of the mirror, and no row written after an answer has a time as early as its Date',
-  LONG,
-  async () => {
-    await fc.assert(
-      fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
-        withServedWorld((scene) =>
-          runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
-            let told = '';
-            let before = everyRow(scene);
-            while (!isOver()) {
-              await turn();
-              const now = everyRow(scene);
-              const changedAt = [...now].filter(([row]) => !before.has(row)).map(([, at]) => at);
-              expect(changedAt.filter((at) => at <= told)).toEqual([]);
-              before = now;
-              for (const path of ['environments', 'e1/columns?limit=2000', 'e1/assets/a00']) {
-                const { date } = await scene.served.get(path);
-                expect(seconds(date)).toBe(seconds(clockOf(scene)));
-                told = date > told ? date : told;
-              }
+test('Date is the mirror’s time, and every row written after an answer has a later time', LONG, async () => {
+  await fc.assert(
+    fc.asyncProperty(writerSteps, turnPatterns, (steps, pattern) =>
+      withServedWorld((scene) =>
+        runConcurrently(scene, { steps, pattern }, async (turn, isOver) => {
+          let told = '';
+          let before = everyRow(scene);
+          while (!isOver()) {
+            await turn();
+            const now = everyRow(scene);
+            const changedAt = [...now].filter(([row]) => !before.has(row)).map(([, at]) => at);
+            expect(changedAt.filter((at) => at <= told)).toEqual([]);
+            before = now;
+            for (const path of ['environments', 'e1/columns?limit=2000', 'e1/assets/a00']) {
+              const { date } = await scene.served.get(path);
+              expect(seconds(date)).toBe(seconds(clockOf(scene)));
+              told = date > told ? date : told;
             }
-          }),
-        ),
+          }
+        }),
       ),
-      { seed: SEED, numRuns: RUNS },
-    );
-  },
-);
+    ),
+    { seed: SEED, numRuns: RUNS },
+  );
+});
 
-/** A commit a second later that changes every column, every total and every dimension. */
+/** A commit one second later that changes every column, total and dimension. */
 const COMMIT = `begin;
   update mirror_environments set mirrored_at = strftime('%Y-%m-%dT%H:%M:%S.000000Z', mirrored_at, '+1 second');
   update columns set mirrored_at = (select max(mirrored_at) from mirror_environments);
@@ -239,7 +231,7 @@ const COMMIT = `begin;
   update asset_health_score_dimensions set score = (select s.score from asset_health_scores s where s.asset_id = asset_health_score_dimensions.asset_id);
   commit`;
 
-test('what is committed in the midst of an answer is not in it, nor in its Date', async () => {
+test('a commit during an answer changes neither the answer nor its Date', async () => {
   let happens = (): void => {};
   await withServedWorld(
     async ({ mirrored, served }) => {

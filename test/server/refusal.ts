@@ -11,7 +11,7 @@ const KEYS = [
   { sha256, reader: { ...reader, environments: new Set(['e']), scopes: new Set(['tests' as const]) } },
 ];
 
-/** A server over a small world with as much alive as gone, until the suite ends. */
+/** A server over a small world with as many live rows as deleted ones, until the suite ends. */
 export const serveSmallWorld = (): Served =>
   serve(
     ({ db }) => {
@@ -58,10 +58,10 @@ export const serveSmallWorld = (): Served =>
     afterAll,
   );
 
-/** What no answer tells: statements, files of the machine, stacks. */
+/** What no answer may reveal: SQL, file paths, stack traces. */
 const INSIDES = /select |sqlite|json_each|node_modules|\/work|\/tmp|\/src\/|\.[jt]s\b|\n\s*at /i;
 
-/** The whole envelope and nothing but it, without a look inside. @returns its message */
+/** Checks that the body is exactly the error envelope and reveals nothing internal. @returns its message */
 export function expectRefusal(answer: { status: number; body: unknown }, status: number, code: string): string {
   expect(answer).toMatchObject({ status, body: { error: { code } } });
   const message = (answer.body as { error: { message: unknown } }).error.message;

@@ -5,7 +5,7 @@ import { mirrorEnvironments } from '../../schema/sync.ts';
 import { asset, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
-test('a mirror file that was replaced or removed is answered with 503 until it is back, by /healthz as well', async () => {
+test('a replaced or removed mirror file is answered with 503 until it is back, also by /healthz', async () => {
   const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
   const { path } = writing;
   const statuses = async () => {
@@ -28,7 +28,7 @@ test('a mirror file that was replaced or removed is answered with 503 until it i
   expect(await statuses()).toEqual([200, 200, 200]);
 });
 
-/** The path of another mirror, whose rows are all in its file. */
+/** The path of another mirror, fully checkpointed into its file. */
 function otherMirror(fill: Parameters<typeof serve>[0]): string {
   const { writing } = serve(fill);
   writing.connection.pragma('wal_checkpoint(truncate)');
@@ -40,7 +40,7 @@ const MANY = Array.from({ length: 100 }, (_, i) => asset(`b${i}`, { description:
 test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
   ['larger', ({ db }) => void db.insert(assets).values(MANY).run()],
   ['smaller', () => {}],
-])('a %s mirror that was copied into the same file is answered with 503, by /healthz as well', async (_, fill) => {
+])('a %s mirror copied into the same file is answered with 503, also by /healthz', async (_, fill) => {
   const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(MANY.slice(50)).run());
   writing.connection.pragma('wal_checkpoint(truncate)');
   expect((await get('e/assets')).status).toBe(200);
@@ -49,7 +49,7 @@ test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
   expect((await (await server).inject('/healthz')).statusCode).toBe(503);
 });
 
-test('a mirror file that only changed because a sync wrote to it is answered as before', async () => {
+test('a mirror file that only a sync changed is answered as before', async () => {
   const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
   expect((await get('e/assets')).body.items).toHaveLength(1);
   writing.db.insert(assets).values(asset('b')).run();
@@ -60,7 +60,7 @@ test('a mirror file that only changed because a sync wrote to it is answered as 
   expect((await get('e/assets')).body.items).toHaveLength(2);
 });
 
-test('an earlier copy of the same mirror, put in its place byte by byte, is answered with 503', async () => {
+test('an earlier copy of the same mirror, written over it byte by byte, is answered with 503', async () => {
   const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
   writing.connection.pragma('wal_checkpoint(truncate)');
   copyFileSync(writing.path, `${writing.path}.backup`);

@@ -8,13 +8,13 @@ import type { ListParameters } from '../../src/server/parameters.ts';
 import { oneStatement, pageStatement, pageValues, scanWindowStatement } from '../../src/server/statement.ts';
 import { NOW } from './fixture.ts';
 
-export interface Asking {
+export interface RequestCase {
   readonly name: string;
   readonly statement: SqlStatement;
-  /** The values that are given lead to the rows: by the ids of a filter, or of what the reader may see. */
-  readonly isLed: boolean;
-  /** A page that begins somewhere in its list: behind another page, or at the bound of a feed. */
-  readonly isInside: boolean;
+  /** The index path starts from the values of a filter, or from the assets that the reader may see. */
+  readonly usesIndexPath: boolean;
+  /** A page that starts in the middle of its list: after another page, or at the bound of a feed. */
+  readonly isContinued: boolean;
 }
 
 const { reader: ALL } = rootToken('all', 'secret');
@@ -25,48 +25,51 @@ const READERS: readonly ListRequest['reader'][] = [
   { ...ALL, name: 'paths', paths: ['p'] },
 ];
 
-/** The statements of every way a listing can be asked: order, direction, feed, page, single filter and reader. */
-export function everyAsking(collectionListing: CollectionListing): Asking[] {
+/** The statements for every kind of request to a listing: order, direction, feed, page, single filter and reader. */
+export function requestCases(listing: CollectionListing): RequestCase[] {
   return READERS.flatMap((reader) => {
-    const place = { env: 'e', id: collectionListing.parent === undefined ? null : 't1', one: 'x' };
-    const listRequest: ListRequest = { listing: collectionListing, place, reader, serverTime: NOW };
-    const one = collectionListing.one && {
+    const place = { env: 'e', id: listing.parent === undefined ? null : 't1', one: 'x' };
+    const request: ListRequest = { listing, place, reader, serverTime: NOW };
+    const one = listing.one && {
       name: `get-one for ${reader.name}`,
-      statement: oneStatement(listRequest),
-      isLed: true,
-      isInside: true,
+      statement: oneStatement(request),
+      usesIndexPath: true,
+      isContinued: true,
     };
-    return [...(one ? [one] : []), ...everyAsked(collectionListing).flatMap((asked) => askingsOf(listRequest, asked))];
+    return [
+      ...(one ? [one] : []),
+      ...parameterCombinations(listing).flatMap((parameters) => casesOf(request, parameters)),
+    ];
   });
 }
 
-/** By every way that values lead to the rows, by which it is told whether they are few, and by none. */
-function askingsOf(listRequest: ListRequest, listParameters: ListParameters): Asking[] {
-  const leads = [null, ...(listParameters.feed === null ? indexPathsOf(listRequest, listParameters) : [])];
-  return positionsOf(sortsOf(listRequest.listing, listParameters)).flatMap((position) =>
+/** With each index path and its counting statements, and without one. */
+function casesOf(request: ListRequest, parameters: ListParameters): RequestCase[] {
+  const leads = [null, ...(parameters.feed === null ? indexPathsOf(request, parameters) : [])];
+  return positionsOf(sortsOf(request.listing, parameters)).flatMap((position) =>
     leads.flatMap((lead) => {
-      const name = `${nameOf(listRequest, listParameters, position)} by ${lead?.filter ?? (lead && 'what is seen')}`;
-      const isInside = position !== null || listParameters.feed !== null;
+      const name = `${nameOf(request, parameters, position)} by ${lead?.filter ?? (lead && 'what is seen')}`;
+      const isContinued = position !== null || parameters.feed !== null;
       const page = {
         name,
-        statement: pageStatement(listRequest, listParameters, position, lead),
-        isLed: lead !== null,
-        isInside,
+        statement: pageStatement(request, parameters, position, lead),
+        usesIndexPath: lead !== null,
+        isContinued,
       };
       if (lead === null)
         return [
           page,
-          { ...page, name: `end of ${name}`, statement: scanWindowStatement(listRequest, listParameters, position) },
+          { ...page, name: `end of ${name}`, statement: scanWindowStatement(request, parameters, position) },
         ];
-      const counts = countStatements(lead, pageValues(listRequest, listParameters, position));
+      const counts = countStatements(lead, pageValues(request, parameters, position));
       return [page, ...counts.map(({ statement }) => ({ ...page, name: `count of ${name}`, statement }))];
     }),
   );
 }
 
-function everyAsked(collectionListing: CollectionListing): ListParameters[] {
-  const { orders, filters, feedClock, disabled, window } = collectionListing;
-  const asked: ListParameters[] = [];
+function parameterCombinations(listing: CollectionListing): ListParameters[] {
+  const { orders, filters, feedClock, disabled, window } = listing;
+  const parameters: ListParameters[] = [];
   const given = [{}, ...Object.keys(filters).map((name) => ({ [name]: ['a1', 'a2'] }))];
   const feeds = feedClock === undefined ? [null] : ([null, 'synced', 'deleted'] as const);
   for (const feed of feeds)
@@ -74,7 +77,7 @@ function everyAsked(collectionListing: CollectionListing): ListParameters[] {
       for (const descending of [false, true])
         for (const hidden of feed === null && disabled !== undefined ? [false, true] : [false])
           for (const filter of given)
-            asked.push({
+            parameters.push({
               limit: 2000,
               cursor: undefined,
               order,
@@ -84,17 +87,17 @@ function everyAsked(collectionListing: CollectionListing): ListParameters[] {
               disabled: hidden,
               window: window === undefined ? null : { from: NOW, to: null },
             });
-  return asked;
+  return parameters;
 }
 
-/** The first page, one behind a row, and one behind a row that has no value to be sorted by. */
+/** The first page, one after a row, and one after a row whose sort value is NULL. */
 function positionsOf(sorts: readonly string[]): (PagePosition | null)[] {
   const behind = sorts.map(() => 'x');
   return [null, behind, ...(sorts[0] === 'r.synced_at' ? [[null, ...behind.slice(1)]] : [])];
 }
 
-function nameOf({ reader }: ListRequest, listParameters: ListParameters, position: PagePosition | null): string {
-  const { feed, order, descending, disabled, filters } = listParameters;
+function nameOf({ reader }: ListRequest, parameters: ListParameters, position: PagePosition | null): string {
+  const { feed, order, descending, disabled, filters } = parameters;
   const way = `${feed === null ? order : `${feed.of} feed`} ${descending ? 'desc' : 'asc'}`;
   const more = [...(disabled ? ['disabled'] : []), ...Object.keys(filters)];
   return [way, ...more, `from ${JSON.stringify(position)}`, `for ${reader.name}`].join(' ');

@@ -20,13 +20,13 @@ function openLog(level = 'info') {
 
 const times = (count: number, each: (i: number) => void) => Array.from({ length: count }, (_, i) => each(i));
 
-test('every request with a token has a line', () => {
+test('every request with a valid token is logged', () => {
   const { answered } = openLog();
   times(3, () => answered('10.0.0.1', 200, 'all'));
   expect(lines).toMatchObject(Array(3).fill({ path: '/x', reader: 'all', status: 200, ms: 1.2, msg: 'request' }));
 });
 
-test('requests of a client without a token have one line a minute, which counts them', () => {
+test('requests of a client without a token are counted in one line a minute', () => {
   const { answered, writeCounts } = openLog();
   for (const ip of ['2001:db8::1', '2001:db8::2', '10.0.0.1', '2001:db8::3']) answered(ip);
   expect(lines).toMatchObject([{ client: '2001:db8:0:0::/64', msg: 'request' }, { client: '10.0.0.1' }]);
@@ -42,14 +42,14 @@ test('requests of a client without a token have one line a minute, which counts 
   expect(lines.at(-1)).toMatchObject({ client: '2001:db8:0:0::/64', status: 401, msg: 'request' });
 });
 
-test('requests of a token beyond its quota are counted likewise', () => {
+test('requests of a token beyond its quota are counted in one line a minute', () => {
   const { answered, writeCounts } = openLog();
   times(3, () => answered('10.0.0.1', 429, 'all'));
   writeCounts();
   expect(lines).toMatchObject([{ status: 429 }, { client: 'all', requests_by_status: { 429: 2 } }]);
 });
 
-test('more clients than can be told apart are counted together', () => {
+test('clients beyond the limit are counted together', () => {
   const { answered, writeCounts } = openLog();
   times(3000, (i) => answered(`10.0.${i >> 8}.${i & 255}`));
   writeCounts();
@@ -57,7 +57,7 @@ test('more clients than can be told apart are counted together', () => {
   expect(lines.at(-1)).toMatchObject({ client: 'others', requests_by_status: { 401: 1999 } });
 });
 
-test('at debug every request has a line', () => {
+test('at debug every request is logged', () => {
   const { answered } = openLog('debug');
   times(3, () => answered('10.0.0.1'));
   expect(lines).toHaveLength(3);

@@ -9,10 +9,10 @@ import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
 const GONE = { deleted_at: '2026-11-18T00:00:00.000000Z', deletion: 'tombstone' } as const;
 const kept = { env_id: 'e', mirrored_at: NOW };
 
-/** The second of November, at this hour. */
+/** November 2nd at this time. */
 export const hour = (of: number) => `2026-11-02T${String(of).padStart(2, '0')}:00:00.000000Z`;
 
-/** 7 days before the mirror's clock to the microsecond, and a microsecond before. */
+/** Exactly 7 days before the mirror's clock, and a microsecond earlier. */
 export const WEEK_AGO = '2026-11-13T12:00:00.000000Z';
 const OVER_A_WEEK_AGO = '2026-11-13T11:59:59.999999Z';
 
@@ -88,7 +88,7 @@ const TESTS = [
   test_('gone', { asset_id: 'orders', ...GONE }),
 ];
 
-/** Their ids run against their sub-tests. */
+/** Their ids sort opposite to their sub-tests. */
 const LATEST = [
   { ...run('z', { test_id: 'unique', status: 'PASS', sub_test_unique_id: 'a' }), synced_at: hour(9) },
   { ...run('y', { test_id: 'fresh', status: 'WARN', sub_test_unique_id: 'b' }), synced_at: hour(8) },
@@ -106,7 +106,7 @@ const LATEST = [
 const at = (id: string, start_time: string, more: Parameters<typeof run>[1] = {}) =>
   run(id, { test_id: 'unique', sub_test_unique_id: 's1', start_time, ...more });
 
-/** Of the test `unique`: at the very bounds of its windows, and a microsecond outside them. */
+/** Executions of the test `unique`, exactly at the bounds of its windows and a microsecond outside them. */
 const HISTORY = [
   { ...at('now', NOW), description: '' },
   at('b', '2026-11-01T00:00:00.000000Z', { sub_test_unique_id: 's2', status: 'FAIL' }),
@@ -144,10 +144,10 @@ const COLUMN_EDGES = [
   ['orders.id', 'gone.id'],
 ] as const;
 
-/** The ids of the samples of a collection that nothing here knows by name; all are on the asset `orders`. */
+/** The ids of the samples of a collection that this file does not name; all belong to the asset `orders`. */
 export const samplesOf = (kind: FeedName): readonly string[] => [1, 2].map((n) => `${kind} ${n}`);
 
-/** Some of everything, of every kind and state that the specification tells apart. */
+/** Rows of every kind and state that the specification distinguishes. */
 export function fillWorld(writing: MirrorFile): void {
   const { db } = writing;
   for (const kind of PLAIN_FEEDS)
@@ -169,7 +169,7 @@ export function fillWorld(writing: MirrorFile): void {
   db.insert(assetHealthScoreDimensions).values(DIMENSIONS).run();
 }
 
-/** What tells an item of any collection from the others. */
+/** Identifies an item of any collection. */
 export function keyOf(item: Record<string, unknown>): string {
   const { upstream_asset_id, downstream_asset_id, upstream_column_id, downstream_column_id } = item;
   if (upstream_asset_id !== undefined) return `${upstream_asset_id} > ${downstream_asset_id}`;

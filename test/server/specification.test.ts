@@ -14,7 +14,7 @@ const keys = async (path: string) => (await all(`e/${path}`)).items.map(keyOf);
 const COMMON = ['id', 'name', 'kind', 'source_type', 'description', 'owners', 'tags', 'parent_id', 'path'];
 const TIMES = ['created_at', 'updated_at', 'synced_at'];
 
-describe('a full item has exactly the documented fields (resources)', () => {
+describe('a full item (resources)', () => {
   const table = [...COMMON, ...TIMES, 'data_platform', 'db_name', 'schema_name', 'table_name', 'materialization'];
   const test_ = ['id', 'name', 'test_type', 'definition_type', 'source_type', 'severity', 'disabled', 'asset_id'];
   const execution = ['id', 'test_id', 'sub_test_unique_id', 'sub_type', 'status', 'failure_count', 'start_time'];
@@ -29,11 +29,11 @@ describe('a full item has exactly the documented fields (resources)', () => {
     ['Test execution', 'latest-test-executions/a', [...execution, ...details, 'duration_seconds']],
     ['Test execution', 'tests/unique/executions/now', [...execution, ...details, 'duration_seconds']],
     ['Asset health score', 'asset-health-scores/orders', ['asset_id', 'total', 'dimensions']],
-  ])('%s, at %s', async (_, path, fields) => {
+  ])('%s at %s has exactly the documented fields', async (_, path, fields) => {
     expect(Object.keys(await one(path)).sort()).toEqual([...fields].sort());
   });
 
-  test('Asset and column lineage edge (field notes): both ids and nothing else', async () => {
+  test('asset and column lineage edges have both ids and nothing else (field notes)', async () => {
     expect((await get('e/asset-lineage?asset_ids=dash')).body.items).toEqual([
       { upstream_asset_id: 'lines', downstream_asset_id: 'dash' },
     ]);
@@ -42,7 +42,7 @@ describe('a full item has exactly the documented fields (resources)', () => {
     ]);
   });
 
-  test('values of every type are served as they came', async () => {
+  test('values of every type are served as they were sent', async () => {
     expect(await one('assets/tables/orders')).toMatchObject({
       table_name: 'ORDERS',
       description: 'All orders',
@@ -60,20 +60,20 @@ describe('a full item has exactly the documented fields (resources)', () => {
     });
   });
 
-  test('Test execution: its own synced_at; an empty description is null, and so may be failure_count (field notes)', async () => {
+  test('a test execution has its own synced_at, null for an empty description, and maybe a null failure_count (field notes)', async () => {
     expect(await one('latest-test-executions/c')).toMatchObject({ description: null, failure_count: null });
     expect(await one('tests/unique/executions/now')).toMatchObject({ description: null, failure_count: 0 });
     expect(await one('latest-test-executions/a')).toMatchObject({ synced_at: hour(9) });
   });
 
-  test('a list has items, has_more and next_cursor', async () => {
+  test('a list has exactly items, has_more and next_cursor', async () => {
     const page = (await get('e/columns?limit=2')).body;
     expect(page).toEqual({ items: expect.any(Array), has_more: true, next_cursor: expect.any(String) });
     expect(page.items).toHaveLength(2);
     expect((await get('e/columns?ids=none')).body).toEqual({ items: [], has_more: false, next_cursor: null });
   });
 
-  test('unknown values of extensible enums are passed on (versioning rule 3)', async () => {
+  test('unknown values of extensible enums pass through (versioning rule 3)', async () => {
     expect(await one('assets/thing')).toMatchObject({ kind: 'hologram', source_type: 'quantum' });
     expect(await one('tests/fresh')).toMatchObject({ severity: 'DIRE', definition_type: 'monitor' });
     expect(await one('latest-test-executions/c')).toMatchObject({ status: 'MAYBE' });
@@ -93,7 +93,7 @@ describe('get-ones', () => {
     ['field notes', 'tests/', ['unique', 'off'], ['gone', 'nothing']],
     ['field notes', 'latest-test-executions/', ['a', 'd'], ['e', 'z', 'nothing']],
     ['field notes', 'tests/unique/executions/', ['now', 'over 90 days'], ['of another', 'nothing']],
-  ])('%s: %s finds %j, and 404 for %j', async (_, path, there, not) => {
+  ])('%s: %s returns %j, and 404 for %j', async (_, path, there, not) => {
     const listed = new Set<unknown>();
     for (const id of there) {
       const { status, body } = await get(`e/${path}${encodeURIComponent(id)}`);
@@ -107,7 +107,7 @@ describe('get-ones', () => {
     }
   });
 
-  test('an item is the same alone as in its list', async () => {
+  test('an item is the same as in its list', async () => {
     const single = LISTINGS.filter(({ one, parent }) => one !== undefined && parent === undefined);
     const lists = single.map(({ entry }) => entry.path.join('/'));
     expect(lists).not.toEqual([]);
@@ -119,7 +119,7 @@ describe('get-ones', () => {
   });
 });
 
-/** Each filter alone, then some together. */
+/** Each filter alone, then combinations. */
 const FILTERS: readonly [place: string, path: string, found: readonly string[]][] = [
   ['endpoint 2', 'assets/tables?ids=orders&ids=eph&ids=dash&ids=gone', ['eph', 'orders']],
   ['endpoint 2', 'assets/tables?source_types=fivetran', ['lines']],
@@ -183,7 +183,7 @@ const FILTERS: readonly [place: string, path: string, found: readonly string[]][
   ...PLAIN_FEEDS.flatMap(filtersOf),
 ];
 
-/** Each filter of a list of samples, by the value that the first one has. */
+/** Each filter of a list of samples, by the value of the first sample. */
 function filtersOf(kind: FeedName): (typeof FILTERS)[number][] {
   const { path, serve: endpoint } = entryNamed(kind);
   const valueIn = (id: string, name: string) =>
@@ -197,12 +197,12 @@ function filtersOf(kind: FeedName): (typeof FILTERS)[number][] {
 }
 
 describe('filters', () => {
-  test.each(FILTERS)('%s: %s', async (_, path, found) => {
+  test.each(FILTERS)('a filter returns exactly the matching rows (%s): %s', async (_, path, found) => {
     expect(await keys(path)).toEqual(found);
     expect((await all(`e/${path}&limit=1`)).items.map(keyOf)).toEqual(found);
   });
 
-  test('each filter of each list is tried above', () => {
+  test('each filter of each list is covered by these tests', () => {
     const tried = FILTERS.map(([, path]) => path.split('&')[0]?.split('=')[0]);
     const given = LISTINGS.flatMap(({ entry, filters }) =>
       Object.keys(filters).map((name) => `${entry.path.join('/').replace('{id}', 'unique')}?${name}`),
@@ -214,45 +214,57 @@ describe('filters', () => {
 describe('lists', () => {
   test.each([
     [
-      'endpoint 2: live table assets, ephemeral models among them',
+      'live table assets, including ephemeral models (endpoint 2)',
       'assets/tables',
       ['eph', 'lines', 'orders', 'ordersx'],
     ],
     [
-      'field notes: /assets lists every asset of every kind',
+      'live assets of every kind (field notes)',
       'assets',
       ['dash', 'eph', 'lines', 'meaning', 'orders', 'ordersx', 'page', 'thing', 'untyped'],
     ],
-    ['field notes: live BI assets', 'assets/bi', ['dash', 'page']],
-    ['field notes: live columns', 'columns', ['lines.id', 'orders.at', 'orders.id']],
+    ['live BI assets (field notes)', 'assets/bi', ['dash', 'page']],
+    ['live columns (field notes)', 'columns', ['lines.id', 'orders.at', 'orders.id']],
     [
-      'endpoint 6: edges between two visible assets, ephemeral models among them',
+      'edges between two visible assets, including ephemeral models (endpoint 6)',
       'asset-lineage',
       ['eph > orders', 'eph > thing', 'lines > dash', 'orders > lines'],
     ],
     [
-      'field notes: edges into live columns, also from columns that nobody sees',
+      'edges into live columns, even from columns that no reader sees (field notes)',
       'column-lineage',
       ['orders.at > lines.id', 'orders.id > lines.id', 'unseen > orders.id'],
     ],
-    ['field notes: enabled tests alone unless disabled is true', 'tests', ['fresh', 'unique']],
-    ['field notes: enabled tests alone when disabled is false', 'tests?disabled=false', ['fresh', 'unique']],
-    ['field notes: disabled tests alone when disabled is true', 'tests?disabled=true', ['off']],
+    ['enabled tests by default (field notes)', 'tests', ['fresh', 'unique']],
+    ['enabled tests with disabled=false (field notes)', 'tests?disabled=false', ['fresh', 'unique']],
+    ['disabled tests with disabled=true (field notes)', 'tests?disabled=true', ['off']],
     [
-      'endpoint 7: of enabled live tests alone, by sub-test and not by id',
+      'latest executions of enabled live tests by default, by sub-test and not by id (endpoint 7)',
       'latest-test-executions',
       ['z', 'y', 'x', 'u'],
     ],
-    ['endpoint 7: false is the default of disabled', 'latest-test-executions?disabled=false', ['z', 'y', 'x', 'u']],
-    ['endpoint 7: of disabled tests alone when disabled is true', 'latest-test-executions?disabled=true', ['w']],
     [
-      'endpoint 7: order_by id means the sub-test',
+      'latest executions of enabled live tests with disabled=false (endpoint 7)',
+      'latest-test-executions?disabled=false',
+      ['z', 'y', 'x', 'u'],
+    ],
+    [
+      'latest executions of disabled tests with disabled=true (endpoint 7)',
+      'latest-test-executions?disabled=true',
+      ['w'],
+    ],
+    [
+      'latest executions by sub-test with order_by=id (endpoint 7)',
       'latest-test-executions?order_by=id&direction=desc',
       ['u', 'x', 'y', 'z'],
     ],
-    ['endpoint 7: order_by synced_at', 'latest-test-executions?order_by=synced_at', ['u', 'y', 'x', 'z']],
-    ['endpoint 9: scores of the last 7 days, by asset_id', 'asset-health-scores', ['lines', 'orders']],
-  ])('%s: %s', async (_, path, found) => {
+    [
+      'latest executions by time with order_by=synced_at (endpoint 7)',
+      'latest-test-executions?order_by=synced_at',
+      ['u', 'y', 'x', 'z'],
+    ],
+    ['scores of the last 7 days, by asset_id (endpoint 9)', 'asset-health-scores', ['lines', 'orders']],
+  ])('a list has exactly the %s: %s', async (_, path, found) => {
     expect(await keys(path)).toEqual(found);
   });
 
@@ -268,43 +280,47 @@ describe('lists', () => {
   });
 });
 
-describe('executions of a test (endpoint 8)', () => {
+describe('the executions of a test (endpoint 8)', () => {
   const WHOLE = ['now', 'b', 'a', '30 days', 'over 30 days', '90 days'];
 
   test.each([
-    ['the last 30 days to the microsecond, the most recent first, equal times by id', '', ['now', 'b', 'a', '30 days']],
-    ['start_time_from reaches back 90 days to the microsecond', 'start_time_from=2020-01-01T00:00:00Z', WHOLE],
-    ['a bound just 90 days old is taken as it is', 'start_time_from=2026-08-22T12:00:00Z', WHOLE],
-    ['start_time_from is inclusive', 'start_time_from=2026-11-01T00:00:00Z', ['now', 'b', 'a']],
-    ['start_time_from to the microsecond', 'start_time_from=2026-11-01T00:00:00.000001Z', ['now']],
-    ['start_time_to is inclusive', 'start_time_to=2026-11-01T00:00:00Z', ['b', 'a', '30 days']],
-    ['start_time_to to the microsecond', 'start_time_to=2026-10-31T23:59:59.999999Z', ['30 days']],
-    ['start_time_to alone keeps the 30 days', 'start_time_to=2026-10-21T12:00:00Z', ['30 days']],
     [
-      'both bound a window',
+      'the default is the last 30 days to the microsecond, newest first, equal times by id',
+      '',
+      ['now', 'b', 'a', '30 days'],
+    ],
+    ['start_time_from reaches back 90 days to the microsecond', 'start_time_from=2020-01-01T00:00:00Z', WHOLE],
+    ['a bound exactly 90 days old is not moved', 'start_time_from=2026-08-22T12:00:00Z', WHOLE],
+    ['start_time_from is inclusive', 'start_time_from=2026-11-01T00:00:00Z', ['now', 'b', 'a']],
+    ['start_time_from is exact to the microsecond', 'start_time_from=2026-11-01T00:00:00.000001Z', ['now']],
+    ['start_time_to is inclusive', 'start_time_to=2026-11-01T00:00:00Z', ['b', 'a', '30 days']],
+    ['start_time_to is exact to the microsecond', 'start_time_to=2026-10-31T23:59:59.999999Z', ['30 days']],
+    ['start_time_to alone keeps the default of 30 days', 'start_time_to=2026-10-21T12:00:00Z', ['30 days']],
+    [
+      'both bounds together select a window',
       'start_time_from=2026-10-01T00:00:00Z&start_time_to=2026-11-01T00:00:00Z',
       ['b', 'a', '30 days', 'over 30 days'],
     ],
     ['a window that ends before it begins is empty', 'start_time_to=2026-10-01T00:00:00Z', []],
     ['bounds without a zone are UTC', 'start_time_from=2026-11-01T00:00:00', ['now', 'b', 'a']],
-    ['bounds of another zone', 'start_time_from=2026-11-01T02:00:00%2B02:00', ['now', 'b', 'a']],
+    ['bounds in another time zone are converted', 'start_time_from=2026-11-01T02:00:00%2B02:00', ['now', 'b', 'a']],
     ['order_by start_time is the default', 'order_by=start_time&direction=desc', ['now', 'b', 'a', '30 days']],
-    ['direction asc', 'direction=asc', ['30 days', 'a', 'b', 'now']],
-    ['order_by id, descending unless told otherwise', 'order_by=id', ['now', 'b', 'a', '30 days']],
-    ['order_by id ascending', 'order_by=id&direction=asc', ['30 days', 'a', 'b', 'now']],
+    ['direction asc reverses the order', 'direction=asc', ['30 days', 'a', 'b', 'now']],
+    ['order_by id is descending by default', 'order_by=id', ['now', 'b', 'a', '30 days']],
+    ['order_by id with direction asc is ascending', 'order_by=id&direction=asc', ['30 days', 'a', 'b', 'now']],
   ])('%s: %s', async (_, query, found) => {
     expect(await keys(`tests/unique/executions?${query}`)).toEqual(found);
     expect(await keys(`tests/unique/executions?${query}&limit=1`)).toEqual(found);
   });
 
-  test('a test that does not exist is 404, a test that never ran has an empty list', async () => {
+  test('the list of a missing test is 404, of a test that never ran empty', async () => {
     expect((await get('e/tests/gone/executions')).status).toBe(404);
     expect((await get('e/tests/nothing/executions')).status).toBe(404);
     expect((await get('e/tests/off/executions')).body).toMatchObject({ items: [], has_more: false });
   });
 });
 
-test('a table asset whose typed stream was not read yet is listed only among all assets', async () => {
+test('a table asset whose typed stream was not read yet is listed only in the generic list', async () => {
   expect(asset('untyped', { kind: 'table' })).not.toHaveProperty('db_name');
   expect(await keys('assets?ids=untyped')).toEqual(['untyped']);
   expect(await keys('assets/tables?ids=untyped')).toEqual([]);

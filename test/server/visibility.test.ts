@@ -16,7 +16,7 @@ const KEYS = [
 ];
 const later = (seconds: number) => NOW.replace('12:00:00', `12:00:0${seconds}`);
 
-describe('the list of assets that a limited token sees', () => {
+describe('the cached list of assets that a restricted token sees', () => {
   let keys = KEYS;
   const { get, writing, mirror } = serve(
     ({ db }) => {
@@ -53,7 +53,7 @@ describe('the list of assets that a limited token sees', () => {
       writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(later(seconds));
     })();
 
-  test('is kept apart by token and by environment', async () => {
+  test('it is cached per token and environment', async () => {
     for (let i = 0; i < 2; i += 1) {
       expect([await seen('finance'), await seen('sales'), await seen('both'), await seen('ids')]).toEqual([
         'a',
@@ -66,7 +66,7 @@ describe('the list of assets that a limited token sees', () => {
     }
   });
 
-  test('is read once, until the mirror’s clock moves', async () => {
+  test('it is read once until the mirror’s clock moves', async () => {
     const changes = () => mirror.connection.prepare('select total_changes() as n').get();
     await seen('finance');
     const before = changes();
@@ -77,7 +77,7 @@ describe('the list of assets that a limited token sees', () => {
     expect(changes()).not.toEqual(before);
   });
 
-  test('follows an asset that moves, goes, comes back, or is new', async () => {
+  test('it is updated when an asset is added, moved, deleted or restored', async () => {
     expect([await seen('finance'), await seen('sales')]).toEqual(['a', 'b c']);
     commit(2, "update assets set path = 'finance', mirrored_at = @now where env_id = 'e' and id = 'b'");
     expect([await seen('finance'), await seen('sales'), await seen('finance', 'columns')]).toEqual([
@@ -101,7 +101,7 @@ describe('the list of assets that a limited token sees', () => {
     expect([await seen('finance'), await seen('both'), await seen('ids')]).toEqual(['b d', 'a c', 'a']);
   });
 
-  test('follows other limits of the same token from the next request on', async () => {
+  test('new restrictions of a token apply from the next request on', async () => {
     keys = [key('finance', { paths: ['sales'] })];
     expect(await seen('finance')).toBe('a c');
     keys = [key('finance', { assetIds: ['c'] })];
@@ -110,14 +110,14 @@ describe('the list of assets that a limited token sees', () => {
     expect(await seen('finance')).toBe('b d');
   });
 
-  test('is kept for every token of a usual number', async () => {
+  test('it is cached for every token of a typical server', async () => {
     keys = Array.from({ length: 250 }, (_, i) => key(`t${i}`, { paths: [i % 2 === 0 ? 'finance' : 'sales'] }));
     for (const i of [...keys.keys(), 0, 1]) expect(await seen(`t${i}`)).toBe(i % 2 === 0 ? 'b d' : 'a c');
     const kept = mirror.connection.prepare('select count(*) as n from visible_kept').get() as { n: number };
     expect(kept.n).toBeLessThanOrEqual(100);
   });
 
-  test('is forgotten for the token that was not used for the longest time', async () => {
+  test('the least recently used token is evicted', async () => {
     keys = Array.from({ length: 101 }, (_, i) => key(`u${i}`, { paths: ['sales'] }));
     const kept = (table: string) =>
       mirror.connection.prepare(`select distinct reader from ${table} order by 1`).pluck().all();
@@ -129,7 +129,7 @@ describe('the list of assets that a limited token sees', () => {
     expect(kept('visible_assets')).toEqual(kept('visible_kept'));
   });
 
-  test('is not read for an environment that does not exist, nor without an environment', async () => {
+  test('it is not read for a missing environment or without an environment', async () => {
     const asked = ['none/assets', 'none/assets/a', 'none/asset-health-scores/aggregate', 'environments'];
     const statuses = [];
     for (const path of asked) statuses.push((await get(path, { authorization: 'Bearer sales' })).status);
@@ -138,13 +138,13 @@ describe('the list of assets that a limited token sees', () => {
     expect(kept.pluck().get()).toBe(0);
   });
 
-  test('is kept also by a request that is refused', async () => {
+  test('it is cached even if the request is rejected', async () => {
     keys = [key('new', { paths: ['sales'] })];
     const { status } = await get('e/assets/none', { authorization: 'Bearer new' });
     expect([status, await seen('new')]).toEqual([404, 'a c']);
   });
 
-  test('is read once for a token with ids alone, whatever is committed', async () => {
+  test('it is read once for a token restricted only by ids, whatever is committed', async () => {
     const changes = () => mirror.connection.prepare('select total_changes() as n').get();
     expect(await seen('ids')).toBe('a');
     const before = changes();

@@ -6,7 +6,7 @@ import { mirrorEnvironments, syncRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, idsOf, NOW, run, serve, test_ } from './fixture.ts';
 
-/** What the mirror's own time stays at after one sync on a machine whose clock was 400 days ahead. */
+/** The mirror's time after one sync on a machine whose clock was 400 days ahead. */
 const AHEAD = '2027-12-25T12:00:00.000000Z';
 const BEHIND = '2025-10-16T12:00:00.000000Z';
 
@@ -41,27 +41,27 @@ const synced = (...times: (string | null)[]) =>
 describe.each([
   ['ahead', AHEAD],
   ['behind', BEHIND],
-])('windows go by the source’s time, however wrong the clock of this machine was: %s (R1)', (_, mirroredAt) => {
+])('the windows of a mirror whose machine had its clock %s (R1)', (_, mirroredAt) => {
   beforeEach(() => {
     world.writing.db.delete(syncRuns).run();
     world.writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt);
     synced('2026-11-19T12:00:00.000000Z', NOW, null);
   });
 
-  test('scores of 7 days', async () => {
+  test('scores of the last 7 days by the source’s time are served', async () => {
     const { items } = (await get('e/asset-health-scores')).body;
     expect(items).toMatchObject([{ asset_id: 'a', dimensions: [{ dimension: 'validity' }] }]);
     expect((await get('e/asset-health-scores/a')).status).toBe(200);
     expect((await get('e/asset-health-scores/aggregate')).body.total).toMatchObject({ score: 0.5, test_count: 2 });
   });
 
-  test('executions of 30 days, and of 90 where they are asked for', async () => {
+  test('executions of the last 30 days by the source’s time are served, and of 90 on request', async () => {
     expect(idsOf((await all('e/tests/t/executions')).items)).toEqual(['late', 'recent']);
     const longer = await all('e/tests/t/executions?start_time_from=2020-01-01T00:00:00Z');
     expect(idsOf(longer.items)).toEqual(['late', 'recent', 'old']);
   });
 
-  test('the server time is that of the newest run, so a source whose clock was wrong once is believed again', async () => {
+  test('the server time is that of the newest run, so a source’s wrong clock has no lasting effect', async () => {
     synced('2027-11-20T12:00:00.000000Z');
     expect((await get('e/asset-health-scores')).body.items).toEqual([]);
     synced(NOW);
@@ -69,13 +69,13 @@ describe.each([
   });
 });
 
-test('a feed reaches back 90 days from the source’s time, so a clock that is ahead hides nothing from a follower', async () => {
+test('a feed reaches back 90 days from the source’s time, so a clock that is ahead hides nothing from clients', async () => {
   synced(NOW);
   world.writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(AHEAD);
   expect(idsOf((await all('e/assets?synced_since=2026-08-31T00:00:00Z')).items)).toEqual(['a', 'b']);
 });
 
-test('the mirror’s time with microseconds is in a header of its own, and a feed from there misses nothing', async () => {
+test('the mirror’s time with microseconds has its own header, and a feed from that time misses nothing', async () => {
   const { get, writing, server } = serve(fill);
   const at = '2026-11-20T12:00:00.123456Z';
   writing.connection.prepare('update mirror_environments set mirrored_at = ?').run(at);
@@ -91,7 +91,7 @@ test('the mirror’s time with microseconds is in a header of its own, and a fee
   expect(idsOf((await get(`e/assets?synced_since=${at}`)).body.items)).toEqual(['next']);
 });
 
-test('answers of an environment have its own time, the list of environments has the newest (R21)', async () => {
+test('answers about an environment have its time, and the list of environments has the newest (R21)', async () => {
   const { get, writing } = serve(fill);
   writing.db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
   writing.db.insert(mirrorEnvironments).values({ env_id: 'f', mirrored_at: AHEAD }).run();
