@@ -169,13 +169,13 @@ function readLineage(reads: PageReads, scope: PageScope): VisibleLineage {
 
 /** 1 for each node that is deleted or hidden from the reader. */
 function hiddenFrom(reads: PageReads, scope: PageScope, graph: AssetGraph): Uint8Array {
-  const gone = flagAssetsWhere(reads, scope.env, graph, 'deleted_at is not null');
-  if (scope.limit === null) return gone;
+  const deleted = flagAssetsWhere(reads, scope.env, graph, 'deleted_at is not null');
+  if (scope.limit === null) return deleted;
   const visible = flagNodes(
     graph.numbers,
     reads.texts({ sql: `select id from ${scope.limit.ids}`, values: valuesIn(scope) }),
   );
-  return gone.map((isGone, node) => (isGone === 1 || visible[node] === 0 ? 1 : 0));
+  return deleted.map((isDeleted, node) => (isDeleted === 1 || visible[node] === 0 ? 1 : 0));
 }
 
 function edgesFrom({ starts, ends }: EdgeList, node: number): Uint32Array {
@@ -242,8 +242,8 @@ export function rankByReach(
   const direct = ids
     .map((id) => ({ id, degree: lineage.degree(id, 'downstream') }))
     .sort((a, b) => b.degree - a.degree || (a.id < b.id ? -1 : 1));
-  const most = lineage.steps() + MAX_STEPS;
+  const limit = lineage.steps() + MAX_STEPS;
   return direct
-    .map(({ id }) => ({ id, reach: lineage.steps() < most ? lineage.countDownstream(id) : null }))
+    .map(({ id }) => ({ id, reach: lineage.steps() < limit ? lineage.countDownstream(id) : null }))
     .sort((a, b) => (b.reach?.count ?? -1) - (a.reach?.count ?? -1));
 }

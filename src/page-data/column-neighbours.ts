@@ -36,14 +36,14 @@ export function columnNeighbours(
 ): Neighbours | null {
   if (columnNode(reads, scope, query.id) === null) return null;
   const { to } = ENDS[query.direction];
-  const beside = reads.texts({
+  const adjacent = reads.texts({
     sql: `select e.${to} ${edgesOf(scope, query.direction, '@id')}`,
     values: valuesIn(scope, { id: query.id }),
   });
-  const beyond = query.direction === 'upstream' ? 'upstream_count' : 'downstream_count';
+  const furtherCount = query.direction === 'upstream' ? 'upstream_count' : 'downstream_count';
   const isFailing = ({ failing_count }: LineageNode): number => Number(failing_count > 0);
-  const nodes = nodesOf(reads, scope, beside.map(String)).sort(
-    (a, b) => isFailing(b) - isFailing(a) || b[beyond] - a[beyond] || (a.id < b.id ? -1 : 1),
+  const nodes = nodesOf(reads, scope, adjacent.map(String)).sort(
+    (a, b) => isFailing(b) - isFailing(a) || b[furtherCount] - a[furtherCount] || (a.id < b.id ? -1 : 1),
   );
   return { total: nodes.length, rows: nodes.slice(query.offset, query.offset + query.limit) };
 }
@@ -86,10 +86,10 @@ function verdictsOf(
   const key = (row: PageRow): string => JSON.stringify([row['asset_id'], row['lower_name']]);
   const byColumn = Map.groupBy(rows, key);
   return (column) => {
-    const own = byColumn.get(key(column)) ?? [];
+    const results = byColumn.get(key(column)) ?? [];
     return {
-      status: own.map((row) => textOf(row['status'])).reduce(worseStatus, null),
-      failing_count: own.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
+      status: results.map((row) => textOf(row['status'])).reduce(worseStatus, null),
+      failing_count: results.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
     };
   };
 }

@@ -188,10 +188,10 @@ function readHistories(
       values: { env, test },
     });
     for (const row of rows) {
-      const own = histories.get(keyOf(row)) ?? [];
-      histories.set(keyOf(row), own);
-      if (own.length < MAX_SHOWN_RUNS)
-        own.unshift({ start_time: String(row['start_time']), status: String(row['status']) });
+      const history = histories.get(keyOf(row)) ?? [];
+      histories.set(keyOf(row), history);
+      if (history.length < MAX_SHOWN_RUNS)
+        history.unshift({ start_time: String(row['start_time']), status: String(row['status']) });
     }
   }
   return histories;

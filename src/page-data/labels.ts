@@ -37,9 +37,9 @@ export function elementsOf(
   });
   const found = new Map<string, string[]>();
   for (const { whose, element: one } of rows) {
-    const own = found.get(String(whose));
-    if (own === undefined) found.set(String(whose), [String(one)]);
-    else own.push(String(one));
+    const elements = found.get(String(whose));
+    if (elements === undefined) found.set(String(whose), [String(one)]);
+    else elements.push(String(one));
   }
   return found;
 }

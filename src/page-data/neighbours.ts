@@ -44,15 +44,15 @@ function assetNeighbours(
 ): Neighbours | null {
   if (assetNode(reads, scope, id) === null) return null;
   const lineage = lineageOf(reads, scope);
-  const beside = lineage.adjacentIds(id, direction);
-  const failing = testsOf(reads, scope, beside);
+  const adjacent = lineage.adjacentIds(id, direction);
+  const failing = testsOf(reads, scope, adjacent);
   const isFailing = (each: string): number => Number((failing.get(each)?.failing ?? 0) > 0);
-  const shown = beside
-    .map((each) => ({ each, beyond: lineage.degree(each, direction) }))
-    .sort((a, b) => isFailing(b.each) - isFailing(a.each) || b.beyond - a.beyond || (a.each < b.each ? -1 : 1))
+  const shown = adjacent
+    .map((each) => ({ each, degree: lineage.degree(each, direction) }))
+    .sort((a, b) => isFailing(b.each) - isFailing(a.each) || b.degree - a.degree || (a.each < b.each ? -1 : 1))
     .slice(offset, offset + limit);
   return {
-    total: beside.length,
+    total: adjacent.length,
     rows: nodesOf(
       reads,
       scope,

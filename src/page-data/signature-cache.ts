@@ -1,35 +1,35 @@
 import type { PageReads, PageScope } from './page-scope.ts';
 
 /** A cached result, with the signature of the tables it was computed from. */
-interface CachedResult<Made> {
+interface CachedResult<Result> {
   readonly signature: string;
-  readonly made: Made;
+  readonly result: Result;
 }
 
 /**
  * Caches a slow result until the tables it depends on change; most commits change other tables. `signature` identifies
- * the state of these tables, and `about` distinguishes results of one function. The results of the `most` last used
- * combinations of environment, reader and `about` stay cached.
+ * the state of these tables, and `variant` distinguishes results of one function. Each mirror has its own cache, which
+ * holds `capacity` results, one per environment, reader and `variant`.
  */
-export function cacheBySignature<Made>(
-  most: number,
+export function cacheBySignature<Result>(
+  capacity: number,
   signature: (reads: PageReads, env: string) => string,
-  make: (reads: PageReads, scope: PageScope, about: string) => Made,
-): (reads: PageReads, scope: PageScope, about?: string) => Made {
-  const kept = new WeakMap<object, Map<string, CachedResult<Made>>>();
-  return (reads, scope, about = '') => {
-    const parts = kept.get(reads.memory) ?? new Map<string, CachedResult<Made>>();
-    kept.set(reads.memory, parts);
-    const key = JSON.stringify([scope.env, scope.limit, about]);
+  compute: (reads: PageReads, scope: PageScope, variant: string) => Result,
+): (reads: PageReads, scope: PageScope, variant?: string) => Result {
+  const caches = new WeakMap<object, Map<string, CachedResult<Result>>>();
+  return (reads, scope, variant = '') => {
+    const cache = caches.get(reads.memory) ?? new Map<string, CachedResult<Result>>();
+    caches.set(reads.memory, cache);
+    const key = JSON.stringify([scope.env, scope.limit, variant]);
     const now = signature(reads, scope.env);
-    const known = parts.get(key);
-    const part = known?.signature === now ? known : { signature: now, made: make(reads, scope, about) };
+    const known = cache.get(key);
+    const entry = known?.signature === now ? known : { signature: now, result: compute(reads, scope, variant) };
     // Evict the least recently used result.
-    parts.delete(key);
-    parts.set(key, part);
-    const [oldest] = parts.keys();
-    if (parts.size > most && oldest !== undefined) parts.delete(oldest);
-    return part.made;
+    cache.delete(key);
+    cache.set(key, entry);
+    const [oldest] = cache.keys();
+    if (cache.size > capacity && oldest !== undefined) cache.delete(oldest);
+    return entry.result;
   };
 }
 

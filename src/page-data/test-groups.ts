@@ -40,9 +40,9 @@ function readGroups(reads: PageReads, scope: PageScope, by: TestGrouping): Group
     WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;
   const groups = new Map<string, (string | null)[]>();
   for (const row of reads.rows({ sql: text, values: valuesIn(scope) })) {
-    const own = groups.get(String(row['test_id']));
-    if (own === undefined) groups.set(String(row['test_id']), [textOf(row['name'])]);
-    else own.push(textOf(row['name']));
+    const names = groups.get(String(row['test_id']));
+    if (names === undefined) groups.set(String(row['test_id']), [textOf(row['name'])]);
+    else names.push(textOf(row['name']));
   }
   return groups;
 }

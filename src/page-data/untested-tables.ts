@@ -88,13 +88,13 @@ function countSeenColumns(reads: PageReads, scope: PageScope): number {
       where a.deleted_at is null and a.kind = 'table' and ${seen(scope, { env: 'a.env_id', asset: 'a.id' })}`,
     values: valuesIn(scope),
   });
-  const [gone] = reads.rows({
+  const [deleted] = reads.rows({
     sql: `select count(*) as columns from columns c cross join assets a on a.env_id = c.env_id and a.id = +c.asset_id
       where c.deleted_at is not null and a.deleted_at is null and a.kind = 'table'
         and ${seen(scope, { env: 'c.env_id', asset: 'a.id' })}`,
     values: valuesIn(scope),
   });
-  return Number(row?.['columns']) - Number(gone?.['columns']);
+  return Number(row?.['columns']) - Number(deleted?.['columns']);
 }
 
 function withDetails(

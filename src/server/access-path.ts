@@ -27,19 +27,19 @@ export function accessPathOf(
   { listing }: ListRequest,
   parameters: ListParameters,
   position: PagePosition | null,
-  lead: IndexPath | null,
+  index: IndexPath | null,
 ): AccessPath {
   const sorts = sortsOf(listing, parameters);
   const { descending } = parameters;
-  const reached = indexedConditions(listing, parameters, position);
-  const behind = position === null ? ['true'] : conditionsAfter(listing, { sorts, descending }, position);
-  if (lead === null) {
+  const indexed = indexedConditions(listing, parameters, position);
+  const after = position === null ? ['true'] : conditionsAfter(listing, { sorts, descending }, position);
+  if (index === null) {
     const first = sorts[0]?.startsWith('c.') ? 'c' : 'r';
-    const branches = behind.map((condition) => [`${first}.env_id = @env`, ...reached, condition]);
+    const branches = after.map((condition) => [`${first}.env_id = @env`, ...indexed, condition]);
     return { indexed: false, from: fromClause(listing, first), branches, sorts, descending };
   }
-  const others = [...reached, `(${behind.join(' or ')})`].map(unindexed);
-  const branches = lead.branches.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
+  const others = [...indexed, `(${after.join(' or ')})`].map(unindexed);
+  const branches = index.branches.map((conditions) => ['r.env_id = @env', ...conditions, ...others]);
   return { indexed: true, from: fromClause(listing, 'r'), branches, sorts: sorts.map(unindexed), descending };
 }
 
@@ -128,6 +128,6 @@ function conditionsAfter(
     const among = `${first} is null and (${rest.join(', ')}) ${sign} (${tail.join(', ')})`;
     return descending ? [among] : [among, `${first} is not null`];
   }
-  const behind = `(${sorts.join(', ')}) ${sign} (${['@position_0', ...tail].join(', ')})`;
-  return descending && first === nullable ? [behind, `${first} is null`] : [behind];
+  const after = `(${sorts.join(', ')}) ${sign} (${['@position_0', ...tail].join(', ')})`;
+  return descending && first === nullable ? [after, `${first} is null`] : [after];
 }

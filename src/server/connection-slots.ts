@@ -58,23 +58,23 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
     leave(socket);
     if (!socket.destroyed) slots.add(socket);
   };
-  const end = (socket: Socket | undefined): void => {
+  const close = (socket: Socket | undefined): void => {
     if (socket === undefined) return;
     leave(socket);
     socket.destroy();
   };
-  const wait = (socket: Socket): void => {
+  const markIdle = (socket: Socket): void => {
     move(socket, idle);
-    if (idle.size > limits.maxIdle) end(first(idle));
+    if (idle.size > limits.maxIdle) close(first(idle));
   };
   return {
     opened(socket) {
       networks.set(socket, networkOf(socket.remoteAddress ?? ''));
       socket.once('close', () => leave(socket));
       socket.on('drain', () => unauthenticated.has(socket) && move(socket, unauthenticated));
-      wait(socket);
+      markIdle(socket);
       const open = unauthenticated.size + idle.size + readers.size;
-      if (open > limits.max) end(first(unauthenticated) ?? first(idle));
+      if (open > limits.max) close(first(unauthenticated) ?? first(idle));
     },
     requested(socket) {
       if (readers.has(socket)) return;
@@ -82,14 +82,14 @@ export function createConnectionSlots(limits: ConnectionLimits): ConnectionSlots
       socket.setTimeout(limits.unauthenticatedTimeoutMs);
       const network = networks.get(socket);
       const neighbours = [...unauthenticated].filter((each) => networks.get(each) === network);
-      if (neighbours.length > limits.maxUnauthenticated) end(neighbours[0]);
+      if (neighbours.length > limits.maxUnauthenticated) close(neighbours[0]);
     },
     authenticated(socket) {
       if (!unauthenticated.has(socket)) return;
       move(socket, readers);
       socket.setTimeout(limits.timeoutMs);
     },
-    answered: wait,
+    answered: markIdle,
   };
 }
 

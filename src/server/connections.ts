@@ -34,7 +34,7 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     socket.once('close', () => {
       connections.delete(socket);
       // Node emits no event for an answer whose turn never came.
-      for (const over of pending.values()) over.resolve();
+      for (const finished of pending.values()) finished.resolve();
     });
     return pending;
   };
@@ -47,12 +47,12 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     const answers = connections.get(socket) ?? opened(socket);
     const before = [...answers.values()].at(-1);
     if (before !== undefined) answersBefore.set(answer, before.promise);
-    const over = Promise.withResolvers<void>();
-    answers.set(answer, over);
+    const finished = Promise.withResolvers<void>();
+    answers.set(answer, finished);
     slots.requested(socket);
     answer.once('close', () => {
       answers.delete(answer);
-      over.resolve();
+      finished.resolve();
       if (answers.size === 0) slots.answered(socket);
     });
     if (answers.size > MAX_UNANSWERED) socket.destroy();

@@ -8,9 +8,9 @@ export type DimensionWeights = ReadonlyMap<string, number>;
 /** Reads `completeness=2,freshness=0.5`. @throws SyncError `usage` */
 export function parseDimensionWeights(text: string): DimensionWeights {
   const weights = text.split(',').map(parseWeight);
-  const twice = weights.find(([dimension], i) => weights.findIndex(([other]) => other === dimension) < i);
-  if (twice !== undefined)
-    throw new SyncError('usage', `--dimension-weights lists ${twice[0]} more than once: give it one weight`);
+  const duplicate = weights.find(([dimension], i) => weights.findIndex(([other]) => other === dimension) < i);
+  if (duplicate !== undefined)
+    throw new SyncError('usage', `--dimension-weights lists ${duplicate[0]} more than once: give it one weight`);
   return new Map(weights);
 }
 

@@ -25,7 +25,7 @@ export function drainOnClose(server: FastifyInstance, connections: OpenConnectio
     await nextTurn();
     // The HTTP server's own `close` would end a connection once its answer is written, before the client has read it.
     Server.prototype.close.call(server.server);
-    for (const answers of connections.values()) for (const over of answers.values()) await over.promise;
+    for (const answers of connections.values()) for (const finished of answers.values()) await finished.promise;
     // The remaining connections have no request, or an incomplete one.
     server.server.closeAllConnections();
   });

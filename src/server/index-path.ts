@@ -12,7 +12,7 @@ export interface IndexPath {
   /** The conditions of each branch; an index answers the first one. The branches do not overlap. */
   readonly branches: readonly (readonly string[])[];
   /** SQL of the rows read at each step. The path is used only if each step reads fewer than `fewerThan`. */
-  readonly passed: readonly { readonly rows: string; readonly fewerThan: number }[];
+  readonly steps: readonly { readonly rows: string; readonly fewerThan: number }[];
 }
 
 /** For a reader who sees this many assets, the index on asset ids is not used. */
@@ -37,8 +37,8 @@ export function indexPathOf(
 }
 
 /** Counts up to the bound only. */
-export function countStatements({ passed }: IndexPath, values: SqlStatement['values']) {
-  return passed.map(({ rows, fewerThan }) => ({
+export function countStatements({ steps }: IndexPath, values: SqlStatement['values']) {
+  return steps.map(({ rows, fewerThan }) => ({
     fewerThan,
     statement: { sql: `select count(*) as passed from (${rows} limit ${fewerThan})`, values },
   }));
@@ -53,7 +53,7 @@ export function indexPathsOf(request: ListRequest, { filters }: ListParameters):
   if (!isLimited(reader)) return byFilters;
   const byReader = indexPathBy(request, listing.filters['asset_ids'] ?? listing.filters['ids'], VISIBLE_IDS, null);
   const seen = { rows: `select 1 from ${VISIBLE_IDS}`, fewerThan: MAX_LEADING_ASSETS };
-  return [...byFilters, ...byReader.map((lead) => ({ ...lead, passed: [seen, ...lead.passed] }))];
+  return [...byFilters, ...byReader.map((path) => ({ ...path, steps: [seen, ...path.steps] }))];
 }
 
 function indexPathBy(
@@ -69,5 +69,5 @@ function indexPathBy(
     ...(by.through === undefined ? [] : [by.through(values)]),
     ...branches.map(([indexed]) => `select 1 from ${table} r where r.env_id = @env and ${indexed}`),
   ];
-  return [{ filter, branches, passed: rows.map((passed) => ({ rows: passed, fewerThan: SCAN_WINDOW_ROWS })) }];
+  return [{ filter, branches, steps: rows.map((sql) => ({ rows: sql, fewerThan: SCAN_WINDOW_ROWS })) }];
 }

@@ -33,9 +33,9 @@ const placesCache = new WeakMap<Fields, readonly FieldPlace[]>();
 function fieldPlaces(fields: Fields): readonly FieldPlace[] {
   const known = placesCache.get(fields);
   if (known !== undefined) return known;
-  const made = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
-  placesCache.set(fields, made);
-  return made;
+  const paths = Object.entries(fields).map(([name, field]) => ({ name, field, path: field.from ?? null }));
+  placesCache.set(fields, paths);
+  return paths;
 }
 
 function apiValue({ type }: Field, value: string | number | null): unknown {
@@ -56,15 +56,15 @@ function setAtPath(item: ApiItem, path: readonly string[], value: unknown): void
 function withExtra(fields: Fields, item: ApiItem, extra: string): ApiItem {
   const members = parseOrText(extra);
   if (!isJsonObject(members)) return item;
-  const whole = mergeMembers(item, members);
+  const merged = mergeMembers(item, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
     // Optional fields are serialized as they are.
     if (type !== 'integer' || !required) continue;
     const path = from ?? [name];
-    const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), whole);
-    if (isExactNumber(value)) setAtPath(whole, path, integerOf(value));
+    const value = path.reduce<unknown>((within, step) => (isJsonObject(within) ? within[step] : undefined), merged);
+    if (isExactNumber(value)) setAtPath(merged, path, integerOf(value));
   }
-  return whole;
+  return merged;
 }
 
 /** The number in a form that the serializers accept for an integer field. */

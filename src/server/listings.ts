@@ -120,10 +120,10 @@ const complete = ({ fields, key }: ServedEntry): string[] =>
 
 function sortingOf(entry: ServedEntry): Pick<CollectionListing, 'orders' | 'nullable' | 'direction'> {
   const { key, fields, serve } = entry;
-  const own = Object.entries(serve.orders ?? { id: key }).map(([name, by]) => [name, by.map(ofRow)]);
+  const declared = Object.entries(serve.orders ?? { id: key }).map(([name, by]) => [name, by.map(ofRow)]);
   const nullable = Object.values(serve.orders ?? {}).find(([first = '']) => !fields[first]?.required)?.[0];
   return {
-    orders: { ...Object.fromEntries(own), ...byTime(entry) },
+    orders: { ...Object.fromEntries(declared), ...byTime(entry) },
     ...(nullable === undefined ? {} : { nullable: ofRow(nullable) }),
     direction: serve.window === undefined ? 'asc' : 'desc',
   };

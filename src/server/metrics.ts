@@ -51,7 +51,7 @@ function seesEverywhere(reader: Principal | null): boolean {
 }
 
 function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: Registry[]): void {
-  const counted = cacheCounts(store, answers);
+  const rowCounts = cacheCounts(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
     help: 'Seconds since the last sync that ended without problems; NaN if there was none',
@@ -66,7 +66,7 @@ function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: R
     labelNames: ['stream'],
     registers,
     async collect() {
-      for (const [stream, rows] of Object.entries(await counted())) this.set({ stream }, rows);
+      for (const [stream, rows] of Object.entries(await rowCounts())) this.set({ stream }, rows);
     },
   });
 }

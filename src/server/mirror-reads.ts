@@ -103,11 +103,11 @@ function createStateReader(
   access: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
   cursorKey: string,
 ): () => CachedState {
-  const committed = connection.prepare('pragma data_version');
-  const own = connection.prepare('select total_changes() as own');
+  const dataVersion = connection.prepare('pragma data_version');
+  const totalChanges = connection.prepare('select total_changes() as own');
   let cached: CachedState | null = null;
   return () => {
-    const [[theirs], [ours]] = [committed.all() as SqlRow[], own.all() as SqlRow[]];
+    const [[theirs], [ours]] = [dataVersion.all() as SqlRow[], totalChanges.all() as SqlRow[]];
     const version = `${theirs?.['data_version']} ${ours?.['own']}`;
     if (cached?.snapshot.version === version) return cached;
     const found = access.rows({ sql: SELECT_STATE, values: {} });

@@ -36,11 +36,11 @@ const MAX_SEARCH_CHARACTERS = 200;
 const OFFSET: JsonSchema = { type: 'integer', minimum: 0, maximum: 1_000_000, default: DEFAULT_PARAMETERS.offset };
 const OF: JsonSchema = { type: 'string', enum: ['assets', 'columns'], default: DEFAULT_PARAMETERS.of };
 
-const limitSchema = (most: number, usually: number): JsonSchema => ({
+const limitSchema = (maximum: number, defaultValue: number): JsonSchema => ({
   type: 'integer',
   minimum: 1,
-  maximum: most,
-  default: usually,
+  maximum,
+  default: defaultValue,
 });
 
 /** The schemas have already checked the query and applied defaults. */

@@ -50,18 +50,18 @@ export function answersInThreads(
     answerAtOnce: () => null,
     async answer(request, goneSignal) {
       const { reader } = request;
-      const own = unfinished.get(reader) ?? 0;
-      if (queue.size >= MAX_WAITING || own >= MAX_WAITING / 2) throw overloaded();
-      unfinished.set(reader, own + 1);
+      const unfinishedCount = unfinished.get(reader) ?? 0;
+      if (queue.size >= MAX_WAITING || unfinishedCount >= MAX_WAITING / 2) throw overloaded();
+      unfinished.set(reader, unfinishedCount + 1);
       try {
         // A reader with more unfinished requests has lower priority.
         return await unlessGone(goneSignal, (onStart, signal) =>
-          queue.add(() => read(request, onStart), { signal, priority: -own }),
+          queue.add(() => read(request, onStart), { signal, priority: -unfinishedCount }),
         );
       } finally {
-        const left = (unfinished.get(reader) ?? 1) - 1;
-        if (left === 0) unfinished.delete(reader);
-        else unfinished.set(reader, left);
+        const remaining = (unfinished.get(reader) ?? 1) - 1;
+        if (remaining === 0) unfinished.delete(reader);
+        else unfinished.set(reader, remaining);
       }
     },
     async close() {

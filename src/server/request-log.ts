@@ -27,8 +27,8 @@ export function openRequestLog(log: FastifyBaseLogger): RequestLog {
       const { statusCode } = reply;
       const fields = fieldsOf(request, reply);
       if (reader !== null && statusCode !== 429) return request.log.info(fields, 'request');
-      const own = reader?.name ?? networkOf(ip);
-      const client = clients.has(own) || clients.size < MAX_CLIENTS ? own : OTHERS;
+      const name = reader?.name ?? networkOf(ip);
+      const client = clients.has(name) || clients.size < MAX_CLIENTS ? name : OTHERS;
       const counts = clients.get(client);
       if (counts === undefined) {
         clients.set(client, new Map());

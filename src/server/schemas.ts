@@ -84,11 +84,11 @@ const innerRef = (member: string): JsonSchema => refTo(innerName(member));
 
 /** The schema of an object with these fields; it allows unknown fields. */
 export function objectOf(fields: Fields): JsonSchema {
-  const own = Object.entries(fields).filter(([, { from }]) => from === undefined);
+  const topLevel = Object.entries(fields).filter(([, { from }]) => from === undefined);
   return {
     type: 'object',
-    properties: Object.fromEntries(own.map(([name, field]) => [name, schemaOf(name, field)])),
-    required: own.filter(([, field]) => field.required).map(([name]) => name),
+    properties: Object.fromEntries(topLevel.map(([name, field]) => [name, schemaOf(name, field)])),
+    required: topLevel.filter(([, field]) => field.required).map(([name]) => name),
     additionalProperties: true,
   };
 }

@@ -44,8 +44,8 @@ export function addStaticContent(
 }
 
 async function prepare(make: StaticContent['make']): Promise<PreparedContent> {
-  const made = make();
-  const bytes = typeof made === 'string' ? Buffer.from(made) : made;
+  const content = make();
+  const bytes = typeof content === 'string' ? Buffer.from(content) : content;
   const gzipped = await promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });
   return { bytes, gzipped, tag: `W/"${hash('sha256', bytes, 'base64url')}"` };
 }

@@ -40,9 +40,9 @@ export function parseTokens(path: string, text: string): TokenHash[] {
   if (empty !== undefined)
     throw invalidFile(path, `the token_sha256 of ${empty.name} is the hash of an empty text: hash the token again`);
   for (const member of ['name', 'token_sha256'] as const) {
-    const twice = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
-    if (twice !== undefined)
-      throw invalidFile(path, `two tokens have the same ${member}: change that of ${twice.name}`);
+    const duplicate = entries.find((entry, i) => entries.findIndex((other) => other[member] === entry[member]) < i);
+    if (duplicate !== undefined)
+      throw invalidFile(path, `two tokens have the same ${member}: change that of ${duplicate.name}`);
   }
   return entries.map(toTokenHash);
 }
