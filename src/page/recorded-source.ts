@@ -4,7 +4,9 @@ import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rul
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
 /** As an address has them. */
-const USUAL_TEXTS = new Map(Object.entries(DEFAULT_PARAMETERS).map(([parameter, value]) => [parameter, String(value)]));
+const DEFAULT_TEXTS = new Map(
+  Object.entries(DEFAULT_PARAMETERS).map(([parameter, value]) => [parameter, String(value)]),
+);
 
 /** Answers questions with what a report carries. */
 export function createRecordedSource(packed: string): PageSource {
@@ -30,7 +32,7 @@ const NOT_HERE = {
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
   const others = Object.entries(parameters).filter(
-    ([parameter, value]) => parameter !== 'limit' && USUAL_TEXTS.get(parameter) !== value,
+    ([parameter, value]) => parameter !== 'limit' && DEFAULT_TEXTS.get(parameter) !== value,
   );
   return JSON.stringify([name, env, others.sort()]);
 }

@@ -129,7 +129,7 @@ describe('a failing sub-test', () => {
   });
 });
 
-describe('an answer says whether it was cut', () => {
+describe('the flag that an answer was cut', () => {
   const hub = (width: number) =>
     withAsset((writing) => {
       fillResults(writing, 't', ['FAIL']);
@@ -144,7 +144,7 @@ describe('an answer says whether it was cut', () => {
   test.each([
     [9999, false],
     [10_001, true],
-  ])('the counts of %i assets downstream of failing tests and untested tables are cut: %s', (width, cut) => {
+  ])('with %i assets downstream of a failing test or an untested table, cut is %s', (width, cut) => {
     const { seen } = hub(width);
     const [failing] = seen((reads) => failingNow(reads, ALL, WHOLE)).rows;
     const [untested] = seen((reads) => untestedTables(reads, ALL, { ...WHOLE, all: true })).rows;
@@ -156,7 +156,7 @@ describe('an answer says whether it was cut', () => {
   test.each([
     [20, false],
     [21, true],
-  ])('trends of %i groups, of which the 20 with the most runs are shown, are cut: %s', (count, cut) => {
+  ])('trends of %i groups show the 20 with the most runs, and cut is %s', (count, cut) => {
     const { seen } = withAsset(({ db }) => {
       for (const [i, n] of numbered(count).entries()) {
         db.insert(tests)
@@ -178,7 +178,7 @@ describe('an answer says whether it was cut', () => {
   test.each([
     [50, false],
     [51, true],
-  ])('a search with %i matches, of which the first 50 are shown, is cut: %s', (count, cut) => {
+  ])('a search with %i matches shows the first 50, and cut is %s', (count, cut) => {
     const { seen } = mirrorOf(({ db }) => {
       for (const n of numbered(count))
         db.insert(assets)

@@ -132,7 +132,7 @@ describe('the caches that outlive a state of the mirror', () => {
     close();
   });
 
-  test('the runs of a test are read again only after a new run, or after its results or history were read again', () => {
+  test('a test’s runs are read again only after a new run, or after its results or history were read again', () => {
     const { reads, commit, statements, close } = changing();
     const counts = () => {
       const [all] = trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups;
