@@ -38,7 +38,6 @@ const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = 
 
 const MIRROR: PageQuestion<'mirror'> = { name: 'mirror', env: null, parameters: {} };
 
-/** The whole page. */
 export function App(): VNode {
   useWatched([MIRROR]);
   const { view } = route.value;
@@ -58,7 +57,7 @@ export function App(): VNode {
   </div>`;
 }
 
-/** Who came by a link to another view begins at its heading. */
+/** Moves the focus to the heading when the view changes, for keyboard and screen reader users. */
 function useFocusOnChange(view: ViewName) {
   const heading = useRef<HTMLHeadingElement>(null);
   const shown = useRef(view);
@@ -93,7 +92,7 @@ const chosen = (environments: readonly EnvironmentTrust[], env: string | null): 
 
 function whyNotShown({ environments }: MirrorTrust, env: string | null): string {
   if (environments.length === 0) return 'Your token sees no environment of this mirror.';
-  if (env === null) return 'The service no longer lists any environment that your token sees.';
+  if (env === null) return 'The service no longer lists any environment that your token may see.';
   const missing = environments.find(({ env_id }) => env_id === env);
   if (missing === undefined) return `Your token sees no environment ${env}.`;
   const since = missing.missing_since === null ? '' : ` since ${formatInstant(missing.missing_since)}`;
@@ -136,10 +135,10 @@ function footer(): VNode {
   const { data } = liveData.state(MIRROR).value;
   const licences = document.querySelector<HTMLLinkElement>('link[rel=license]')?.href;
   return html`<footer>
-    <span>${data !== null && html`<span>The mirror as of ${age(data.now)}.</span>`}</span>
+    <span>${data !== null && html`<span>Mirror as of ${age(data.now)}.</span>`}</span>
     ${
       reportData !== null &&
-      html`<span>A report, made at ${formatInstant(reportData.madeAt)}: it does not change, and has the lineage of failing assets only.</span>`
+      html`<span>A report made at ${formatInstant(reportData.madeAt)}. It does not update, and includes the lineage of failing assets only.</span>`
     }
     <span class="links" hidden=${reportData !== null}>
       <a href="docs">API</a>

@@ -1,7 +1,10 @@
 import { signal } from '@preact/signals';
 import { reportData } from './report-data.ts';
 
-/** The time for ages, in steps, so that the page changes only when an age may have. In a report it stands still. */
+/**
+ * The current time for ages. It advances in steps, so the page redraws only if an age may have changed; in a report it
+ * is fixed.
+ */
 export const nowMs = signal(reportData === null ? Date.now() : Date.parse(reportData.madeAt));
 
 if (reportData === null)

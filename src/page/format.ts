@@ -5,7 +5,7 @@ const UNITS: readonly (readonly [unit: string, seconds: number])[] = [
   ['s', 1],
 ];
 
-/** A length of time in its two greatest units: `3 d 4 h`. */
+/** A duration in its two largest units: `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
   let rest = Math.max(0, Math.round(seconds));
   const parts: string[] = [];
@@ -19,14 +19,14 @@ export function formatDuration(seconds: number): string {
   return parts.length === 0 ? '0 s' : parts.join(' ');
 }
 
-/** How long ago a time was, in its greatest unit. A time that is to come counts as now. */
+/** How long ago an instant was, in its largest unit. A future instant counts as now. */
 export function formatAge(instant: string, nowMs: number): string {
   const seconds = Math.floor((nowMs - Date.parse(instant)) / 1000);
   const [unit, size] = UNITS.find(([, each]) => seconds >= each) ?? ['s', 1];
   return seconds < 1 ? 'now' : `${Math.floor(seconds / size)} ${unit} ago`;
 }
 
-/** A time to the minute, in UTC as everywhere in the mirror. */
+/** An instant to the minute, in UTC as everywhere in the mirror. */
 export const formatInstant = (instant: string): string => `${instant.slice(0, 10)} ${instant.slice(11, 16)} UTC`;
 
 const COUNT = new Intl.NumberFormat('en');
@@ -36,12 +36,12 @@ export const formatCount = (count: number): string => COUNT.format(count);
 export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
 
-/** A part from 0 to 1. What is not quite all is never shown as 100 %. */
+/** Formats a fraction from 0 to 1. Less than all is never rounded up to 100 %. */
 export function formatPart(part: number): string {
   const percent = part < 1 ? Math.min(99.9, part * 100) : 100;
   return `${percent.toFixed(percent === 0 || percent === 100 ? 0 : 1)} %`;
 }
 
-/** The beginning of a text that is too long for its place. */
+/** Truncates a text, ending it with `…`. */
 export const shorten = (text: string, most: number): string =>
   text.length <= most ? text : `${[...text.slice(0, most)].slice(0, most - 1).join('')}…`;

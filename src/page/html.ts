@@ -2,14 +2,14 @@ import htm from 'htm';
 import { type FunctionComponent, h, type VNode } from 'preact';
 import { visibleText } from './visible-text.ts';
 
-/** Attributes that are shown or read out. */
+/** Attributes that are displayed or read aloud. */
 const SHOWN = ['title', 'aria-label'];
 
 type DrawElement = (type: string, props: Readonly<Record<string, unknown>> | null, ...children: unknown[]) => VNode;
 
 /**
- * Names come from the service, and may hold characters that hide what they are: texts are drawn with these made
- * visible.
+ * Names come from the service and may contain invisible or bidirectional characters: every text is drawn with these
+ * made visible.
  */
 const draw: DrawElement = (type, props, ...children) => {
   const texts = SHOWN.filter((name) => typeof props?.[name] === 'string').map((name) => [name, shown(props?.[name])]);
@@ -22,9 +22,9 @@ function shown(child: unknown): unknown {
   return Array.isArray(child) ? child.map(shown) : child;
 }
 
-/** Markup with one outermost element. Values in it are always text, never markup. */
+/** A template with one root element. Interpolated values are always text, never markup. */
 export const html = htm.bind(draw) as (strings: TemplateStringsArray, ...values: unknown[]) => VNode;
 
-/** What has a state of its own while it is shown. */
+/** A component with its own hooks and state. */
 export const component = <P extends object>(show: (props: P) => VNode | null, props: P): VNode =>
   h(show as FunctionComponent<object>, props) as VNode;

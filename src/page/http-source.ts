@@ -1,27 +1,27 @@
 import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource, SourceReply } from './page-source.ts';
 
-/** How long to wait if the server does not say. */
+/** The delay before a retry if the server sends no Retry-After. */
 const WAIT_SECONDS = 15;
 
-/** Asks the server that the page came from. The token is read anew for each question. */
+/** Fetches from the server that the page came from. Reads the token again for each query. */
 export function createHttpSource(token: () => string | null): PageSource {
   return {
     async ask(question, { tag, signal }) {
       try {
         const sent = token();
         const answer = await fetch(addressOf(question), { headers: headersOf(sent, tag), signal });
-        // Without a token there is nothing to wait for, and the clients behind a proxy share one quota.
+        // Waiting does not help without a token: all clients behind a proxy without one share a quota.
         if (answer.status === 429 && sent === null) return { kind: 'problem', problem: { kind: 'token' } };
         return await replyOf(answer);
       } catch {
-        // Without a connection, or with an answer that breaks off, there is nothing to read a reason from.
+        // There is no connection, or the response was cut off: no reason is available.
         return { kind: 'problem', problem: { kind: 'away' } };
       }
     },
   };
 }
 
-/** Relative to the page, which may stand below a path of a proxy. */
+/** Relative to the page, which a proxy may serve below a path. */
 function addressOf({ name, env, parameters }: PageQuestion): string {
   const path = env === null ? `page/${name}` : `page/environments/${encodeURIComponent(env)}/${name}`;
   const query = new URLSearchParams(parameters).toString();
@@ -50,7 +50,7 @@ async function problemOf(answer: Response): Promise<PageProblem> {
   return { kind: 'wait', seconds: Number(answer.headers.get('retry-after')) || WAIT_SECONDS, message };
 }
 
-/** The message of the error envelope. A proxy in front of the server may answer in another form. */
+/** The message of the error envelope. A proxy in front of the server may use another format. */
 async function messageOf(answer: Response): Promise<string> {
   const body: unknown = await answer.json().catch(() => null);
   const { error } = (body ?? {}) as { error?: { message?: unknown } };

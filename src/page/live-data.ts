@@ -13,7 +13,7 @@ export const liveData = createLiveData(
 );
 
 let isFirst = true;
-// What another token has seen is shown to nobody else.
+// Data that one token has fetched must not be shown under another one.
 effect(() => {
   token.value;
   if (!isTokenRefused.value && !isFirst) untracked(() => liveData.clear());

@@ -1,43 +1,49 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
 import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource } from './page-source.ts';
 
-/** What the page knows of a question at the moment. */
+/** What the page currently knows about a query. */
 interface LiveState<T> {
-  /** The last answer, which stays while a newer one is asked for. */
+  /** The last answer, which stays while a newer one is fetched. */
   readonly data: T | null;
-  /** Why the last try brought no answer; null if it did. */
+  /** Why the last attempt failed; null if it succeeded. */
   readonly problem: PageProblem | null;
-  /** Changes only when the mirror has. */
+  /** Changes only when the mirror does. */
   readonly tag: string | null;
 }
 
 export interface LiveData {
   state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
-  /** Asks now, if the answer is not fresh, and then again and again while the tab is visible. @returns what ends it */
+  /**
+   * Fetches now if the answer is stale, and then repeatedly while the tab is visible.
+   * @returns a function that stops it
+   */
   watch(question: PageQuestion): () => void;
-  /** Asks once, if there is no answer yet. @returns what ends it */
+  /**
+   * Fetches once if there is no answer yet.
+   * @returns a function that stops it
+   */
   watchOnce(question: PageQuestion): () => void;
-  /** Asks these once more, as soon as it may. */
+  /** Fetches these again as soon as possible. */
   renew(questions: readonly PageQuestion[]): void;
-  /** Forgets all answers: another token may see other things. */
+  /** Drops all answers: another token may see different data. */
   clear(): void;
 }
 
-/** An answer is asked for again after this time. */
+/** An answer is stale after this time. */
 const FRESH_MS = 15_000;
-/** After this time the page tries again when nobody answers. */
+/** The delay before a retry when the server is unreachable. */
 const AWAY_MS = 5_000;
 const TICK_MS = 1_000;
-/** Answers that nobody watches, kept for the way back. */
+/** Unwatched answers are kept for going back, up to this many. */
 const MOST_KEPT = 100;
 
 interface LiveEntry {
   readonly question: PageQuestion;
   readonly state: Signal<LiveState<never>>;
-  /** Who wants the answer, and of these who wants it fresh. */
+  /** How many components use the answer, and how many of them keep it fresh. */
   watchers: number;
   followers: number;
-  /** Whether it is asked even if nobody wants it fresh. */
+  /** Whether to fetch it even if nothing keeps it fresh. */
   isWanted: boolean;
   dueMs: number;
   asking: AbortController | null;
@@ -45,7 +51,7 @@ interface LiveEntry {
 
 const NOTHING_YET: LiveState<never> = { data: null, problem: null, tag: null };
 
-/** `onRefused` is told when the source wants another token; nothing is asked until `clear`. */
+/** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
 export function createLiveData(source: PageSource, onRefused: () => void): LiveData {
   const store = new LiveStore(source, onRefused);
   setInterval(() => store.askDue(), TICK_MS);
@@ -131,7 +137,7 @@ class LiveStore implements LiveData {
     entry.asking = controller;
     const { tag } = entry.state.value;
     const reply = await this.#source.ask(entry.question, { tag, signal: controller.signal });
-    // Another token has come meanwhile.
+    // The token was replaced meanwhile.
     if (entry.asking !== controller) return;
     entry.asking = null;
     entry.dueMs = Date.now() + FRESH_MS;

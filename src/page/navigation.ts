@@ -4,7 +4,6 @@ import { takeTokenFromAddress } from './token.ts';
 
 takeTokenFromAddress();
 
-/** Where one is now. */
 export const route = signal<PageRoute>(parseRoute(window.location.hash));
 
 window.addEventListener('hashchange', () => {
@@ -12,7 +11,10 @@ window.addEventListener('hashchange', () => {
   route.value = parseRoute(window.location.hash);
 });
 
-/** Changes values of the route; null removes one. A step that one may want to go back on is kept in the history. */
+/**
+ * Changes values of the route; null removes one. With `isStep` the change gets its own history entry, so Back undoes
+ * it.
+ */
 export function changeValues(
   changes: Readonly<Record<string, string | null>>,
   { isStep = false }: { readonly isStep?: boolean } = {},

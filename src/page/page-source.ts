@@ -10,7 +10,7 @@ import type {
   UntestedTables,
 } from '../page-data/page-data.ts';
 
-/** What may be asked for, and the shape of each answer. */
+/** The queries by name, and the shape of each answer. */
 export interface PageAnswers {
   readonly mirror: MirrorTrust;
   readonly failing: FailingNow;
@@ -27,31 +27,31 @@ export type AnswerName = keyof PageAnswers;
 
 export interface PageQuestion<N extends AnswerName = AnswerName> {
   readonly name: N;
-  /** Null for what is not of one environment. */
+  /** Null if the query is not about one environment. */
   readonly env: string | null;
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-/** Why there is no answer, by what the page does about it. */
+/** Why there is no answer, distinguished by what the page does about it. */
 export type PageProblem =
-  /** The token is missing or unknown: the page asks for one. */
+  /** The token is missing or unknown: the page prompts for one. */
   | { readonly kind: 'token' }
-  /** The token may not see this, or it does not exist: the view says so. */
+  /** The token has no access, or the object does not exist: the view says so. */
   | { readonly kind: 'refused'; readonly status: number; readonly message: string }
-  /** The page asks again after this time. */
+  /** The page retries after this time. */
   | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
-  /** Nobody answers: the page asks again. */
+  /** The server is unreachable: the page retries. */
   | { readonly kind: 'away' };
 
 export type SourceReply<T> =
   | { readonly kind: 'answer'; readonly data: T; readonly tag: string | null }
-  /** The answer with the tag that was sent along is still right. */
+  /** The answer with the given tag is still current. */
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'problem'; readonly problem: PageProblem };
 
-/** Where all data of the page comes from. */
+/** Where the page gets all its data. */
 export interface PageSource {
-  /** Never fails: what goes wrong is a problem in the reply. */
+  /** Never rejects: failures are reported as a problem. */
   ask<N extends AnswerName>(
     question: PageQuestion<N>,
     known: { readonly tag: string | null; readonly signal: AbortSignal },

@@ -3,12 +3,12 @@ import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page
 import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rule.ts';
 import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
 
-/** As an address has them. */
+/** The defaults as they appear in an address. */
 const DEFAULT_TEXTS = new Map(
   Object.entries(DEFAULT_PARAMETERS).map(([parameter, value]) => [parameter, String(value)]),
 );
 
-/** Answers questions with what a report carries. */
+/** Answers queries from the data embedded in a report. */
 export function createRecordedSource(packed: string): PageSource {
   const recorded = unpack(packed).then((answers) => new Map(answers.map((answer) => [keyOf(answer), answer.data])));
   return {
@@ -27,7 +27,7 @@ const NOT_HERE = {
   kind: 'refused',
   status: 404,
   message:
-    'This report does not hold it: it has the worst 1,000 failing tests, their assets and lineage, and the first 100 tables',
+    'This report does not include it. A report has the 1,000 worst failing tests, their assets and lineage, and the first 100 tables',
 } as const;
 
 function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string {
@@ -37,7 +37,7 @@ function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string 
   return JSON.stringify([name, env, others.sort()]);
 }
 
-/** An answer with as many rows as the question asks for; the report carries the most that the page ever shows. */
+/** Truncates an answer to the requested limit: the report contains the most rows that the page ever shows. */
 function limited(data: unknown, { parameters: { limit } }: PageQuestion): unknown {
   if (limit === undefined || data === undefined) return data;
   const { rows, ...rest } = data as { readonly rows: readonly unknown[] };
@@ -50,7 +50,7 @@ async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
   return (await new Response(unpacked).json()) as readonly RecordedAnswer[];
 }
 
-/** The assets of the report, searched as a server does it. */
+/** Searches the report's assets the way the server does. */
 function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuestion): AssetsFound {
   const wanted = trimmedQuery(parameters['q'] ?? '');
   if (wanted === null) return { rows: [], cut: false };

@@ -1,16 +1,16 @@
 export const VIEWS = ['mirror', 'failing', 'trends', 'untested', 'asset'] as const;
 export type ViewName = (typeof VIEWS)[number];
 
-/** Where one is. All of it stands in the address, so that a reloaded or shared address shows the same. */
+/** What the page shows. All of it is in the address, so reloading or sharing the address shows the same. */
 export interface PageRoute {
   readonly view: ViewName;
-  /** Null: the first environment. */
+  /** Null means the first environment. */
   readonly env: string | null;
-  /** Filters, what is open, and the like. */
+  /** Filters, open rows and the like. */
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** Reads what follows `#` in an address: `#/failing?env=prod&owner=ana`. Anything unknown leads to the first view. */
+/** Parses what follows `#` in an address: `#/failing?env=prod&owner=ana`. Anything unknown leads to the first view. */
 export function parseRoute(hash: string): PageRoute {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split(/\?(.*)/s, 2);
   const view = VIEWS.find((name) => name === path) ?? 'mirror';

@@ -18,6 +18,6 @@ const LEVELS: Readonly<Record<string, StatusLevel>> = {
   refused: 'bad',
 };
 
-/** How bad a result of a test, or the end of a run, is. A status that nobody has heard of is neither good nor bad. */
+/** The level of a test result or of the end of a run. An unknown status is neutral. */
 export const levelOf = (status: string | null): StatusLevel =>
   status === null ? 'neutral' : (LEVELS[status] ?? 'neutral');

@@ -1,5 +1,6 @@
 /**
- * The words that the page explains, and where the dictionary describes each: a column of a table or view, or a metric.
+ * The terms that the page explains, and what the dictionary describes each as: a column of a table or view, or a
+ * metric.
  */
 export const TERM_PLACES = {
   mode: 'sync_stream_runs.mode',

@@ -9,23 +9,23 @@ function submit(event: SubmitEvent): void {
   if (text !== '') takeToken(text);
 }
 
-/** Asks for a token, which the page keeps as long as the tab is open. */
+/** Prompts for a token, which the page keeps until the tab is closed. */
 export function tokenForm(): VNode {
   return html`<form class="token" onSubmit=${submit}>
-    <p id="token-why">${token.value === null ? 'The mirror shows itself to those who have a token.' : 'The server does not know this token.'}
-      It is what clients of the API send, such as <code>OBSYNC_SERVE_TOKEN</code>.</p>
+    <p id="token-why">${token.value === null ? 'You need a token to see this mirror.' : 'The server does not know this token.'}
+      Enter the one that API clients send, such as the value of <code>OBSYNC_SERVE_TOKEN</code>.</p>
     <label>Token <input name="token" type="password" autocomplete="off" required aria-describedby="token-why" /></label>
     <button type="submit">Show the mirror</button>
     <p class="faint">The page keeps it until the tab is closed.</p>
   </form>`;
 }
 
-/** Asks whether the token of a link may replace the one of the tab; null if no link has brought one. */
+/** Prompts whether the link's token may replace the tab's; null if no link offered one. */
 export function tokenOffer(): VNode | null {
   if (offeredToken.value === null) return null;
   return html`<div class="offer" role="alert">
-    ${notice('warn', 'The link that you opened brings another token. It may show less than yours, or more.')}
+    ${notice('warn', 'The link that you opened contains another token. It may show more or less than yours.')}
     <button type="button" onClick=${() => decideOffer(false)}>Keep my token</button>
-    <button type="button" onClick=${() => decideOffer(true)}>Use the token of the link</button>
+    <button type="button" onClick=${() => decideOffer(true)}>Use the link’s token</button>
   </div>`;
 }

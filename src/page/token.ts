@@ -2,10 +2,10 @@ import { batch, signal } from '@preact/signals';
 
 const KEPT_AS = 'obsync-token';
 
-/** The token that goes with every question. It is kept as long as the tab is open. */
+/** The token that every query sends. It is kept until the tab is closed. */
 export const token = signal<string | null>(sessionStorage.getItem(KEPT_AS));
 
-/** Whether the server has refused the token, or asks for one. */
+/** Whether the server rejected the token, or requires one. */
 export const isTokenRefused = signal(false);
 
 export function takeToken(text: string): void {
@@ -21,7 +21,7 @@ export function forgetToken(): void {
   token.value = null;
 }
 
-/** A token that an address has brought while the tab has another one; null if there is none. */
+/** A token from an address while the tab has another one; null if there is none. */
 export const offeredToken = signal<string | null>(null);
 
 export function decideOffer(isTaken: boolean): void {
@@ -31,8 +31,8 @@ export function decideOffer(isTaken: boolean): void {
 }
 
 /**
- * An address may bring a token, `#token=…`, which is removed from the address bar and the history. It is taken over,
- * but does not replace another one without asking: it may show less, and the link may come from anybody.
+ * An address may contain a token, `#token=…`, which is removed from the address bar and the history. It is adopted, but
+ * does not replace another token without confirmation: it may see less, and anyone may have made the link.
  */
 export function takeTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;

@@ -1,10 +1,10 @@
 import type { VNode } from 'preact';
 import type { EnvironmentTrust } from '../page-data/page-data.ts';
 
-/** A view of one environment. */
+/** What a view of one environment receives. */
 export interface ViewFrame {
   readonly environment: EnvironmentTrust;
-  /** All that the reader sees. */
+  /** All environments that the token sees. */
   readonly environments: readonly EnvironmentTrust[];
   readonly values: Readonly<Record<string, string>>;
 }

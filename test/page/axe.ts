@@ -6,8 +6,8 @@ interface AxeFinding {
   readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
 }
 
-/** What axe finds wrong with the page as it is, best practices included. */
-export async function findBarriers(page: Page): Promise<string[]> {
+/** The accessibility violations that axe finds in the page as it is, best practices included. */
+export async function findViolations(page: Page): Promise<string[]> {
   await page.evaluate(axe.source);
   const found = await page.evaluate<AxeFinding[]>(
     "axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations)",
@@ -15,6 +15,6 @@ export async function findBarriers(page: Page): Promise<string[]> {
   return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
 }
 
-/** How much wider than the screen the page is. */
+/** By how many pixels the page overflows the screen horizontally. */
 export const overflowOf = (page: Page): Promise<number> =>
   page.evaluate<number>('document.documentElement.scrollWidth - document.documentElement.clientWidth');

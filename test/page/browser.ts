@@ -3,25 +3,25 @@ import { onTestFinished } from 'vitest';
 import { launchChromium } from './chromium.ts';
 
 export interface TabOptions extends BrowserContextOptions {
-  /** The time that the tab believes it is; it goes on from there, and tests may turn it on. */
+  /** The start of the tab's clock, which tests may advance. */
   readonly time?: string;
 }
 
-/** Far more than anything takes; a test that waits for what never comes ends with it. */
+/** Far longer than any step takes, so a test that waits in vain fails. */
 const MOST_WAIT_MS = 20_000;
 
-/** A browser of its own for one test file. */
+/** A browser for one test file. */
 export interface TestBrowser {
-  /** A new tab, which ends with the test. */
+  /** Opens a tab that is closed when the test ends. */
   open(url: string, options?: TabOptions): Promise<OpenedPage>;
   close(): Promise<void>;
 }
 
 interface OpenedPage {
   readonly page: Page;
-  /** Every address that the tab has asked for. */
+  /** Every address that the tab has requested. */
   readonly requests: readonly string[];
-  /** What went wrong in the tab: failed scripts, and what the policy has blocked. */
+  /** Script errors in the tab, and what the content security policy blocked. */
   readonly complaints: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export async function startBrowser(): Promise<TestBrowser> {
 async function openPage(browser: Browser, url: string, { time, ...options }: TabOptions): Promise<OpenedPage> {
   const context = await browser.newContext(options);
   onTestFinished(() => context.close());
-  // Only the limit of a test ends what hangs.
+  // Only the test's time limit ends a hang.
   context.setDefaultTimeout(0);
   const page = await context.newPage();
   page.setDefaultTimeout(MOST_WAIT_MS);

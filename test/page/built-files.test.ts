@@ -9,14 +9,14 @@ const compressed = /\.(br|gz)$/;
 const paths = globSync(join(builtPage(), '**/*.*')).filter((path) => !compressed.test(path));
 const index = readFileSync(join(builtPage(), 'index.html'), 'utf8');
 
-test('all files of the page have at most 60 KB, compressed', () => {
+test('the files of the page have at most 60 KB, compressed', () => {
   const shown = paths.filter((path) => !path.endsWith('.txt'));
   expect(shown.length).toBeGreaterThan(3);
   const bytes = shown.map((path) => readFileSync(`${path}.gz`).length).reduce((sum, each) => sum + each, 0);
   expect(bytes).toBeLessThan(MOST_BYTES);
 });
 
-test('each file is there in both compressions, as it is', () => {
+test('each file is stored in both compressions with the same content', () => {
   for (const path of paths) {
     const bytes = readFileSync(path);
     expect(gunzipSync(readFileSync(`${path}.gz`)).equals(bytes)).toBe(true);
@@ -24,7 +24,7 @@ test('each file is there in both compressions, as it is', () => {
   }
 });
 
-test('each file but the page itself has a hash in its name, and the page names those that it begins with', () => {
+test('each file except the page itself has a hash in its name, and the page preloads its first ones', () => {
   const files = paths.map((path) => basename(path)).filter((name) => name !== 'index.html');
   for (const name of files) expect(name).toMatch(/-[0-9A-Z]{8}\.\w+$/);
   const named = [...index.matchAll(/(?:src|href)="ui\/([^"]*)"/g)].map(([, name]) => name);
@@ -32,11 +32,11 @@ test('each file but the page itself has a hash in its name, and the page names t
   expect(named.length).toBeGreaterThan(3);
 });
 
-test('the page has no script or style in itself, which its policy would block', () => {
+test('the page has no inline script or style, which its policy would block', () => {
   expect(index).not.toMatch(/<style|style=|<script(?![^>]*src=)|\son\w+=/);
 });
 
-test('the licences of all packages that are compiled in come along', () => {
+test('the licences of all bundled packages are included', () => {
   const licences = readFileSync(paths.find((path) => basename(path).startsWith('licences')) ?? '', 'utf8');
   const packages = ['preact', 'htm', '@preact/signals', '@preact/signals-core', '@dagrejs/dagre', '@dagrejs/graphlib'];
   for (const name of packages) expect(licences).toMatch(new RegExp(`^${name} \\d`, 'm'));

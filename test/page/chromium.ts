@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import chromium, { inflate } from '@sparticuz/chromium';
 import { type Browser, chromium as playwright } from 'playwright-core';
 
-/** Starts the Chromium that an npm package brings. */
+/** Starts the Chromium of an npm package. */
 export async function launchChromium(): Promise<Browser> {
   const folder = await unpacked();
   const launch = (env: Readonly<Record<string, string>>): Promise<Browser> =>
@@ -13,7 +13,7 @@ export async function launchChromium(): Promise<Browser> {
       args: ['--no-sandbox'],
       env: { ...process.env, FONTCONFIG_FILE: join(folder, 'own-fonts.conf'), ...env },
     });
-  // A machine without a desktop may lack libraries; the package brings these as well.
+  // A machine without a desktop may lack shared libraries; the package includes them.
   return launch({}).catch(() => launch({ LD_LIBRARY_PATH: join(folder, 'al2023/lib') }));
 }
 
@@ -21,12 +21,12 @@ const CACHE = join(import.meta.dirname, '../../node_modules/.cache');
 const BROWSER = join(CACHE, 'whole-chromium');
 const LIBRARIES = fileURLToPath(new URL('../bin/al2023.tar.br', import.meta.resolve('@sparticuz/chromium')));
 
-/** The fonts that come with the browser alone, so that texts are equally wide everywhere. */
+/** Only the browser's own fonts, so texts have the same width on every machine. */
 const FONTS = `<?xml version="1.0"?>
 <fontconfig><dir>${join(BROWSER, 'fonts/fonts')}</dir><cachedir>${join(BROWSER, 'fonts-cache')}</cachedir></fontconfig>
 `;
 
-/** Unpacks the browser once for all runs; what is there is whole, because it came there by renaming. */
+/** Unpacks the browser once for all runs. The folder is renamed into place, so it is always complete. */
 async function unpacked(): Promise<string> {
   if (existsSync(BROWSER)) return BROWSER;
   mkdirSync(CACHE, { recursive: true });
@@ -40,7 +40,7 @@ async function unpacked(): Promise<string> {
     renameSync(own, BROWSER);
   } catch (error) {
     rmSync(own, { recursive: true, force: true });
-    // Another process was first.
+    // Another process unpacked it first.
     if (!existsSync(BROWSER)) throw error;
   } finally {
     if (before === undefined) delete process.env['TMPDIR'];

@@ -17,7 +17,7 @@ export const streamTrust = (name: string, more: Partial<StreamTrust> = {}): Stre
   ...more,
 });
 
-/** A mirror of two environments; one of them has things to look at. */
+/** A mirror of two environments, one of which has problems. */
 export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
   now: NOW,
   limited_to: null,

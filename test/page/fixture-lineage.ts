@@ -1,7 +1,7 @@
 import type { AssetDetail, LineageNode, Neighbours } from '../../src/page-data/page-data.ts';
 import type { FixtureReplies } from './fixture-server.ts';
 
-/** Every asset of the made-up estate feeds and is fed by as many others. */
+/** Every asset has this many upstream and this many downstream assets. */
 const FAN = 30;
 
 const node = (id: string): LineageNode => ({
@@ -15,7 +15,7 @@ const node = (id: string): LineageNode => ({
   asset_id: null,
 });
 
-/** The edges are those of a tree, so each asset beyond the first is fed by, or feeds, the one that led to it. */
+/** The lineage is a tree: every asset except the root is linked to the one that led to it. */
 function neighbours({ id = '', direction, limit = '24', offset = '0' }: Readonly<Record<string, string>>): Neighbours {
   const way = direction === 'upstream' ? 'u' : 'd';
   const parent = /^(.+)\.([ud])\d+$/.exec(id);
@@ -40,7 +40,7 @@ export const assetDetail = (id: string): AssetDetail => ({
   test_count: null,
 });
 
-/** An estate without an end. */
+/** An endless lineage. */
 export const ENDLESS_LINEAGE: FixtureReplies = {
   'environments/prod/asset': ({ id = '' }) => ({ body: assetDetail(id) }),
   'environments/prod/node': ({ id = '' }) => ({ body: node(id) }),

@@ -3,32 +3,32 @@ import fastify from 'fastify';
 import { inject } from 'vitest';
 import { addPageFiles } from '../../src/server/page-files.ts';
 
-/** What the server answers to one question of the page. */
+/** The response to one query of the page. */
 export interface FixtureReply {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
 }
 
-/** A reply that depends on the question. */
+/** A reply that depends on the query. */
 type FixtureAnswering = (query: Readonly<Record<string, string>>) => FixtureReply;
 
 export type FixtureReplies = Readonly<Record<string, FixtureReply | FixtureAnswering>>;
 
-/** A server that answers the page with what a test made up: states that a real mirror is seldom in. */
+/** Serves the page with fixed data, for states that a real mirror is rarely in. */
 export interface FixtureServer {
   readonly url: string;
-  /** By the path after `/page/`, without the query. */
+  /** By the path after `/page/`, without the query string. */
   readonly replies: Map<string, FixtureReply | FixtureAnswering>;
-  /** Questions that came, as `name?query`, with the headers that matter. */
+  /** The received requests, as `name?query`, with the relevant headers. */
   readonly asked: { readonly path: string; readonly authorization: string | null; readonly tag: string | null }[];
   close(): Promise<void>;
 }
 
-/** The page as the build made it for these tests. */
+/** The page, built for these tests. */
 export const builtPage = (): string => join(dirname(inject('main')), 'ui');
 
-/** The same tag in a question as in the answer that it would get is answered with 304. */
+/** Answers 304 if the request has the tag of the current response. */
 export async function serveFixture(replies: FixtureReplies): Promise<FixtureServer> {
   const server = fastify();
   await addPageFiles(server, builtPage());

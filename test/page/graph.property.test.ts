@@ -13,7 +13,7 @@ import { type GraphPlaces, NODE_HEIGHT, NODE_WIDTH, placeNodes } from '../../src
 import { formatRoute, parseRoute, VIEWS } from '../../src/page/route.ts';
 import type { LineageNode } from '../../src/page-data/page-data.ts';
 
-/** An estate of so many assets, each with edges to some that follow. */
+/** A lineage of this many assets, each with edges to some later ones. */
 const estates = fc
   .record({
     size: fc.integer({ min: 1, max: 150 }),
@@ -44,7 +44,7 @@ const estates = fc
     return { centre: node(`n${Math.floor(size / 2)}`), neighboursOf };
   });
 
-/** Which fold is pressed next, and whether it is to open or to close. */
+/** Which fold is pressed next, and whether to open or close it. */
 const presses = fc.array(fc.record({ at: fc.nat(), closes: fc.boolean() }), { maxLength: 25 });
 
 function next(
@@ -77,8 +77,8 @@ const overlaps = (places: GraphPlaces): string[] => {
 const placed = (graph: LineageGraph, known: GraphPlaces) =>
   placeNodes(graph, known, { arrange: arrangeNodes, arrangedSteps: 2 });
 
-describe('whatever is opened and closed', () => {
-  test('no more than 100 assets are shown, none moves, and none covers another', () => {
+describe('the lineage graph, whichever folds are opened and closed', () => {
+  test('it shows at most 100 assets, moves none and lets none overlap', () => {
     fc.assert(
       fc.property(estates, presses, ({ centre, neighboursOf }, pressed) => {
         let opened: readonly OpenFold[] = firstFolds(centre.id);
@@ -99,7 +99,7 @@ describe('whatever is opened and closed', () => {
     );
   });
 
-  test('what an asset shows and what its folds count are all its neighbours', () => {
+  test('the visible neighbours of an asset and the counts of its folds add up to all its neighbours', () => {
     fc.assert(
       fc.property(estates, presses, ({ centre, neighboursOf }, pressed) => {
         let opened: readonly OpenFold[] = firstFolds(centre.id);
@@ -116,8 +116,8 @@ describe('whatever is opened and closed', () => {
   });
 });
 
-describe('an address says again what it was made of', () => {
-  test('for open folds of any ids', () => {
+describe('the address of the page', () => {
+  test('parsing a formatted list of open folds returns the same folds, whatever their ids', () => {
     const folds = fc.array(
       fc.record({
         id: fc.string({ minLength: 1, unit: 'grapheme' }),
@@ -132,7 +132,7 @@ describe('an address says again what it was made of', () => {
     );
   });
 
-  test('for any values', () => {
+  test('parsing a formatted route returns the same route, whatever its values', () => {
     const names = fc
       .string({ minLength: 1, unit: 'grapheme' })
       .filter((name) => name !== 'env' && name !== '__proto__');
@@ -149,7 +149,7 @@ describe('an address says again what it was made of', () => {
   });
 
   test.each(['', '#', '#/nothing', '#/asset?%', '#/asset?open=%E0%A4%A', '#token'])(
-    'and any text is an address: %s',
+    'any text parses as a route with a known view: %s',
     (hash) => {
       expect(VIEWS).toContain(parseRoute(hash).view);
       expect(parseFolds(hash)).toEqual([]);

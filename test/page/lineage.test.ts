@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findBarriers, overflowOf } from './axe.ts';
+import { findViolations, overflowOf } from './axe.ts';
 import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
 import { mirrorTrust, NOW } from './fixture-answers.ts';
 import { assetDetail, ENDLESS_LINEAGE } from './fixture-lineage.ts';
@@ -22,7 +22,7 @@ async function open(path = '#/asset?id=a', more: FixtureReplies = {}, options: T
   return { ...opened, server };
 }
 
-/** Where each node stands in the graph, whatever part of it is seen. */
+/** The position of each node in the graph, wherever the view is panned. */
 const placesIn = async (page: Page): Promise<Record<string, string>> =>
   Object.fromEntries(
     await page.evaluate<[string, string][]>(
@@ -34,21 +34,21 @@ const nodes = (page: Page) => page.locator('.node');
 const more = (page: Page, name: string, way: string) =>
   page.getByRole('button', { name: new RegExp(`^Show more of the \\d+ ${way} of asset ${name}$`) });
 const close = (page: Page, name: string, way: string) =>
-  page.getByRole('button', { name: `Close what is ${way} of asset ${name}`, exact: true });
+  page.getByRole('button', { name: `Hide what is ${way} of asset ${name}`, exact: true });
 
-describe('the graph', () => {
-  test('begins with one level each way, and every end that is cut off is a fold with its count', async () => {
+describe('the lineage graph', () => {
+  test('it starts with one level in each direction, and every side with hidden neighbours has a fold with their number', async () => {
     const { page } = await open();
     expect(await nodes(page).count()).toBe(25);
     const folds = await page.locator('.fold text').allTextContents();
-    // Of the middle 18 are left each way, and it can be closed; the others have 29 further on and 30 on the way back less the one edge.
+    // The centre hides 18 in each direction and can be closed. The others hide 30 outward, and 29 back: one is shown.
     expect(folds.filter((text) => text === '+18').length).toBe(2);
     expect(folds.filter((text) => text === '−').length).toBe(2);
     expect(folds.filter((text) => text === '+30').length).toBe(24);
     expect(folds.filter((text) => text === '+29').length).toBe(24);
   });
 
-  test('opens a fold and closes it again without moving anything else', async () => {
+  test('opening and closing a fold moves no other node', async () => {
     const { page } = await open();
     const before = await placesIn(page);
     await more(page, 'a.d3', 'downstream').press('Enter');
@@ -56,24 +56,26 @@ describe('the graph', () => {
     const opened = await placesIn(page);
     expect(opened).toMatchObject(before);
     expect(new Set(Object.values(opened)).size).toBe(37);
-    // One of the twelve that feed it is shown already.
+    // One of its twelve upstream assets is already visible.
     await more(page, 'a.d3.d1', 'upstream').press('Enter');
     await expect.poll(() => nodes(page).count()).toBe(48);
     expect(await placesIn(page)).toMatchObject(opened);
-    // What a node of the fold had opened goes with it.
+    // Closing a fold also closes the folds of its nodes.
     await close(page, 'a.d3', 'downstream').press('Enter');
     await expect.poll(() => nodes(page).count()).toBe(25);
     expect(await placesIn(page)).toEqual(before);
   });
 
-  test('never shows more than 100 assets: then a fold says so instead of opening', async () => {
+  test('it never shows more than 100 assets: a fold then says so instead of opening', async () => {
     const { page, server } = await open();
     for (let i = 0; i < 7; i += 1) await more(page, `a.d${i}`, 'downstream').press('Enter');
     await expect.poll(() => nodes(page).count()).toBe(100);
-    await page.getByText('100 assets are shown, which is the most').waitFor();
+    await page.getByText('100 assets are shown, the maximum. Close a fold').waitFor();
     const asked = server.asked.length;
     const full = page.locator('.fold[aria-disabled=true]').first();
-    expect(await full.locator('title').textContent()).toContain('100 assets are shown, close a fold first');
+    expect(await full.locator('title').textContent()).toContain(
+      '100 assets are shown, the maximum; close a fold first',
+    );
     await full.press('Enter');
     expect([await nodes(page).count(), server.asked.length]).toEqual([100, asked]);
     await close(page, 'a.d2', 'downstream').press('Enter');
@@ -82,7 +84,7 @@ describe('the graph', () => {
     await expect.poll(() => nodes(page).count()).toBe(100);
   });
 
-  test('comes back as it was when the address is loaded again', async () => {
+  test('reloading the address restores the graph', async () => {
     const { page } = await open();
     await more(page, 'a.d3', 'downstream').press('Enter');
     await more(page, 'a', 'upstream').press('Enter');
@@ -98,7 +100,7 @@ describe('the graph', () => {
     await expect.poll(() => nodes(page).count()).toBe(37);
   });
 
-  test('gives every node a place of its own when it is arranged, and the same ones when it is loaded again', async () => {
+  test('Arrange gives every node its own position, and reloading keeps them', async () => {
     const { page } = await open();
     await more(page, 'a.d3', 'downstream').press('Enter');
     await expect.poll(() => nodes(page).count()).toBe(37);
@@ -110,7 +112,7 @@ describe('the graph', () => {
     expect(await placesIn(page)).toEqual(arranged);
   });
 
-  test('is walked through with the keyboard alone', async () => {
+  test('the graph works with the keyboard alone', async () => {
     const { page } = await open();
     const focused = () => page.evaluate<string>(`document.activeElement.querySelector('title').textContent`);
     await page.getByRole('button', { name: 'Arrange' }).focus();
@@ -137,7 +139,7 @@ describe('the graph', () => {
     }
   });
 
-  test('is moved by dragging its ground', async () => {
+  test('dragging the background pans the graph', async () => {
     const { page } = await open();
     const sight = () => page.locator('.graph svg > g').first().getAttribute('transform');
     const box = await page.locator('.graph svg[role=group]').boundingBox();
@@ -150,7 +152,7 @@ describe('the graph', () => {
     expect(await sight()).not.toBe(before);
   });
 
-  test('asks for its nodes again only when the mirror has changed', async () => {
+  test('the nodes are fetched again only after the mirror has changed', async () => {
     const asset = (tag: string, name: string) => ({
       body: { ...assetDetail('a'), asset: { id: 'a', name, kind: 'table' } },
       headers: { etag: tag },
@@ -172,20 +174,23 @@ describe('the graph', () => {
     ['dark', 1280],
     ['light', 375],
     ['dark', 375],
-  ] as const)('has no barriers in %s colours at %i pixels, a node and a fold opened', async (colorScheme, width) => {
-    const { page } = await open('#/asset?id=a&node=a', {}, { colorScheme, viewport: { width, height: 800 } });
-    await page.locator('.fold').first().press('Enter');
-    expect(await findBarriers(page)).toEqual([]);
-    expect(await overflowOf(page)).toBe(0);
-  });
+  ] as const)(
+    'axe finds no violations in %s colours at %i pixels, with a node and a fold open',
+    async (colorScheme, width) => {
+      const { page } = await open('#/asset?id=a&node=a', {}, { colorScheme, viewport: { width, height: 800 } });
+      await page.locator('.fold').first().press('Enter');
+      expect(await findViolations(page)).toEqual([]);
+      expect(await overflowOf(page)).toBe(0);
+    },
+  );
 
-  test('says where a link leads, whatever its address pretends', async () => {
+  test('a link shows the real host of its address', async () => {
     const url = 'https://looker.example.com@elsewhere.test/dashboards/1';
     const { page } = await open('#/asset?id=a', { 'environments/prod/asset': { body: { ...assetDetail('a'), url } } });
     expect(await page.getByRole('link', { name: 'open on elsewhere.test' }).getAttribute('href')).toBe(url);
   });
 
-  test('makes no link of an address that is not one of the web', async () => {
+  test('an address that is neither http nor https is not a link', async () => {
     const { page } = await open();
     expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
     expect(await page.getByText('javascript:alert(1)').count()).toBe(1);

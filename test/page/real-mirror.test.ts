@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
-import { findBarriers, overflowOf } from './axe.ts';
+import { findViolations, overflowOf } from './axe.ts';
 import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
 
 const ENV = 'prod-analytics';
@@ -25,7 +25,7 @@ const list = (sql: string, ...values: unknown[]): string[] =>
     .all(...values)
     .map(String);
 
-/** The asset with the most edges, of those that have fewer than are shown at first. */
+/** The asset with the most edges among those whose edges are all shown at first. */
 const HUB = `select a.id from live_assets a where a.env_id = '${ENV}' and
   (select count(*) from asset_lineage e where e.env_id = a.env_id and e.downstream_asset_id = a.id) between 1 and 12 and
   (select count(*) from asset_lineage e where e.env_id = a.env_id and e.upstream_asset_id = a.id) between 3 and 12
@@ -48,7 +48,7 @@ beforeAll(async () => {
   const token_sha256 = createHash('sha256').update('a-token-of-few-assets').digest('hex');
   writeFileSync(tokens, JSON.stringify([{ name: 'few', token_sha256, environments: [ENV], asset_ids: visible }]));
   const args = ['--tokens', tokens, '--db', mirror.path, '--rate-limit', 'off'];
-  // A hook cannot register another one: the server is ended below.
+  // A hook cannot register another hook, so the server is stopped below.
   server = await serving(args, { whenDone: () => {} });
   browser = await startBrowser();
 });
@@ -63,7 +63,7 @@ afterAll(async () => {
 
 const VIEWS = ['mirror', 'failing', 'trends', 'untested', 'asset'] as const;
 
-/** A tab with a token, at a place of the page. */
+/** A tab with a token, at an address of the page. */
 async function open(hash: string, { token = SERVE_TOKEN, ...options }: TabOptions & { readonly token?: string } = {}) {
   const opened = await browser.open(`${server.url}/#token=${token}`, options);
   await opened.page.locator('h2').first().waitFor();
@@ -78,7 +78,7 @@ async function goTo(page: Page, hash: string): Promise<void> {
   await expect.poll(() => page.getByText('Loading …').count()).toBe(0);
 }
 
-/** The texts of a table, row by row. */
+/** The cells of a table, row by row. */
 const cellsOf = (page: Page, caption: string): Promise<string[][]> =>
   page.evaluate<string[][]>(`[...[...document.querySelectorAll('table')]
     .find((table) => table.caption?.textContent.startsWith(${JSON.stringify(caption)}))
@@ -86,8 +86,8 @@ const cellsOf = (page: Page, caption: string): Promise<string[][]> =>
 
 const assetAddress = (id: string, more = ''): string => `#/asset?env=${ENV}&id=${encodeURIComponent(id)}${more}`;
 
-describe('each view shows what the mirror holds', () => {
-  test('Can I trust this mirror?', async () => {
+describe('the views of the page over a real mirror', () => {
+  test('the view "Can I trust this mirror?" counts the rows of each stream', async () => {
     const { page } = await open('#/mirror');
     const shown = new Map(
       (await cellsOf(page, 'Streams of Production Analytics')).map(([stream, , count]) => [stream, count]),
@@ -96,10 +96,10 @@ describe('each view shows what the mirror holds', () => {
       const [count] = list(`select count(*) from ${table} where env_id = ? and deleted_at is null`, ENV);
       expect(shown.get(table)).toBe(Number(count).toLocaleString('en'));
     }
-    await page.getByText('There was no sync yet').waitFor();
+    await page.getByText('There has been no sync yet').waitFor();
   });
 
-  test('What fails now?', async () => {
+  test('the view "What fails now?" lists every failing test with its status', async () => {
     const { page } = await open('#/failing');
     const shown = await cellsOf(page, 'Failing tests');
     const failing = rows<{ test_name: string; status: string }>(
@@ -112,7 +112,7 @@ describe('each view shows what the mirror holds', () => {
     await page.getByText(`${failing.length} tests fail`).waitFor();
   });
 
-  test('Is it getting better?', async () => {
+  test('the view "Is it getting better?" counts the runs of each owner', async () => {
     const { page } = await open('#/trends');
     const shown = await cellsOf(page, 'By owner');
     const runs = rows<{ owner: string; count: number }>(
@@ -125,7 +125,7 @@ describe('each view shows what the mirror holds', () => {
     for (const [name = '', , , , count] of named) expect([name, count]).toEqual([name, expected.get(name)]);
   });
 
-  test('What is untested and matters?', async () => {
+  test('the view "What is untested and matters?" lists tables without tests by downstream count', async () => {
     const { page } = await open('#/untested');
     const shown = await cellsOf(page, 'Tables without a test');
     const untested = rows<{ asset_name: string; downstream_count: number }>(
@@ -140,7 +140,7 @@ describe('each view shows what the mirror holds', () => {
     expect(counts).toEqual([...counts].sort((a, b) => b - a));
   });
 
-  test('What is up and downstream of X?', async () => {
+  test('the view "What is up and downstream of X?" finds an asset and shows its neighbours and tests', async () => {
     const [id = ''] = visible;
     const [asset] = rows<{ name: string }>('select name from live_assets where env_id = ? and id = ?', ENV, id);
     const { page } = await open(`#/asset?env=${ENV}`);
@@ -163,7 +163,7 @@ describe('each view shows what the mirror holds', () => {
     expect((await cellsOf(page, `${tests.length} test`)).map(([name]) => name).sort()).toEqual(tests.sort());
   });
 
-  test('and the lineage of a column on demand', async () => {
+  test('the lineage of a column is shown on demand and survives a reload', async () => {
     const [id = ''] = visible;
     const [edge] = rows<{ column: string; other: string }>(
       `select c.name as "column", o.name as other from column_lineage e
@@ -181,12 +181,12 @@ describe('each view shows what the mirror holds', () => {
       .locator('.columns')
       .getByRole('button', { name: String(edge?.column), exact: true })
       .click();
-    await page.getByRole('heading', { name: 'Goes into' }).waitFor();
+    await page.getByRole('heading', { name: 'Downstream' }).waitFor();
     expect(await page.locator('.ends').innerText()).toContain(String(edge?.other));
     expect(await page.locator('.edge.column').count()).toBeGreaterThan(0);
     const before = page.url();
     await page.reload();
-    await page.getByRole('heading', { name: 'Goes into' }).waitFor();
+    await page.getByRole('heading', { name: 'Downstream' }).waitFor();
     expect([page.url(), await page.locator('.columns [aria-pressed=true]').innerText()]).toEqual([
       before,
       edge?.column,
@@ -194,8 +194,8 @@ describe('each view shows what the mirror holds', () => {
   });
 });
 
-describe('the page', () => {
-  test('comes back with its filter, its open row and its environment when its address is loaded again', async () => {
+describe('the page over a real mirror', () => {
+  test('reloading the address restores the filter, the open row and the environment', async () => {
     const { page } = await open('#/failing');
     await page.getByLabel('Environment').selectOption('staging-analytics');
     await page.locator('button.disclose').first().click();
@@ -207,7 +207,7 @@ describe('the page', () => {
     expect(await page.getByLabel('Environment').inputValue()).toBe('staging-analytics');
   });
 
-  test('shows a change of the mirror without being loaded again', async () => {
+  test('a change in the mirror appears without a reload', async () => {
     const { page } = await open('#/failing', { time: new Date().toISOString() });
     const [id = ''] = list('select test_id from failing_tests where env_id = ? limit 1', ENV);
     const rename = (name: string) =>
@@ -219,7 +219,7 @@ describe('the page', () => {
     rename(before);
   });
 
-  test('asks nobody but its own server, and does nothing that its policy would block', async () => {
+  test('the page sends requests only to its own server, and violates no content security policy', async () => {
     const { page, requests, complaints } = await open('#/mirror');
     for (const view of VIEWS) await goTo(page, `#/${view}`);
     await goTo(page, assetAddress(String(visible[0])));
@@ -229,7 +229,7 @@ describe('the page', () => {
     expect(complaints).toEqual([]);
   });
 
-  test('is walked through with the keyboard alone', async () => {
+  test('the whole page works with the keyboard alone', async () => {
     const { page } = await open('#/mirror');
     const focused = () => page.evaluate<string>('document.activeElement.innerText || document.activeElement.tagName');
     await page.reload();
@@ -243,15 +243,15 @@ describe('the page', () => {
     for (const _ of [1, 2, 3]) await page.keyboard.press('Shift+Tab');
     expect(await focused()).toBe('Failing');
     await page.keyboard.press('Enter');
-    // Who came by a link begins at the heading of the view.
+    // Following a link moves the focus to the heading of the view.
     await expect.poll(focused).toBe('What fails now?');
     await page.getByRole('table').waitFor();
     const seen: string[] = [];
-    while (!seen.includes('Hangs on it') && seen.length < 100) {
+    while (!seen.includes('Downstream') && seen.length < 100) {
       await page.keyboard.press('Tab');
       seen.push(await focused());
     }
-    // A head of the table is explained on focus.
+    // Focusing a table heading shows its explanation.
     expect(await page.locator('.tip').innerText()).toBe('number of its descendants');
     await page.keyboard.press('Escape');
     expect(await page.locator('.tip').count()).toBe(0);
@@ -267,24 +267,24 @@ describe('the page', () => {
   test.each([
     ['dark', 1280],
     ['light', 375],
-  ] as const)('has no barriers in any view, in %s colours at %i pixels', async (colorScheme, width) => {
+  ] as const)('axe finds no violations in any view, in %s colours at %i pixels', async (colorScheme, width) => {
     const { page } = await open('#/mirror', { colorScheme, viewport: { width, height: 800 } });
     for (const address of [
       ...VIEWS.map((view) => `#/${view}`),
       assetAddress(String(visible[0]), `&node=${visible[0]}&columns=true`),
     ]) {
       await goTo(page, address);
-      expect({ address, barriers: await findBarriers(page), overflow: await overflowOf(page) }).toEqual({
+      expect({ address, violations: await findViolations(page), overflow: await overflowOf(page) }).toEqual({
         address,
-        barriers: [],
+        violations: [],
         overflow: 0,
       });
     }
   });
 });
 
-describe('a token of a few assets', () => {
-  test('never learns of others, whatever it looks at', async () => {
+describe('the page with a token limited to a few assets', () => {
+  test('no view or response reveals any other asset', async () => {
     const token = 'a-token-of-few-assets';
     const { page } = await open('#/mirror', { token });
     const received: string[] = [];
@@ -321,7 +321,7 @@ describe('a token of a few assets', () => {
     expect(seen.join('\n')).not.toContain('Staging');
   });
 
-  test('is told of an asset that it may not see as of one that there is not', async () => {
+  test('an asset that it may not see is reported like one that does not exist', async () => {
     const [other = ''] = list(
       `select id from live_assets where env_id = ? and id <> ? order by id desc limit 1`,
       ENV,

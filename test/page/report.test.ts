@@ -8,7 +8,7 @@ import { query } from '../../src/api/query.ts';
 import { writeReport } from '../../src/api/report.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
-import { findBarriers, overflowOf } from './axe.ts';
+import { findViolations, overflowOf } from './axe.ts';
 import { startBrowser, type TestBrowser } from './browser.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-report-'));
@@ -34,8 +34,8 @@ const text = async (sql: string): Promise<string> => {
 };
 const count = async (sql: string): Promise<number> => Number(await text(sql));
 
-describe('a report', () => {
-  test('is one file that shows every view without a server, and asks for nothing', async () => {
+describe('the HTML report', () => {
+  test('it is one file that shows every view without a server or any request', async () => {
     const report = await writeReport({ db, to });
     expect(report).toMatchObject({
       failing_count: await count('select count(*) from failing_tests'),
@@ -44,18 +44,18 @@ describe('a report', () => {
       passed: true,
     });
     const { page, requests, complaints } = await browser.open(pathToFileURL(to).href);
-    await page.getByText('A report, made at').waitFor();
+    await page.getByText('A report made at').waitFor();
     for (const link of await page.locator('nav a').all()) {
       await link.click();
       await page.locator('main:not(:has([aria-busy=true]))').waitFor();
-      expect(await page.locator('main').innerText()).not.toMatch(/does not hold|does not answer|token/);
-      expect(await findBarriers(page)).toEqual([]);
+      expect(await page.locator('main').innerText()).not.toMatch(/does not include|is not responding|token/);
+      expect(await findViolations(page)).toEqual([]);
     }
     expect(complaints).toEqual([]);
     expect(requests.filter((url) => !url.startsWith('file:') && !url.startsWith('data:'))).toEqual([]);
   });
 
-  test('has the same counts as the mirror, of the environments that were asked for alone', async () => {
+  test('its counts are those of the mirror, limited to the selected environments', async () => {
     const inStaging = await count("select count(*) from failing_tests where env_id = 'staging-analytics'");
     const report = await writeReport({ db, to, env: ['Staging Analytics'] });
     expect(report).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
@@ -64,7 +64,7 @@ describe('a report', () => {
     expect(await page.content()).not.toContain('prod-analytics');
   });
 
-  test('leaves out an environment that is no longer listed, unless it was asked for', async () => {
+  test('an environment that is no longer listed is left out unless it is selected', async () => {
     const missing = join(folder, 'missing.db');
     const mirror = openForWriting(missing);
     makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
@@ -85,7 +85,7 @@ describe('a report', () => {
     await asked.getByText(/^[0-9]+ (checks|tests) fail/).waitFor();
   });
 
-  test('shows assets with failing tests and their lineage on a phone, finds them by name, and says of others that it does not hold them', async () => {
+  test('on a phone it shows and finds assets with failing tests, and says that other assets are not included', async () => {
     await writeReport({ db, to });
     const inProduction = "env_id = 'prod-analytics'";
     const failing = await text(`select asset_id from failing_test_impact where ${inProduction} limit 1`);
@@ -104,16 +104,16 @@ describe('a report', () => {
     await page.getByLabel('X is').fill(name.slice(1));
     await page.getByRole('link', { name, exact: true }).first().waitFor();
     const { page: otherPage } = await browser.open(address(other), { viewport });
-    await otherPage.getByText('This report does not hold it').first().waitFor();
+    await otherPage.getByText('This report does not include it').first().waitFor();
   });
 
-  test('that would have more than 5 MB is refused, and the file that was there stays', async () => {
+  test('a report of more than 5 MB is refused, and an existing file stays', async () => {
     await writeReport({ db, to });
     const before = readFileSync(to);
     const large = join(folder, 'large.db');
     const mirror = openForWriting(large);
     makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
-    // Texts that no compression makes shorter.
+    // Incompressible texts.
     mirror.connection.function('noise', () => randomBytes(45_000).toString('base64'));
     mirror.connection.exec('update assets set description = noise()');
     mirror.connection.close();
@@ -123,14 +123,14 @@ describe('a report', () => {
     expect(readFileSync(to).equals(before)).toBe(true);
   });
 
-  test('takes the place of no file that is not a report', async () => {
+  test('it never overwrites a file that is not a report', async () => {
     const mine = join(folder, 'mine.html');
     writeFileSync(mine, '<p>mine</p>');
     await expect(writeReport({ db, to: mine })).rejects.toMatchObject({ recovery: 'usage' });
     expect(readFileSync(mine, 'utf8')).toBe('<p>mine</p>');
   });
 
-  test('fails when more tests fail than is allowed, and is written nevertheless', async () => {
+  test('it reports failure if more tests fail than allowed, and is still written', async () => {
     const allowed = await count('select count(*) from failing_tests');
     expect(await writeReport({ db, to, maxFailing: allowed })).toMatchObject({ passed: true });
     expect(await writeReport({ db, to, maxFailing: allowed - 1 })).toMatchObject({ passed: false, to });

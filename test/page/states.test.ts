@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findBarriers, overflowOf } from './axe.ts';
+import { findViolations, overflowOf } from './axe.ts';
 import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
 import { failingNow, failingSubTest, mirrorTrust, NOW } from './fixture-answers.ts';
 import { assetDetail } from './fixture-lineage.ts';
@@ -19,7 +19,7 @@ const refusal = (status: number, message: string, headers = {}): FixtureReply =>
   body: { error: { code: 'x', message } },
 });
 
-/** The page over made-up answers. */
+/** The page over fixed answers. */
 async function open(replies: FixtureReplies = {}, path = '', options: TabOptions = {}) {
   const server = await serveFixture({ mirror: MIRROR, 'environments/prod/failing': FAILING, ...replies });
   onTestFinished(() => server.close());
@@ -27,8 +27,8 @@ async function open(replies: FixtureReplies = {}, path = '', options: TabOptions
   return { ...opened, server };
 }
 
-describe('the token', () => {
-  test('is asked for when the server wants one, kept in the tab, and sent as a bearer', async () => {
+describe('the token of the page', () => {
+  test('the page prompts for a token when the server requires one, keeps it in the tab and sends it as a bearer token', async () => {
     const { page, server } = await open({ mirror: refusal(401, 'no token') });
     await page.getByLabel('Token').fill('wrong');
     await page.keyboard.press('Enter');
@@ -43,7 +43,7 @@ describe('the token', () => {
     expect(server.asked.at(-1)?.authorization).toBe('Bearer secret');
   });
 
-  test('is asked for when those without one have used up what they may ask together', async () => {
+  test('the page prompts for a token when the shared quota of clients without one is used up', async () => {
     const { page, server } = await open({ mirror: refusal(429, 'Too many requests', { 'retry-after': '40' }) });
     await page.getByLabel('Token').fill('secret');
     server.replies.set('mirror', MIRROR);
@@ -51,14 +51,14 @@ describe('the token', () => {
     await page.getByRole('heading', { name: 'Production' }).waitFor();
   });
 
-  test('is taken over from the address, and removed from it', async () => {
+  test('a token in the address is adopted and removed from the address', async () => {
     const { page, server } = await open({}, '#token=a%2Bb');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     expect(server.asked.map(({ authorization }) => authorization)).toEqual(['Bearer a+b']);
     expect(page.url()).toBe(`${server.url}/`);
   });
 
-  test('is not replaced by that of a link without asking', async () => {
+  test('a link replaces the token only after confirmation', async () => {
     const { page, server } = await open({}, '#token=mine');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     const follow = () => page.evaluate("location.hash = '#token=theirs'");
@@ -71,12 +71,12 @@ describe('the token', () => {
     expect(new Set(server.asked.map(({ authorization }) => authorization))).toEqual(new Set(['Bearer mine']));
     await follow();
     await page.getByRole('button', { name: 'Keep my token' }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
-    await page.getByRole('button', { name: 'Use the token of the link' }).click();
+    expect(await findViolations(page)).toEqual([]);
+    await page.getByRole('button', { name: 'Use the link’s token' }).click();
     await expect.poll(() => server.asked.at(-1)?.authorization).toBe('Bearer theirs');
   });
 
-  test('is forgotten on request, with all that it has shown', async () => {
+  test('forgetting the token also removes all data that it has fetched', async () => {
     const { page, server } = await open({}, '#token=secret');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     server.replies.set('mirror', refusal(401, 'no token'));
@@ -88,7 +88,7 @@ describe('the token', () => {
 });
 
 describe('the page', () => {
-  test('draws characters of a name that hide or turn around what follows by their numbers', async () => {
+  test('invisible and bidirectional characters of a name are drawn as code points', async () => {
     const name = 'orders\u202Eeuqinu\u200B';
     const { page } = await open(
       { 'environments/prod/failing': { body: failingNow([failingSubTest(name)]) } },
@@ -98,16 +98,16 @@ describe('the page', () => {
     expect(await page.locator('body').innerText()).not.toMatch(/[\u202E\u200B]/);
   });
 
-  test('says in one line what a token may not see', async () => {
+  test('a view that the token has no access to says so in one line', async () => {
     const { page } = await open(
       { 'environments/prod/failing': refusal(403, 'The token lacks the scope tests') },
       '#/failing',
     );
-    await page.getByText('Your token may not see this. The token lacks the scope tests.').waitFor();
+    await page.getByText('Your token has no access to this. The token lacks the scope tests.').waitFor();
     expect(await page.getByRole('table').count()).toBe(0);
   });
 
-  test('asks again every 15 seconds, and leaves everything as it is if nothing has changed', async () => {
+  test('the page refreshes every 15 seconds, and changes nothing if the mirror has not changed', async () => {
     const { page, server } = await open({}, '#/failing');
     await page.getByRole('table').waitFor();
     await page.evaluate(`window.changes = 0;
@@ -124,7 +124,7 @@ describe('the page', () => {
     await page.getByText('late_one').waitFor();
   });
 
-  test('asks nothing while its tab is hidden', async () => {
+  test('the page sends no requests while its tab is hidden', async () => {
     const { page, server } = await open();
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     const before = server.asked.length;
@@ -138,12 +138,12 @@ describe('the page', () => {
     await expect.poll(() => server.asked.length).toBe(before + 1);
   });
 
-  test('keeps what it shows while it has to wait, says so, and asks again when it may', async () => {
+  test('while rate-limited, the page keeps its data, says so, and retries after the wait', async () => {
     const { page, server } = await open({}, '#token=secret');
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     server.replies.set('mirror', refusal(429, 'Too many requests', { 'retry-after': '40' }));
     await page.clock.runFor(16_000);
-    await page.getByText('Too many requests. The page asks again in 40 s.').waitFor();
+    await page.getByText('Too many requests. Retrying in 40 s.').waitFor();
     expect(await page.getByRole('heading', { name: 'Production' }).count()).toBe(1);
     const before = server.asked.length;
     await page.clock.runFor(38_000);
@@ -153,20 +153,20 @@ describe('the page', () => {
     await page.getByText('Too many requests').waitFor({ state: 'detached' });
   });
 
-  test('says that the server is away, and finds it again', async () => {
+  test('the page says that the server is not responding, and recovers when it responds', async () => {
     const { page, server } = await open();
     await page.getByRole('heading', { name: 'Production' }).waitFor();
     await page.context().setOffline(true);
     await page.clock.runFor(16_000);
-    await page.getByText('The server does not answer').waitFor();
+    await page.getByText('The server is not responding').waitFor();
     await page.context().setOffline(false);
     await page.clock.runFor(6_000);
-    await page.getByText('The server does not answer').waitFor({ state: 'detached' });
+    await page.getByText('The server is not responding').waitFor({ state: 'detached' });
     expect(server.asked.length).toBeGreaterThan(1);
   });
 });
 
-describe('names of others', () => {
+describe('names from the service in the failing view', () => {
   const HOSTILE = '<img src=x onerror="window.hurt=true"><script>window.hurt=true</script>';
   const hostile = failingSubTest(HOSTILE, {
     asset: { id: 'a', name: HOSTILE, kind: HOSTILE },
@@ -177,7 +177,7 @@ describe('names of others', () => {
     history: [{ start_time: NOW, status: HOSTILE }],
   });
 
-  test('are text, whatever they hold', async () => {
+  test('they are shown as text, whatever they contain', async () => {
     const { page, complaints } = await open(
       { 'environments/prod/failing': { body: failingNow([hostile]) } },
       '#/failing',
@@ -189,7 +189,7 @@ describe('names of others', () => {
     expect(complaints).toEqual([]);
   });
 
-  test.each([375, 800, 1120])('break no layout of %i pixels with 10,000 characters', async (width) => {
+  test.each([375, 800, 1120])('10,000 characters do not break the layout at %i pixels', async (width) => {
     const long = 'x'.repeat(10_000);
     const asset = { id: 'a', name: long, kind: 'table' };
     const row = failingSubTest(long, {
@@ -212,7 +212,7 @@ describe('names of others', () => {
   });
 });
 
-/** Answers of the other views, with this text wherever a name may stand. */
+/** Answers of the other views, with this text in place of every name. */
 function answersNaming(text: string): FixtureReplies {
   const asset = { id: text, name: text, kind: text };
   const node = { ...asset, upstream_count: 1, downstream_count: 0, status: text, failing_count: 1, asset_id: text };
@@ -280,8 +280,8 @@ function answersNaming(text: string): FixtureReplies {
 
 const PLACES_OF_NAMES = ['#/trends', '#/untested', '#/asset?q=x', '#/asset?id=x&node=x&columns=true&column=x'];
 
-describe('names in the other views', () => {
-  test.each([375, 800, 1120])('break no layout of %i pixels with 10,000 characters', async (width) => {
+describe('names from the service in the other views', () => {
+  test.each([375, 800, 1120])('10,000 characters do not break the layout at %i pixels', async (width) => {
     const { page } = await open(answersNaming('x'.repeat(10_000)), '', { viewport: { width, height: 700 } });
     for (const place of PLACES_OF_NAMES) {
       await page.goto(page.url().replace(/(#.*)?$/, place));
@@ -290,7 +290,7 @@ describe('names in the other views', () => {
     }
   });
 
-  test('are text, whatever they hold', async () => {
+  test('they are shown as text, whatever they contain', async () => {
     const { page, complaints } = await open(
       answersNaming('<img src=x onerror="window.hurt=true"><script>window.hurt=true</script>'),
     );
@@ -304,14 +304,14 @@ describe('names in the other views', () => {
   });
 });
 
-describe.each(['light', 'dark'] as const)('in %s colours', (colorScheme) => {
-  test.each([375, 1280])('axe finds nothing at %i pixels', async (width) => {
+describe.each(['light', 'dark'] as const)('accessibility in %s colours', (colorScheme) => {
+  test.each([375, 1280])('axe finds no violations at %i pixels', async (width) => {
     const { page } = await open({}, '#/failing', { colorScheme, viewport: { width, height: 800 } });
     await page.locator('button.disclose').click();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     await page.getByRole('link', { name: 'Trust' }).click();
     await page.getByRole('heading', { name: 'Production' }).waitFor();
-    expect(await findBarriers(page)).toEqual([]);
+    expect(await findViolations(page)).toEqual([]);
     expect(await overflowOf(page)).toBe(0);
   });
 });

@@ -11,12 +11,12 @@ test.each([
   ['a soft hyphen', 'a\u00ADb', 'a[U+00AD]b'],
   ['a control character', 'a\u0007', 'a[U+0007]'],
   ['a letter of the tags', 'a\u{E0061}', 'a[U+E0061]'],
-])('%s is shown by its number', (_, text, shown) => {
+])('visibleText shows %s as its code point', (_, text, shown) => {
   expect(visibleText(text)).toBe(shown);
 });
 
 test.each(['orders', 'größe, 数据, بيانات, नमस्ते', 'two\nlines\tof text', '❤️ 👩🏽‍💻 👨‍👩‍👧', ''])(
-  'other text stays as it is: %s',
+  'visibleText leaves other text unchanged: %s',
   (text) => {
     expect(visibleText(text)).toBe(text);
   },

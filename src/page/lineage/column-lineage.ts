@@ -3,20 +3,20 @@ import type { LineageNode } from '../../page-data/page-data.ts';
 import { liveData } from '../live-data.ts';
 import type { PageQuestion } from '../page-source.ts';
 
-/** What one column is made of and goes into, one edge each way. */
+/** The upstream and downstream columns of one column, one edge away. */
 export interface ColumnLineage {
   readonly id: string;
   readonly asset: string;
   readonly name: string | null;
   readonly upstream: readonly LineageNode[];
   readonly downstream: readonly LineageNode[];
-  /** More than are shown. */
+  /** Whether more exist than are shown. */
   readonly cut: boolean;
 }
 
 const MOST_COLUMNS = 100;
 
-/** Null as long as no column is chosen, or nothing is known of it. */
+/** Null until a column is selected and its lineage is loaded. */
 export function useColumnLineage(env: string, id: string | null, asset: string | null): ColumnLineage | null {
   const ask = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuestion<N> => ({
     name,

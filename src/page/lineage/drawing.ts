@@ -13,7 +13,7 @@ import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 const MOST_CHARACTERS = 25;
 const MOST_SPOKEN = 200;
 
-/** The edges between assets, and above them those of the chosen column. */
+/** The edges between assets, and above them the edges of the selected column. */
 export function drawnEdges({ graph, places, columns }: GraphViewOptions): VNode {
   const line = (from: string, to: string, name: string): VNode | null => {
     const [start, end] = [places.get(from), places.get(to)];
@@ -72,7 +72,7 @@ const belowText = (node: LineageNode, level: string): VNode =>
 const columnText = (names: readonly string[]): VNode =>
   html`<tspan class="column">${shorten(`column ${names.join(', ')}`, MOST_CHARACTERS)}</tspan>`;
 
-/** The columns of this asset that the chosen column has to do with. */
+/** The columns of this asset that are linked to the selected column. */
 function columnsIn(asset: string, columns: ColumnLineage | null): string[] {
   if (columns === null) return [];
   const linked = [...columns.upstream, ...columns.downstream]
@@ -81,7 +81,7 @@ function columnsIn(asset: string, columns: ColumnLineage | null): string[] {
   return columns.asset === asset ? [columns.name ?? columns.id, ...linked] : linked;
 }
 
-/** The name of a node for whoever hears the page, and its full name on hover. */
+/** The accessible name of a node, which also appears on hover, in full. */
 const spoken = (node: LineageNode): string =>
   `${shorten(node.name ?? node.id, MOST_SPOKEN)} ${stateOf(node)} · ${kindOf(node)}`;
 
@@ -104,10 +104,10 @@ function drawnFold(
   const isFull = item.kind === 'more' && graph.nodes.size >= MOST_NODES;
   const says =
     item.kind === 'close'
-      ? `Close what is ${way} of ${name}`
+      ? `Hide what is ${way} of ${name}`
       : `Show more of the ${formatCount(fold.hidden)} ${way} of ${name}`;
   const label = isFull
-    ? `${formatCount(fold.hidden)} more ${way} of ${name}: ${MOST_NODES} assets are shown, close a fold first`
+    ? `${formatCount(fold.hidden)} more ${way} of ${name}: ${MOST_NODES} assets are shown, the maximum; close a fold first`
     : says;
   return html`<g key=${item.key} data-key=${item.key} class="fold" role="button" tabindex=${isReachable ? 0 : -1} aria-disabled=${isFull}
       transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>

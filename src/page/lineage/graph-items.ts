@@ -1,7 +1,7 @@
 import type { GraphFold, LineageGraph } from './graph.ts';
 import { type GraphPlaces, type GraphPoint, NODE_WIDTH } from './place.ts';
 
-/** Something in the graph that can be pressed. */
+/** A focusable element of the graph that can be pressed. */
 export type GraphItem = GraphPoint & { readonly key: string } & (
     | { readonly kind: 'node'; readonly id: string }
     | { readonly kind: 'more' | 'close'; readonly fold: GraphFold }
@@ -10,7 +10,7 @@ export type GraphItem = GraphPoint & { readonly key: string } & (
 const FOLD_DISTANCE = NODE_WIDTH / 2 + 26;
 const FOLD_OFFSET = 12;
 
-/** All that can be pressed, in the order of the nodes. */
+/** All items that can be pressed, in the order of the nodes. */
 export function graphItems({ nodes, folds }: LineageGraph, places: GraphPlaces): GraphItem[] {
   const foldsOf = Map.groupBy(folds, ({ id }) => id);
   return [...nodes.keys()].flatMap((id): GraphItem[] => {
@@ -35,10 +35,10 @@ function foldItems(fold: GraphFold, place: GraphPoint): GraphItem[] {
 }
 
 const SAME_COLUMN = 60;
-/** To the side, what is on the same height counts as nearer. */
+/** Moving sideways prefers items at the same height. */
 const ASIDE = 2.5;
 
-/** Where an arrow key leads from here; null if there is nothing that way. */
+/** The item that an arrow key moves to from here; null if there is none in that direction. */
 export function itemToward(items: readonly GraphItem[], from: GraphItem, arrow: string): GraphItem | null {
   const distances = items.flatMap((item) => {
     const [right, down] = [item.x - from.x, item.y - from.y];

@@ -6,10 +6,10 @@ export interface GraphViewOptions {
   readonly graph: LineageGraph;
   readonly centre: string;
   readonly places: GraphPlaces;
-  /** The id of the node that the panel below tells of. */
+  /** The id of the node shown in the panel below. */
   readonly selected: string | null;
   readonly columns: ColumnLineage | null;
-  /** Counts the times that everything was laid out anew. */
+  /** Increases each time the whole graph is laid out again. */
   readonly arrangement: number;
   arrange(): void;
   onNode(id: string): void;

@@ -14,7 +14,7 @@ function GraphView(options: GraphViewOptions): VNode {
   const sight = usePanZoom(options);
   const [focused, setFocused] = useState(`node ${centre}`);
   const pointers = usePointers(sight);
-  // Exactly one item can be reached with Tab; the arrow keys lead to the others.
+  // Exactly one item is in the tab order; the arrow keys reach the others.
   const current = items.find(({ key }) => key === focused) ?? items.find(({ key }) => key === `node ${centre}`);
   const focus = (item: GraphItem): void => {
     setFocused(item.key);
@@ -34,7 +34,7 @@ function GraphView(options: GraphViewOptions): VNode {
             press: () => press(item, options),
             onFocus: ({ currentTarget }) => {
               setFocused(item.key);
-              // What is under the pointer must not move away from it.
+              // After a click the item must not move away from the pointer.
               if ((currentTarget as Element).matches(':focus-visible')) sight.reveal(item);
             },
           }),
@@ -54,7 +54,7 @@ function toolbar(sight: PanZoom, { arrange }: GraphViewOptions): VNode {
   </div>`;
 }
 
-/** Keys are compared as texts: an id may hold anything that a selector could not. */
+/** Compares keys as strings: an id may contain characters that are invalid in a selector. */
 const elementOf = ({ frame }: PanZoom, key: string): SVGElement | undefined =>
   [...(frame.current?.querySelectorAll<SVGElement>('[data-key]') ?? [])].find(({ dataset }) => dataset['key'] === key);
 
@@ -96,7 +96,7 @@ function react(event: KeyboardEvent, { items, current, focus, sight, options }: 
   event.preventDefault();
 }
 
-/** A drag of the ground moves the graph, two fingers and the wheel with Ctrl enlarge it. */
+/** Dragging the background pans; pinching, or the wheel with Ctrl, zooms. */
 function usePointers(sight: PanZoom) {
   const down = useRef(new Map<number, { readonly x: number; readonly y: number }>());
   const release = ({ pointerId }: PointerEvent): void => void down.current.delete(pointerId);

@@ -1,27 +1,26 @@
 import type { LineageNode, Neighbours } from '../../page-data/page-data.ts';
 import { type FoldWay, foldKey, type OpenFold } from './open-folds.ts';
 
-/** The graph never shows more than this. */
+/** The most nodes that the graph shows. */
 export const MOST_NODES = 100;
 
-/** A node that is shown. */
 export interface ShownNode {
   readonly node: LineageNode;
-  /** The opened fold that brought it, as its number in the list of opened folds; -1 for the node in the middle. */
+  /** The index of the opened fold that added the node; -1 for the centre. */
   readonly step: number;
 }
 
-/** An edge from what feeds to what is fed. */
+/** An edge from upstream to downstream. */
 export interface ShownEdge {
   readonly from: string;
   readonly to: string;
 }
 
-/** One side of a shown node that leads further. */
+/** One side of a visible node that has further neighbours. */
 export interface GraphFold {
   readonly id: string;
   readonly way: FoldWay;
-  /** How many of its neighbours are not shown. */
+  /** How many of the neighbours on this side are not shown. */
   readonly hidden: number;
   readonly isOpen: boolean;
 }
@@ -32,10 +31,7 @@ export interface LineageGraph {
   readonly folds: readonly GraphFold[];
 }
 
-/**
- * What is shown once these folds are opened one after the other. A fold whose neighbours are not known yet brings
- * nothing.
- */
+/** The graph after opening these folds in order. A fold whose neighbours are not loaded yet adds nothing. */
 export function assembleGraph(
   centre: LineageNode,
   opened: readonly OpenFold[],
@@ -78,7 +74,7 @@ function foldsOf(
   return [...nodes.values()].flatMap((shownNode) => [...foldOf(shownNode, 'up'), ...foldOf(shownNode, 'down')]);
 }
 
-/** The folds that stay open when one is closed: those of nodes that it had brought go with it. */
+/** The folds that stay open when one is closed. Folds of nodes that the closed one added are closed too. */
 export function closeFold(
   graph: LineageGraph,
   opened: readonly OpenFold[],
@@ -93,10 +89,10 @@ export function closeFold(
   return opened.filter((fold) => !gone.has(foldKey(fold)));
 }
 
-/** How many nodes one press of a fold brings. */
+/** How many nodes one press of a fold adds. */
 const STEP_NODES = 12;
 
-/** How many nodes the fold shows after one more press; null if there is no room for any. */
+/** How many nodes the fold shows after another press; null if the graph is full. */
 export function countAfterPress(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): number | null {
   const room = MOST_NODES - graph.nodes.size - countExpected(graph, opened);
   if (room <= 0) return null;
@@ -104,7 +100,7 @@ export function countAfterPress(graph: LineageGraph, opened: readonly OpenFold[]
   return known + Math.min(STEP_NODES, room);
 }
 
-/** How many nodes folds will bring whose neighbours are not known yet. */
+/** How many nodes the folds will add whose neighbours are not loaded yet. */
 function countExpected({ nodes, folds }: LineageGraph, opened: readonly OpenFold[]): number {
   const answered = new Set(folds.filter(({ isOpen }) => isOpen).map(foldKey));
   return opened

@@ -21,7 +21,7 @@ interface LineageOptions {
   readonly values: Readonly<Record<string, string>>;
 }
 
-/** What is up and downstream of an asset: one level each way at first, and more where a fold is opened. */
+/** The lineage of an asset: one level in each direction at first, more where the reader opens folds. */
 export const lineage = (options: LineageOptions): VNode => component(Lineage, options);
 
 function Lineage(options: LineageOptions): VNode {
@@ -52,7 +52,7 @@ interface ShownGraph extends LineageOptions {
   readonly graph: LineageGraph;
   readonly places: GraphPlaces;
   readonly arrangement: number;
-  /** What goes on with the folds. */
+  /** Whether more is being loaded, or why that failed. */
   readonly said: string;
   arrange(): void;
 }
@@ -79,15 +79,14 @@ function ShownLineage({ env, centre, values, graph, places, arrangement, said, a
 }
 
 function sizeOf({ nodes }: LineageGraph): string {
-  if (nodes.size >= MOST_NODES)
-    return `${MOST_NODES} assets are shown, which is the most. Close a fold to open another.`;
-  return nodes.size === 1 ? 'Nothing is known up or downstream of it.' : `${nodes.size} assets are shown.`;
+  if (nodes.size >= MOST_NODES) return `${MOST_NODES} assets are shown, the maximum. Close a fold to open another.`;
+  return nodes.size === 1 ? 'No lineage of this asset is known.' : `${nodes.size} assets are shown.`;
 }
 
 const openedIn = (values: LineageOptions['values'], centre: string): OpenFold[] =>
   values['open'] === undefined ? firstFolds(centre) : parseFolds(values['open']);
 
-/** A second press may come before the first one is drawn. */
+/** Reads the route itself: a second press may come before the first one is rendered. */
 const openedNow = (centre: string): OpenFold[] => openedIn(route.value.values, centre);
 
 function openMore(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): void {
@@ -113,7 +112,7 @@ const neighboursQuestion = (env: string, { id, way, count }: OpenFold): PageQues
 });
 
 function progressOf(questions: readonly PageQuestion[]): string {
-  if (questions.some(isWaiting)) return ' Asking for more …';
+  if (questions.some(isWaiting)) return ' Loading more …';
   const [problem] = questions.flatMap((question) => liveData.state(question).value.problem ?? []);
   return problem === undefined ? '' : ` ${describeProblem(problem)}`;
 }
@@ -124,8 +123,8 @@ function isWaiting(question: PageQuestion): boolean {
 }
 
 /**
- * A graph has many answers. They are asked for again only when the asset itself, which is followed, says that the
- * mirror has changed.
+ * A graph consists of many responses. They are fetched again only if the asset itself, which is kept fresh, shows that
+ * the mirror has changed.
  */
 function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQuestion[]): void {
   useEffect(() => {
@@ -142,7 +141,7 @@ function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQ
   }, [tag]);
 }
 
-/** The answers of all folds. While a fold asks for more, what it has shown stays. */
+/** The neighbours of all open folds. While a fold loads more, its previous neighbours stay visible. */
 function useNeighbours(
   opened: readonly OpenFold[],
   questions: readonly PageQuestion<'neighbours'>[],

@@ -17,7 +17,7 @@ interface NodePanel {
   readonly columns: ColumnLineage | null;
 }
 
-/** The node that was pressed: what it is, the way to its own view, and its columns on demand. */
+/** The selected node: its state, a link to its own view, and its columns on demand. */
 export function nodePanel(panel: NodePanel): VNode {
   const { env, node, values } = panel;
   const isOpen = values['columns'] === 'true';
@@ -25,7 +25,7 @@ export function nodePanel(panel: NodePanel): VNode {
     <h3 id="panel-name" class="long"><span class="clamp" title=${node.name ?? node.id}>${node.name ?? node.id}</span></h3>
     <p>${status(node.status, 'no test results')} ${node.failing_count > 0 && `${countOf(node.failing_count, 'failing test')}. `}
       ${formatCount(node.upstream_count)} directly upstream, ${formatCount(node.downstream_count)} downstream.${' '}
-      <a href=${formatRoute({ view: 'asset', env, values: { id: node.id } })}>Begin at this asset</a></p>
+      <a href=${formatRoute({ view: 'asset', env, values: { id: node.id } })}>Start at this asset</a></p>
     <button type="button" aria-expanded=${isOpen} onClick=${() => changeValues({ columns: isOpen ? null : 'true', column: null, columnsFrom: null })}>
       ${isOpen ? 'Hide' : 'Show'} its columns</button>
     ${isOpen && columnsPart(panel)}
@@ -40,8 +40,8 @@ function columnsPart({ env, node, values, graph, columns }: NodePanel): VNode {
     ${
       columns !== null &&
       html`<div class="ends">
-      ${ends('Made of', columns.upstream, graph)} ${ends('Goes into', columns.downstream, graph)}
-      ${columns.cut && html`<p class="faint">There are more than these.</p>`}
+      ${ends('Upstream', columns.upstream, graph)} ${ends('Downstream', columns.downstream, graph)}
+      ${columns.cut && html`<p class="faint">Not all of them are shown.</p>`}
     </div>`
     }
   </div>`;
@@ -50,7 +50,7 @@ function columnsPart({ env, node, values, graph, columns }: NodePanel): VNode {
 function columnList({ total, rows }: AssetColumns, from: number, chosen: string | null): VNode {
   const go = (to: number): void => changeValues({ columnsFrom: to <= 0 ? null : String(to) });
   return html`<div>
-    <p class="faint">${countOf(total, 'column')}. Choose one to see what it is made of and goes into.</p>
+    <p class="faint">${countOf(total, 'column')}. Choose one to see its upstream and downstream columns.</p>
     <ul class="columns">${rows.map(
       ({
         id,
@@ -71,11 +71,11 @@ function columnList({ total, rows }: AssetColumns, from: number, chosen: string 
   </div>`;
 }
 
-/** Columns at the other ends of the edges. Those of a shown asset lead on. */
+/** The columns at the other end of the edges. Those of visible assets can be selected. */
 function ends(title: string, nodes: readonly LineageNode[], { nodes: shown }: LineageGraph): VNode {
   return html`<div>
     <h4>${title}</h4>
-    ${nodes.length === 0 && html`<p class="faint">nothing known</p>`}
+    ${nodes.length === 0 && html`<p class="faint">none known</p>`}
     <ul>${nodes.map(({ id, name, asset_id }) => {
       const asset = shown.get(asset_id ?? '')?.node;
       const label = `${asset?.name ?? asset_id ?? 'an unknown asset'}.${name ?? id}`;

@@ -1,6 +1,6 @@
 export type FoldWay = 'up' | 'down';
 
-/** A fold that is open, and how many of its neighbours it shows, the first ones. */
+/** An open fold and how many of its neighbours it shows. */
 export interface OpenFold {
   readonly id: string;
   readonly way: FoldWay;
@@ -9,20 +9,20 @@ export interface OpenFold {
 
 export const foldKey = ({ id, way }: Pick<OpenFold, 'id' | 'way'>): string => `${way} ${id}`;
 
-/** How many neighbours an asset begins with, each way. */
+/** How many neighbours an asset shows at first, in each direction. */
 const FIRST_COUNT = 12;
 
-/** One level each way. */
+/** One level in each direction. */
 export const firstFolds = (id: string): OpenFold[] => [
   { id, way: 'up', count: FIRST_COUNT },
   { id, way: 'down', count: FIRST_COUNT },
 ];
 
-/** As a part of the address: `up12~orders,down3~a%2Cb`. */
+/** Serialized for the address: `up12~orders,down3~a%2Cb`. */
 export const formatFolds = (folds: readonly OpenFold[]): string =>
   folds.map(({ id, way, count }) => `${way}${count}~${encodeURIComponent(id)}`).join(',');
 
-/** What is not of this form is left out. */
+/** Malformed parts are skipped. */
 export function parseFolds(text: string): OpenFold[] {
   return text.split(',').flatMap((part) => {
     const [, way, count, id = ''] = /^(up|down)(\d{1,3})~(.+)$/s.exec(part) ?? [];

@@ -2,7 +2,7 @@ import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { GraphViewOptions } from './graph-view-options.ts';
 import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
-/** Which part of the graph is seen: moved by this, then enlarged. */
+/** The visible part of the graph: translated first, then scaled. */
 interface GraphSight {
   readonly x: number;
   readonly y: number;
@@ -11,7 +11,10 @@ interface GraphSight {
 
 const LEAST_SCALE = 0.25;
 const MOST_SCALE = 2;
-/** Smaller than this, names cannot be read; then the asset in the middle is shown, and not everything. */
+/**
+ * Names are unreadable at a smaller scale. If the whole graph does not fit at this scale, the view centres on the
+ * asset.
+ */
 const READABLE_SCALE = 0.7;
 const MARGIN_PX = 24;
 const FOLD_PX = 60;
@@ -22,7 +25,7 @@ export interface PanZoom {
   pan(byX: number, byY: number): void;
   zoom(by: number, at?: GraphPoint): void;
   fit(): void;
-  /** Moves no more than is needed to see this point. */
+  /** Pans by the least distance that makes this point visible. */
   reveal(point: GraphPoint): void;
 }
 
@@ -71,7 +74,7 @@ function revealed(sight: GraphSight, point: GraphPoint, size: GraphPoint): Graph
   };
 }
 
-/** How far to move so that a stretch around `at` lies within `size`. */
+/** How far to pan so that an interval around `at` lies within `size`. */
 function shift(at: number, half: number, size: number): number {
   if (at - half < 0) return half - at;
   return at + half > size ? size - half - at : 0;

@@ -1,6 +1,6 @@
 import type { LineageGraph, ShownEdge, ShownNode } from './graph.ts';
 
-/** The middle of a node. */
+/** The centre of a node. */
 export interface GraphPoint {
   readonly x: number;
   readonly y: number;
@@ -10,17 +10,17 @@ export type GraphPlaces = ReadonlyMap<string, GraphPoint>;
 
 export const NODE_WIDTH = 200;
 export const NODE_HEIGHT = 46;
-/** From the middle of one column of nodes to that of the next. */
+/** The distance between the centres of adjacent columns. */
 export const COLUMN_STEP = 320;
 const ROW_STEP = NODE_HEIGHT + 14;
 
-/** Lays out these nodes as a whole. */
+/** Computes a new layout for all of these nodes. */
 export type ArrangeNodes = (ids: readonly string[], edges: readonly ShownEdge[]) => GraphPlaces;
 
 /**
- * Gives each node a place. Nodes that have one keep it, so that nothing moves when a fold is opened or closed. If none
- * has one, the nodes that the first `arrangedSteps` folds brought are laid out as a whole, and each later fold's nodes
- * go into the free space of the column beside it.
+ * Assigns a position to each node. Nodes that have one keep it, so nothing moves when a fold is opened or closed. If
+ * none has one, the nodes of the first `arrangedSteps` folds are laid out together, and the nodes of each later fold go
+ * into free space in the adjacent column.
  */
 export function placeNodes(
   graph: LineageGraph,
@@ -48,7 +48,7 @@ function edgesAmong(edges: readonly ShownEdge[], ids: readonly string[]): ShownE
   return edges.filter(({ from, to }) => among.has(from) && among.has(to));
 }
 
-/** Puts the nodes of one fold below each other, as near as possible to the node that they hang on. */
+/** Stacks the nodes of one fold as close as possible to the node that they belong to. */
 function placeGroup(graph: LineageGraph, group: readonly ShownNode[], places: Map<string, GraphPoint>): void {
   const [first] = group;
   if (first === undefined) return;
@@ -60,7 +60,7 @@ function placeGroup(graph: LineageGraph, group: readonly ShownNode[], places: Ma
   for (const [i, { node }] of group.entries()) places.set(node.id, { x, y: top + i * ROW_STEP });
 }
 
-/** The placed node that this one hangs on, and on which side of it. */
+/** The placed neighbour of this node, and on which side of it the node goes. */
 function openerOf(graph: LineageGraph, id: string, places: GraphPlaces): readonly [GraphPoint, number] {
   for (const { from, to } of graph.edges) {
     const [upstream, downstream] = [places.get(from), places.get(to)];
@@ -70,7 +70,7 @@ function openerOf(graph: LineageGraph, id: string, places: GraphPlaces): readonl
   return [{ x: 0, y: 0 }, 0];
 }
 
-/** The top of a free stretch of a column, nearest to the wanted one. */
+/** The top of the free interval in a column that is closest to the wanted one. */
 function nearestFree(
   taken: readonly number[],
   { wanted, height }: { readonly wanted: number; readonly height: number },

@@ -1,16 +1,15 @@
 import type { VNode } from 'preact';
 import { html } from '../html.ts';
 
-/** What may stand in a cell. */
 type CellContent = VNode | string | number | null;
 
 export interface DataColumn<R> {
-  /** The name of the column; narrow screens show it beside each value. */
+  /** The column heading; narrow screens show it next to each value. */
   readonly label: string;
-  /** The head of the column if it is more than the label, such as a term with its explanation. */
+  /** Replaces the label in the heading, such as a term with its explanation. */
   readonly head?: VNode;
   readonly cell: (row: R) => CellContent;
-  /** `name`: names the row. `number`: aligned to the right. `text`: gets the room that is left. */
+  /** `name`: the row header. `number`: right-aligned. `text`: takes the remaining width. */
   readonly kind?: 'name' | 'number' | 'text';
 }
 
@@ -19,12 +18,12 @@ export interface DataTable<R> {
   readonly columns: readonly DataColumn<R>[];
   readonly rows: readonly R[];
   readonly keyOf: (row: R) => string;
-  /** What stands below a row that is open. */
+  /** Shown below an expanded row. */
   readonly detailOf?: (row: R) => VNode | null;
 }
 
 /**
- * A table that becomes a list of cards on a narrow screen. The roles keep it a table there, for what reads it aloud.
+ * A table that becomes a list of cards on narrow screens. The explicit roles keep it a table for screen readers there.
  */
 export function dataTable<R>({ caption, columns, rows, keyOf, detailOf }: DataTable<R>): VNode {
   return html`<table class="data" role="table">
@@ -50,7 +49,7 @@ function dataRow<R>(row: R, columns: readonly DataColumn<R>[], key: string): VNo
   </tr>`;
 }
 
-/** A text of others may be of any length. */
+/** Texts from the service may be of any length. */
 const clamped = (content: CellContent): CellContent =>
   typeof content === 'string' ? html`<span class="clamp">${content}</span>` : content;
 

@@ -7,10 +7,10 @@ import type { StatusLevel } from './icon.ts';
 const MOST_RUNS = 30;
 const STEP = 5;
 const HEIGHT = 18;
-/** The worse, the taller: the strip says the same without its colours. */
+/** A worse result is taller, so the strip can be read without its colours. */
 const HEIGHTS: Readonly<Record<StatusLevel, number>> = { good: 4, neutral: 2, warn: 9, bad: 14, broken: 18 };
 
-/** The last runs of a sub-test, the newest at the right. */
+/** The last runs of a sub-test, newest on the right. */
 export function historyStrip(history: FailingSubTest['history']): VNode {
   const runs = history.slice(-MOST_RUNS);
   const summary = summaryOf(runs);

@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import { html } from '../html.ts';
 
 /**
- * How good or bad something is, from best to worst. Each has a shape of its own, so that colour is never the only sign.
+ * How good or bad something is, from best to worst. Each level has its own shape, so colour is never the only signal.
  */
 export type StatusLevel = 'good' | 'neutral' | 'warn' | 'bad' | 'broken';
 
@@ -14,9 +14,9 @@ const SHAPES: Readonly<Record<StatusLevel, string>> = {
   broken: 'M5.3 1.8h5.4l3.5 3.5v5.4l-3.5 3.5H5.3L1.8 10.7V5.3ZM8 4.8v4M8 11v.4',
 };
 
-/** What reads the page aloud does not hear of it: words beside it say the same. */
+/** Hidden from screen readers, because the text next to it says the same. */
 export const levelIcon = (level: StatusLevel): VNode =>
   html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${SHAPES[level]} /></svg>`;
 
-/** The path of the icon alone, for a drawing that it is a part of. */
+/** The path of the icon, for use inside another drawing. */
 export const levelShape = (level: StatusLevel): string => SHAPES[level];

@@ -13,19 +13,19 @@ interface LineChartOptions {
   readonly days: readonly string[];
   readonly lines: readonly ChartLine[];
   readonly format: (value: number) => string;
-  /** Whether the axis begins at zero. */
+  /** Whether the axis starts at zero. */
   readonly fromZero: boolean;
 }
 
 /**
- * Lines over days, with a legend that reads the values off, and the numbers as a table. Few enough points for a drawing
- * without a canvas.
+ * Lines over days, with a legend that shows values and a table of the numbers. It has few enough points to need no
+ * canvas.
  */
 export const lineChart = (options: LineChartOptions): VNode => component(LineChart, options);
 
-/** Beside their colours, lines differ in their dashes. */
+/** Lines differ in dashes as well as in colour. */
 const DASHES = ['', '8 4', '2 3', '10 3 2 3', '5 5', '1 4'];
-/** The drawing is stretched to the room that there is. */
+/** The viewBox; the browser stretches it to the available space. */
 const SIZE = 1000;
 
 function LineChart(options: LineChartOptions): VNode {
@@ -68,7 +68,7 @@ function rangeOf({ lines, fromZero }: LineChartOptions): [number, number] {
   const values = lines.flatMap((line) => line.values.filter((value) => value !== null));
   const [least, most] = [Math.min(...values, fromZero ? 0 : 1), Math.max(...values, fromZero ? 1 : 0)];
   const margin = (most - least) * 0.1 || 0.05;
-  // A part never exceeds 1, and a count has no halves.
+  // A fraction never exceeds 1, and counts are integers.
   return fromZero ? [0, most + (most % 2)] : [Math.max(0, least - margin), Math.min(1, most + margin)];
 }
 
@@ -80,7 +80,7 @@ function pathOf(values: readonly (number | null)[], low: number, high: number): 
   const points = values.flatMap((value, i) =>
     value === null ? [] : [`${xOf(i, values.length)} ${Math.round(SIZE - ((value - low) / (high - low)) * SIZE)}`],
   );
-  // A line of one point is a dot.
+  // A line with a single point is drawn as a dot.
   return points.length === 0 ? '' : `M${[...points, points.at(-1)].join('L')}`;
 }
 

@@ -3,17 +3,17 @@ import type { AssetLabel } from '../../page-data/page-data.ts';
 import { html } from '../html.ts';
 import { formatRoute } from '../route.ts';
 
-/** The most places of a name where a line may end. */
+/** The most line break opportunities in one name. */
 const MOST_BREAKS = 40;
 
-/** A name of code, whose lines end after its parts. */
+/** An identifier that may wrap after each of its parts. */
 export function breakable(name: string): readonly (VNode | string)[] {
   const parts = name.split(/(?<=[_./])/);
   if (parts.length > MOST_BREAKS) return [name];
   return parts.flatMap((part, i) => (i === 0 ? [part] : [html`<wbr />`, part]));
 }
 
-/** An asset by its name, as the way to its own view. Without a name the mirror has no live asset of this id. */
+/** A link to an asset's own view. An asset without a name is not, or no longer, in the mirror. */
 export function assetLink({ id, name, kind }: AssetLabel, env: string): VNode {
   if (name === null)
     return html`<span class="clamp" title=${id}>${id} <span class="faint">(not in the mirror)</span></span>`;
@@ -23,7 +23,6 @@ export function assetLink({ id, name, kind }: AssetLabel, env: string): VNode {
   </span>`;
 }
 
-/** Several short texts, such as owners. */
 export function nameList(names: readonly string[], none: string): VNode {
   if (names.length === 0) return html`<span class="faint">${none}</span>`;
   return html`<span class="clamp" title=${names.join(', ')}>${names.join(', ')}</span>`;

@@ -10,7 +10,7 @@ interface LiveViewOptions<N extends AnswerName> {
   readonly show: (data: PageAnswers[N]) => VNode;
 }
 
-/** Shows the answer to a question as long as it is on the page, or why there is none. */
+/** Shows the answer to a query and keeps it fresh, or says why there is none. */
 export const liveView = <N extends AnswerName>(
   question: PageQuestion<N>,
   show: (data: PageAnswers[N]) => VNode,
@@ -25,7 +25,7 @@ function LiveView<N extends AnswerName>({ question, show }: LiveViewOptions<N>):
   </div>`;
 }
 
-/** Keeps the answers to these questions fresh as long as the component is shown. */
+/** Keeps the answers to these queries fresh while the component is mounted. */
 export function useWatched(questions: readonly PageQuestion[]): void {
   useEffect(() => {
     const ends = questions.map((question) => liveData.watch(question));

@@ -7,7 +7,7 @@ interface LoadedOptions<M> {
   readonly show: (module: M) => VNode;
 }
 
-/** Shows what needs a part of the page that is loaded only where it is needed. */
+/** Shows a part of the page whose module is loaded on demand. */
 export const loaded = <M>(load: () => Promise<M>, show: (module: M) => VNode): VNode =>
   component<LoadedOptions<M>>(Loaded, { load, show });
 
@@ -21,5 +21,5 @@ function Loaded<M>({ load, show }: LoadedOptions<M>): VNode {
     );
   }, []);
   if (part !== null) return show(part.module);
-  return html`<p class="faint">${isLost ? 'A part of the page cannot be loaded. Reload the page.' : 'Loading …'}</p>`;
+  return html`<p class="faint">${isLost ? 'Part of the page failed to load. Reload the page.' : 'Loading …'}</p>`;
 }

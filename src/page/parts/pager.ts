@@ -6,7 +6,7 @@ import { changeValues } from '../navigation.ts';
 
 export const PAGE_ROWS = DEFAULT_PARAMETERS.limit;
 
-/** Which rows of all are shown, and the way to the others. Nothing if all are. */
+/** Which rows are shown, with buttons for the others; null if all rows are shown. */
 export function pager(from: number, shown: number, total: number): VNode | null {
   if (total <= PAGE_ROWS && from === 0) return null;
   const go = (to: number): void => changeValues({ from: to <= 0 ? null : String(to) }, { isStep: true });
@@ -17,6 +17,6 @@ export function pager(from: number, shown: number, total: number): VNode | null 
   </nav>`;
 }
 
-/** The first row to show, out of the address. */
+/** The index of the first row to show, from the address. */
 export const firstRow = ({ from = '0' }: Readonly<Record<string, string>>): number =>
   Math.max(0, Math.floor(Number(from)) || 0);

@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 const WIDTH = 120;
 const HEIGHT = 22;
 
-/** How a part of 0 to 1 went, in the height that its values need. */
+/** A fraction over time, scaled to the range of its values. */
 export function sparkline(values: readonly (number | null)[]): VNode {
   const known = values.filter((value) => value !== null);
   const [least, most] = [Math.min(...known), Math.max(...known)];

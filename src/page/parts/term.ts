@@ -4,7 +4,7 @@ import { component, html } from '../html.ts';
 import type { TermName } from '../term-places.ts';
 import { TERMS } from '../terms.ts';
 
-/** A word that the dictionary explains: on hover, on focus, and to what reads the page aloud. */
+/** A term of the dictionary, explained on hover, on focus and to screen readers. */
 export const term = (name: TermName, label: string): VNode =>
   html`<button type="button" class="term" data-term=${name} aria-describedby="term-${name}">${label}</button>`;
 
@@ -17,7 +17,7 @@ interface ShownTip {
 const TIP_WIDTH_PX = 288;
 const GAP_PX = 6;
 
-/** The sentences of all terms, and the one that is shown. It stands above everything, so that no table cuts it off. */
+/** The explanations of all terms, and the visible tooltip. It is positioned above everything, so no table clips it. */
 export const termTips = (): VNode => component(TermTips, {});
 
 function TermTips(): VNode {

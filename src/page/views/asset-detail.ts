@@ -8,13 +8,12 @@ import { status } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
 
-/** What the mirror knows of an asset. */
 export function assetFacts(detail: AssetDetail): VNode {
   const { path, platform, description, owners, tags, updated_at, column_count, scores } = detail;
   const facts: readonly (readonly [string, VNode | string | null])[] = [
     ['Path', path === null ? null : html`<span class="clamp" title=${path}>${path}</span>`],
     ['Platform', platform],
-    ['Owners', nameList(owners, 'nobody')],
+    ['Owners', nameList(owners, 'none')],
     ['Tags', tags.length === 0 ? null : nameList(tags, 'none')],
     ['Columns', formatCount(column_count)],
     ['Updated', updated_at === null ? null : age(updated_at)],
@@ -27,7 +26,7 @@ export function assetFacts(detail: AssetDetail): VNode {
   </div>`;
 }
 
-/** Only an address of the web becomes a link, which says where it leads: the source may hold any text. */
+/** Only http and https addresses become links, and the text names the host: the source may store any text here. */
 function addressOf({ url }: AssetDetail): VNode | string | null {
   if (url === null || !/^https?:\/\//i.test(url) || !URL.canParse(url)) return url;
   return html`<a href=${url} rel="noreferrer" title=${url}>open on ${new URL(url).host}</a>`;
@@ -39,10 +38,10 @@ function scoreOf(dimension: string, score: number | null): VNode {
     <dd>${score === null ? html`<span class="faint">no score</span>` : html`<span><meter min="0" max="1" value=${score} aria-hidden="true"></meter> ${formatPart(score)}</span>`}</dd></div>`;
 }
 
-/** The asset's tests, those that fail first. */
+/** The asset's tests, failing ones first. */
 export function assetTests({ tests, test_count }: AssetDetail): VNode {
-  if (tests === null) return html`<p class="faint">Your token may not see tests.</p>`;
-  if (tests.length === 0) return html`<p class="status warn">No test checks it.</p>`;
+  if (tests === null) return html`<p class="faint">Your token has no access to tests.</p>`;
+  if (tests.length === 0) return html`<p class="status warn">This asset has no tests.</p>`;
   const all = test_count ?? tests.length;
   const caption =
     all > tests.length

@@ -20,12 +20,12 @@ export function assetView(frame: ViewFrame): VNode {
   return html`<div>
     ${component(SearchForm, { q })}
     ${q !== '' && liveView({ name: 'search', env, parameters: { q } }, (found) => assetsFound(found, env))}
-    ${id === undefined && q === '' && html`<p class="faint">Search an asset by a part of its name, id or path.</p>`}
+    ${id === undefined && q === '' && html`<p class="faint">Search for an asset by part of its name, id or path.</p>`}
     ${id !== undefined && liveView({ name: 'asset', env, parameters: { id } }, (detail) => assetParts(detail, frame))}
   </div>`;
 }
 
-/** How long nothing is typed before the page searches. */
+/** The pause in typing after which the page searches. */
 const PAUSE_MS = 250;
 const MOST_CHARACTERS = 200;
 
@@ -38,13 +38,14 @@ function SearchForm({ q }: { readonly q: string }): VNode {
     return () => clearTimeout(timer);
   }, [typed]);
   return html`<form class="filter" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <label>X is <input type="search" value=${typed} maxlength=${MOST_CHARACTERS} placeholder="a part of a name, id or path"
+    <label>X is <input type="search" value=${typed} maxlength=${MOST_CHARACTERS} placeholder="part of a name, id or path"
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped(currentTarget.value)} /></label>
   </form>`;
 }
 
 function assetsFound({ rows, cut }: AssetsFound, env: string): VNode {
-  if (rows.length === 0) return notice('neutral', 'No asset that you may see has this in its name, id or path.');
+  if (rows.length === 0)
+    return notice('neutral', 'No asset that you can see matches. Search by part of a name, id or path.');
   return dataTable({
     caption: cut ? `The best ${rows.length} matches` : countOf(rows.length, 'match', 'matches'),
     columns: [

@@ -30,7 +30,7 @@ function failingNow(
   const { total, rows } = failing;
   const wanted = (values['has'] ?? '').toLowerCase();
   const shown = rows.filter((row) => wanted === '' || textOf(row).includes(wanted));
-  if (total === 0) return notice('good', 'Nothing: the latest result of every test that you may see is good.');
+  if (total === 0) return notice('good', 'Nothing: the latest result of every test that you can see is good.');
   return html`<div>
     ${notice('bad', answerOf(failing))}
     <label class="filter">Show rows that contain <input type="search" value=${values['has'] ?? ''} placeholder="a name, an owner, a status"
@@ -50,7 +50,7 @@ function answerOf({ total, rows }: FailingNow): string {
   const what = total === 1 ? '1 test fails' : `${formatCount(total)} tests fail`;
   const [worst] = rows;
   if (worst === undefined) return `${what}.`;
-  const hangs = worst.downstream_count === 0 ? '' : `, with ${downstreamOf(worst)} behind it`;
+  const hangs = worst.downstream_count === 0 ? '' : `, with ${downstreamOf(worst)} downstream`;
   return `${what}. The worst: ${worst.test_name.slice(0, 120)}${hangs}.`;
 }
 
@@ -58,9 +58,7 @@ const downstreamOf = ({ downstream_count, downstream_cut }: FailingSubTest): str
   `${downstream_cut ? 'more than ' : ''}${countOf(downstream_count, 'asset')}`;
 
 const captionOf = (shown: number, all: number): string =>
-  shown === all
-    ? 'Failing tests, the worst first'
-    : `Failing tests, the worst first: ${shown} of the ${all} on this page`;
+  shown === all ? 'Failing tests, worst first' : `Failing tests, worst first: ${shown} of the ${all} on this page`;
 
 const keyOf = ({ test_id, sub_test_unique_id }: FailingSubTest): string => `${test_id} ${sub_test_unique_id}`;
 
@@ -82,8 +80,8 @@ function columnsFor(env: string, values: Readonly<Record<string, string>>): read
     { label: 'Since', head: term('since', 'Since'), cell: ({ since }) => age(since, 'unknown') },
     { label: 'Last runs', cell: ({ history }) => historyStrip(history) },
     { label: 'Asset', kind: 'text', cell: ({ asset }) => (asset === null ? '–' : assetLink(asset, env)) },
-    { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'nobody') },
-    { label: 'Hangs on it', head: term('downstream', 'Hangs on it'), kind: 'number', cell: impactCell },
+    { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
+    { label: 'Downstream', head: term('downstream', 'Downstream'), kind: 'number', cell: impactCell },
     { label: 'Probable cause', kind: 'text', cell: (row) => causeCell(row, env) },
   ];
 }
@@ -120,7 +118,7 @@ function causeCell({ cause }: FailingSubTest, env: string): VNode | null {
 
 function detail(row: FailingSubTest): VNode {
   const facts: readonly (readonly [string, string | null])[] = [
-    ['Why', row.result_reason],
+    ['Reason', row.result_reason],
     ['Error', row.exception],
     ['Sub-test', row.sub_test_unique_id],
     ['Test', row.test_id],

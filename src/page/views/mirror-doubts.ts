@@ -2,10 +2,10 @@ import type { EnvironmentTrust, MirrorTrust, StreamTrust } from '../../page-data
 import { countOf, formatAge, formatInstant } from '../format.ts';
 
 const DAY_MS = 86_400_000;
-/** Ends of a stream's last run that leave nothing open. */
+/** Outcomes of a stream's last run that need no attention. */
 const WELL: readonly (string | null)[] = ['done', null];
 
-/** What speaks against trusting an environment of the mirror, in words. */
+/** Why an environment of the mirror should not be trusted, one sentence each. */
 export function doubtsOf({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
   const missing =
     missing_since === null
@@ -22,31 +22,31 @@ function streamDoubts(stream: StreamTrust, nowMs: number): string[] {
   const { complete_at, status, error, held_count, rejected_count, gap_count } = stream;
   const doubts: (string | false)[] = [
     !WELL.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
-    complete_at === null && 'never read to the end',
+    complete_at === null && 'never read completely',
     complete_at !== null &&
       nowMs - Date.parse(complete_at) > DAY_MS &&
-      `complete ${formatAge(complete_at, nowMs)}, and not since`,
+      `last complete ${formatAge(complete_at, nowMs)}`,
     (held_count ?? 0) > 0 && `${countOf(held_count ?? 0, 'deletion')} held back`,
     (rejected_count ?? 0) > 0 && `${countOf(rejected_count ?? 0, 'row')} rejected`,
-    (gap_count ?? 0) > 0 && `${countOf(gap_count ?? 0, 'stretch', 'stretches')} of history never read`,
+    (gap_count ?? 0) > 0 && `${countOf(gap_count ?? 0, 'gap')} in the history`,
   ];
   return doubts.filter((doubt) => doubt !== false);
 }
 
-/** What speaks against trusting the mirror as a whole. */
+/** Why the mirror as a whole should not be trusted. */
 export function wholeDoubts({
   limited_to,
   last_run,
   last_verify,
 }: Pick<MirrorTrust, 'limited_to' | 'last_run' | 'last_verify'>): string[] {
   const doubts: (string | false)[] = [
-    last_run === null && limited_to !== 'assets' && 'There was no sync yet.',
+    last_run === null && limited_to !== 'assets' && 'There has been no sync yet.',
     last_run !== null &&
       !['done', 'running'].includes(last_run.status) &&
       `The last sync ended ${last_run.status}${last_run.error === null ? '' : `: ${last_run.error}`}.`,
     last_verify !== null &&
       !last_verify.equal &&
-      `The last verify found ${countOf(last_verify.difference_count, 'difference')} between mirror and service.`,
+      `The last verification found ${countOf(last_verify.difference_count, 'difference')} between the mirror and the service.`,
   ];
   return doubts.filter((doubt) => doubt !== false);
 }

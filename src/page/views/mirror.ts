@@ -27,13 +27,13 @@ function verdict(doubts: number, { environments, limited_to }: MirrorTrust): VNo
   if (environments.length === 0) return notice('neutral', 'Your token sees no environment of this mirror.');
   if (environments.every(({ streams }) => streams.length === 0))
     return notice('neutral', 'Your token sees no stream of this mirror.');
-  if (doubts > 0) return notice('warn', `With care: ${countOf(doubts, 'thing')} to look at.`);
+  if (doubts > 0) return notice('warn', `With care: ${countOf(doubts, 'thing')} to check.`);
   return limited_to === 'assets'
     ? notice(
         'neutral',
-        'Every stream below was complete within the last day. Your token is told no more, because it sees some assets alone.',
+        'Every stream below was complete within the last day. The other checks are not shown, because your token sees only some assets.',
       )
-    : notice('good', 'Yes: every stream below was read to its end within a day, and nothing is held back.');
+    : notice('good', 'Yes: every stream below was read completely within the last day, and nothing is held back.');
 }
 
 const list = (doubts: readonly string[]): VNode | null =>
@@ -45,7 +45,7 @@ const fact = (name: VNode | string, value: VNode | string): VNode => html`<div><
 
 function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode[] {
   const missing = (text: string, isTold: boolean): VNode =>
-    html`<span class="faint">${isTold ? text : 'not told'}</span>`;
+    html`<span class="faint">${isTold ? text : 'not shown'}</span>`;
   const run =
     last_run === null
       ? missing('none yet', limited_to !== 'assets')
@@ -58,7 +58,7 @@ function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode
     quota === null
       ? missing('not known', limited_to === null)
       : html`<span>${formatCount(quota.remaining)} of ${countOf(quota.limit, 'request')} left per ${formatDuration(quota.window_seconds)}, noted ${age(quota.noted_at)}</span>`;
-  return [fact('Last sync', run), fact('Last verify', verified), fact('Quota', left)];
+  return [fact('Last sync', run), fact('Last verification', verified), fact('Quota', left)];
 }
 
 function environmentPart(
@@ -70,15 +70,15 @@ function environmentPart(
   const trusted = isTold && streams.length > 0 ? 'good' : 'neutral';
   return html`<section key=${env_id} aria-labelledby="env-${i}">
     <h2 id="env-${i}" class="long">${levelIcon(doubts.length === 0 ? trusted : 'warn')} ${name}</h2>
-    <p class="faint">${cron === null ? 'No schedule of the service is known.' : html`<span>Schedule of the service: <code>${cron}</code>.</span>`}
-    ${denied_scopes.length > 0 && ` Your token may not see here: ${denied_scopes.join(', ')}.`}</p>
+    <p class="faint">${cron === null ? 'The service’s schedule is unknown.' : html`<span>The service’s schedule: <code>${cron}</code>.</span>`}
+    ${denied_scopes.length > 0 && ` Your token has no access here to: ${denied_scopes.join(', ')}.`}</p>
     ${list(doubts)}
     ${dataTable({ caption: `Streams of ${name}`, columns: COLUMNS, rows: streams, keyOf: ({ stream }) => stream })}
   </section>`;
 }
 
 const count = (value: number | null): VNode | string =>
-  value === null ? html`<span class="faint">not told</span>` : formatCount(value);
+  value === null ? html`<span class="faint">not shown</span>` : formatCount(value);
 
 /** A count that should be zero. */
 function doubtful(value: number | null): VNode | string {
@@ -102,7 +102,7 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
     head: term('runStatus', 'Ended'),
     cell: ({ status: ended, ended_at }) =>
       ended === null
-        ? html`<span class="faint">not told</span>`
+        ? html`<span class="faint">not shown</span>`
         : html`<span>${status(ended)} ${age(ended_at, '')}</span>`,
   },
   { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => doubtful(held_count) },

@@ -10,7 +10,7 @@ import { changeOf, directionOf, middleOf, sumOf, type TrendChange } from './tren
 
 const LEVELS: Readonly<Record<string, StatusLevel>> = { better: 'good', worse: 'bad', 'the same': 'neutral' };
 
-/** Groups side by side: what is better or worse than before. */
+/** Compares groups: which got better or worse. */
 export function groupsTable(
   groups: readonly TrendGroup[],
   { caption, none }: { readonly caption: string; readonly none: string },
@@ -36,7 +36,7 @@ const columnsWith = (none: string, middle: number): readonly DataColumn<TrendGro
     kind: 'number',
     cell: (group) => part(changeOf(group, middle).now),
   },
-  { label: 'Than before', cell: (group) => changeCell(changeOf(group, middle)) },
+  { label: 'Change', cell: (group) => changeCell(changeOf(group, middle)) },
   { label: 'By day', cell: ({ pass_rate }) => sparkline(pass_rate) },
   { label: 'Runs', kind: 'number', cell: ({ run_count }) => formatCount(sumOf(run_count)) },
   { label: 'Opened', kind: 'number', cell: ({ incidents_opened }) => formatCount(sumOf(incidents_opened)) },
@@ -70,7 +70,7 @@ function changeCell(change: TrendChange): VNode {
   return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
 }
 
-/** The incidents of all groups, in a sentence. */
+/** The incidents of a group, in one sentence. */
 export function incidentsSentence({
   incidents_opened,
   incidents_resolved,

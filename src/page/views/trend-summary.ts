@@ -2,7 +2,7 @@ import type { TrendGroup } from '../../page-data/page-data.ts';
 import { formatPart } from '../format.ts';
 import type { StatusLevel } from '../parts/icon.ts';
 
-/** The pass rate of some days; null if nothing ran on them. */
+/** The pass rate of a range of days; null if nothing ran then. */
 function passRateOf({ run_count, pass_rate }: TrendGroup, from: number, to: number): number | null {
   const days = pass_rate
     .slice(from, to)
@@ -16,20 +16,23 @@ export interface TrendChange {
   readonly before: number | null;
 }
 
-/** Where the newer half of the days begins. Days before the first run of all do not count: nothing is known of them. */
+/**
+ * The index where the newer half of the days begins. Days before the very first run are left out, because nothing is
+ * known about them.
+ */
 export function middleOf(groups: readonly TrendGroup[]): number {
   const days = groups[0]?.run_count.length ?? 0;
   const firsts = groups.map(({ run_count }) => run_count.findIndex((count) => count > 0)).filter((first) => first >= 0);
   return Math.floor((Math.min(days, ...firsts) + days) / 2);
 }
 
-/** The pass rate from this day on, and of the days before. */
+/** The pass rate from this day on, and of the days before it. */
 export const changeOf = (group: TrendGroup, middle: number): TrendChange => ({
   now: passRateOf(group, middle, group.run_count.length),
   before: passRateOf(group, 0, middle),
 });
 
-/** Less than this is no change: half a percentage point. */
+/** A smaller difference is no change: half a percentage point. */
 const LEAST_CHANGE = 0.005;
 
 export function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 'the same' | null {
@@ -43,7 +46,6 @@ export const sumOf = (values: readonly number[]): number => values.reduce((sum, 
 const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
 const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
 
-/** The answer to the question of the view. */
 export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
   const middle = middleOf([group]);
   const change = changeOf(group, middle);
@@ -51,7 +53,7 @@ export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; r
   const direction = directionOf(change);
   if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
   const now = `${formatPart(change.now)} of the runs passed in the last ${half} days`;
-  if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; before that, none ran.` };
+  if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; none ran before.` };
   return {
     level: LEVELS[direction],
     text: `${ANSWERS[direction]}: ${now}, ${formatPart(change.before)} in the days before.`,

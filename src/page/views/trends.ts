@@ -13,7 +13,7 @@ import type { ViewFrame } from '../view-frame.ts';
 import { groupsTable, incidentsSentence } from './trend-groups.ts';
 import { trendAnswer } from './trend-summary.ts';
 
-/** What trends are told apart by, and what a group without a name is called. */
+/** The dimensions to compare by, and the name of the group that has no value for one. */
 const GROUPINGS: Readonly<Record<string, readonly [label: string, none: string]>> = {
   owner: ['owner', 'without an owner'],
   schema: ['schema', 'without a schema'],
@@ -41,7 +41,7 @@ const trendsQuestion = (env: string, parameters: Readonly<Record<string, string>
 
 function answer({ groups }: Trends): VNode {
   const [all] = groups;
-  if (all === undefined) return notice('neutral', 'No test has run in these days, as far as the mirror knows.');
+  if (all === undefined) return notice('neutral', 'The mirror has no test runs in this period.');
   const { level, text } = trendAnswer(all);
   return notice(level, `${text} ${incidentsSentence(all)}`);
 }
@@ -62,7 +62,7 @@ function controls(
   </div>`;
 }
 
-/** `total` and the weakest dimensions: more lines cannot be told apart. */
+/** `total` and the weakest dimensions: more lines would be indistinguishable. */
 const MOST_LINES = 6;
 
 function charts({ days, groups, health }: Trends): VNode {
@@ -93,12 +93,12 @@ function byGroup(env: string, by: string, days: string): VNode | null {
   const [label, none] = GROUPINGS[by] ?? [];
   if (label === undefined || none === undefined) return null;
   return liveView(trendsQuestion(env, { by, days }), ({ groups, cut }) => {
-    const caption = `By ${label}, ${cut ? 'those with the most runs' : 'all'}. The newer half of the days against the older one`;
+    const caption = `By ${label}, ${cut ? 'the groups with the most runs' : 'all groups'}. The newer half of the days is compared with the older half`;
     return groupsTable(groups, { caption, none });
   });
 }
 
-/** Each environment is asked for itself. */
+/** Each environment has a query of its own. */
 function ByEnvironment({
   environments,
   days,
@@ -113,7 +113,7 @@ function ByEnvironment({
     return all === undefined ? [] : [{ ...all, name: environments[i]?.name ?? null }];
   });
   return groupsTable(groups, {
-    caption: 'By environment. The newer half of the days against the older one',
+    caption: 'By environment. The newer half of the days is compared with the older half',
     none: 'without a name',
   });
 }

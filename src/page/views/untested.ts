@@ -27,8 +27,8 @@ export function untestedView({ environment, values }: ViewFrame): VNode {
       </div>
       ${dataTable({
         caption: showsAll
-          ? 'Tables, those with the most behind them first'
-          : 'Tables without a test, those with the most behind them first',
+          ? 'Tables, most downstream assets first'
+          : 'Tables without a test, most downstream assets first',
         columns: columnsFor(environment.env_id),
         rows,
         keyOf: ({ asset }) => asset.id,
@@ -40,8 +40,8 @@ export function untestedView({ environment, values }: ViewFrame): VNode {
 
 function answer({ table_count, tested_table_count, column_count, tested_column_count }: UntestedTables): VNode {
   const missing = table_count - tested_table_count;
-  if (table_count === 0) return notice('neutral', 'There are no tables that you may see.');
-  const columns = `${formatCount(tested_column_count)} of ${countOf(column_count, 'column')} ${tested_column_count === 1 ? 'is' : 'are'} named by a test.`;
+  if (table_count === 0) return notice('neutral', 'Your token sees no tables.');
+  const columns = `${formatCount(tested_column_count)} of ${countOf(column_count, 'column')} ${tested_column_count === 1 ? 'has' : 'have'} a test.`;
   if (missing === 0) return notice('good', `Every table has a test. ${columns}`);
   const part = formatPart(tested_table_count / table_count);
   return notice(
@@ -58,16 +58,16 @@ const columnsFor = (env: string): readonly DataColumn<UntestedTable>[] => [
     cell: ({ db_name, schema_name }) =>
       html`<span class="clamp">${[db_name, schema_name].filter((each) => each !== null).join('.') || '–'}</span>`,
   },
-  { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'nobody') },
+  { label: 'Owners', kind: 'text', cell: ({ owners }) => nameList(owners, 'none') },
   {
-    label: 'Hangs on it',
-    head: term('downstream', 'Hangs on it'),
+    label: 'Downstream',
+    head: term('downstream', 'Downstream'),
     kind: 'number',
     cell: ({ downstream_count, downstream_cut }) => `${downstream_cut ? 'over ' : ''}${formatCount(downstream_count)}`,
   },
   {
-    label: 'Of these BI',
-    head: term('downstreamBi', 'Of these BI'),
+    label: 'Downstream BI',
+    head: term('downstreamBi', 'Downstream BI'),
     kind: 'number',
     cell: ({ downstream_bi_count }) => formatCount(downstream_bi_count),
   },
