@@ -5,8 +5,8 @@ import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
 import { liveData } from './live-data.ts';
 import { goTo, route } from './navigation.ts';
-import type { PageQuestion } from './page-source.ts';
-import { liveView, useWatched } from './parts/live-view.ts';
+import type { PageQuery } from './page-source.ts';
+import { liveView, useLiveQueries } from './parts/live-view.ts';
 import { notice } from './parts/notice.ts';
 import { termTips } from './parts/term.ts';
 import { age } from './parts/time.ts';
@@ -36,10 +36,10 @@ const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = 
   asset: assetView,
 };
 
-const MIRROR: PageQuestion<'mirror'> = { name: 'mirror', env: null, parameters: {} };
+const MIRROR: PageQuery<'mirror'> = { name: 'mirror', env: null, parameters: {} };
 
 export function App(): VNode {
-  useWatched([MIRROR]);
+  useLiveQueries([MIRROR]);
   const { view } = route.value;
   const heading = useFocusOnChange(view);
   const [short, question] = QUESTIONS[view];
@@ -78,7 +78,7 @@ function content(mirror: MirrorTrust): VNode {
   const show = ENVIRONMENT_VIEWS[view];
   if (show === undefined) return mirrorView(mirror);
   const environments = withViews(mirror);
-  const environment = chosen(environments, env);
+  const environment = selectEnvironment(environments, env);
   if (environment !== undefined)
     return html`<div key="${view} ${environment.env_id}">${show({ environment, environments, values })}</div>`;
   return notice('neutral', whyNotShown(mirror, env));
@@ -87,8 +87,10 @@ function content(mirror: MirrorTrust): VNode {
 const withViews = ({ environments }: MirrorTrust): readonly EnvironmentTrust[] =>
   environments.filter(({ has_views: hasViews }) => hasViews);
 
-const chosen = (environments: readonly EnvironmentTrust[], env: string | null): EnvironmentTrust | undefined =>
-  environments.find(({ env_id }) => env === null || env_id === env);
+const selectEnvironment = (
+  environments: readonly EnvironmentTrust[],
+  env: string | null,
+): EnvironmentTrust | undefined => environments.find(({ env_id }) => env === null || env_id === env);
 
 function whyNotShown({ environments }: MirrorTrust, env: string | null): string {
   if (environments.length === 0) return 'Your token sees no environment of this mirror.';
@@ -118,7 +120,7 @@ function EnvironmentPicker(): VNode | null {
   const { view, env } = route.value;
   const { data } = liveData.state(MIRROR).value;
   const environments = data === null ? [] : withViews(data);
-  const current = chosen(environments, env)?.env_id;
+  const current = selectEnvironment(environments, env)?.env_id;
   const isOther = current === undefined;
   if (environments.length < (isOther ? 1 : 2) || view === 'mirror') return null;
   const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>

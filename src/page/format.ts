@@ -37,8 +37,8 @@ export const countOf = (count: number, one: string, many = `${one}s`): string =>
   `${formatCount(count)} ${count === 1 ? one : many}`;
 
 /** Formats a fraction from 0 to 1. Less than all is never rounded up to 100 %. */
-export function formatPart(part: number): string {
-  const percent = part < 1 ? Math.min(99.9, part * 100) : 100;
+export function formatFraction(fraction: number): string {
+  const percent = fraction < 1 ? Math.min(99.9, fraction * 100) : 100;
   return `${percent.toFixed(percent === 0 || percent === 100 ? 0 : 1)} %`;
 }
 

@@ -1,28 +1,28 @@
-import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource, SourceReply } from './page-source.ts';
+import type { AnswerName, PageAnswers, PageProblem, PageQuery, PageSource, SourceReply } from './page-source.ts';
 
 /** The delay before a retry if the server sends no Retry-After. */
-const WAIT_SECONDS = 15;
+const RETRY_SECONDS = 15;
 
 /** Fetches from the server that the page came from. Reads the token again for each query. */
 export function createHttpSource(token: () => string | null): PageSource {
   return {
-    async ask(question, { tag, signal }) {
+    async fetch(query, { tag, signal }) {
       try {
         const sent = token();
-        const answer = await fetch(addressOf(question), { headers: headersOf(sent, tag), signal });
+        const answer = await fetch(addressOf(query), { headers: headersOf(sent, tag), signal });
         // Waiting does not help without a token: all clients behind a proxy without one share a quota.
         if (answer.status === 429 && sent === null) return { kind: 'problem', problem: { kind: 'token' } };
         return await replyOf(answer);
       } catch {
         // There is no connection, or the response was cut off: no reason is available.
-        return { kind: 'problem', problem: { kind: 'away' } };
+        return { kind: 'problem', problem: { kind: 'unreachable' } };
       }
     },
   };
 }
 
 /** Relative to the page, which a proxy may serve below a path. */
-function addressOf({ name, env, parameters }: PageQuestion): string {
+function addressOf({ name, env, parameters }: PageQuery): string {
   const path = env === null ? `page/${name}` : `page/environments/${encodeURIComponent(env)}/${name}`;
   const query = new URLSearchParams(parameters).toString();
   return new URL(query === '' ? path : `${path}?${query}`, document.baseURI).href;
@@ -47,7 +47,7 @@ async function problemOf(answer: Response): Promise<PageProblem> {
   if (status === 401) return { kind: 'token' };
   const message = await messageOf(answer);
   if (status !== 429 && status < 500) return { kind: 'refused', status, message };
-  return { kind: 'wait', seconds: Number(answer.headers.get('retry-after')) || WAIT_SECONDS, message };
+  return { kind: 'wait', seconds: Number(answer.headers.get('retry-after')) || RETRY_SECONDS, message };
 }
 
 /** The message of the error envelope. A proxy in front of the server may use another format. */

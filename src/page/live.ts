@@ -1,5 +1,5 @@
 import { type ReadonlySignal, type Signal, signal } from '@preact/signals';
-import type { AnswerName, PageAnswers, PageProblem, PageQuestion, PageSource } from './page-source.ts';
+import type { AnswerName, PageAnswers, PageProblem, PageQuery, PageSource } from './page-source.ts';
 
 /** What the page currently knows about a query. */
 interface LiveState<T> {
@@ -12,41 +12,41 @@ interface LiveState<T> {
 }
 
 export interface LiveData {
-  state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
+  state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
   /**
    * Fetches now if the answer is stale, and then repeatedly while the tab is visible.
    * @returns a function that stops it
    */
-  watch(question: PageQuestion): () => void;
+  watch(query: PageQuery): () => void;
   /**
    * Fetches once if there is no answer yet.
    * @returns a function that stops it
    */
-  watchOnce(question: PageQuestion): () => void;
+  watchOnce(query: PageQuery): () => void;
   /** Fetches these again as soon as possible. */
-  renew(questions: readonly PageQuestion[]): void;
+  refetch(queries: readonly PageQuery[]): void;
   /** Drops all answers: another token may see different data. */
   clear(): void;
 }
 
 /** An answer is stale after this time. */
-const FRESH_MS = 15_000;
+const STALE_AFTER_MS = 15_000;
 /** The delay before a retry when the server is unreachable. */
-const AWAY_MS = 5_000;
+const RETRY_MS = 5_000;
 const TICK_MS = 1_000;
 /** Unwatched answers are kept for going back, up to this many. */
-const MOST_KEPT = 100;
+const MAX_ENTRIES = 100;
 
 interface LiveEntry {
-  readonly question: PageQuestion;
+  readonly query: PageQuery;
   readonly state: Signal<LiveState<never>>;
   /** How many components use the answer, and how many of them keep it fresh. */
   watchers: number;
-  followers: number;
+  refreshers: number;
   /** Whether to fetch it even if nothing keeps it fresh. */
-  isWanted: boolean;
+  isRequested: boolean;
   dueMs: number;
-  asking: AbortController | null;
+  inFlight: AbortController | null;
 }
 
 const NOTHING_YET: LiveState<never> = { data: null, problem: null, tag: null };
@@ -54,121 +54,121 @@ const NOTHING_YET: LiveState<never> = { data: null, problem: null, tag: null };
 /** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
 export function createLiveData(source: PageSource, onRefused: () => void): LiveData {
   const store = new LiveStore(source, onRefused);
-  setInterval(() => store.askDue(), TICK_MS);
-  document.addEventListener('visibilitychange', () => store.askDue());
+  setInterval(() => store.fetchDue(), TICK_MS);
+  document.addEventListener('visibilitychange', () => store.fetchDue());
   return store;
 }
 
-const isDue = ({ watchers, followers, isWanted, asking, dueMs }: LiveEntry): boolean =>
-  watchers > 0 && (followers > 0 || isWanted) && asking === null && Date.now() >= dueMs;
+const isDue = ({ watchers, refreshers, isRequested, inFlight, dueMs }: LiveEntry): boolean =>
+  watchers > 0 && (refreshers > 0 || isRequested) && inFlight === null && Date.now() >= dueMs;
 
 class LiveStore implements LiveData {
   readonly #source: PageSource;
   readonly #onRefused: () => void;
   readonly #entries = new Map<string, LiveEntry>();
   #isRefused = false;
-  #heldUntilMs = 0;
+  #pausedUntilMs = 0;
 
   constructor(source: PageSource, onRefused: () => void) {
     this.#source = source;
     this.#onRefused = onRefused;
   }
 
-  state<N extends AnswerName>(question: PageQuestion<N>): ReadonlySignal<LiveState<PageAnswers[N]>> {
-    return this.#entryOf(question).state as ReadonlySignal<LiveState<never>>;
+  state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>> {
+    return this.#entryOf(query).state as ReadonlySignal<LiveState<never>>;
   }
 
-  watch(question: PageQuestion): () => void {
-    return this.#watch(question, 1);
+  watch(query: PageQuery): () => void {
+    return this.#watch(query, 1);
   }
 
-  watchOnce(question: PageQuestion): () => void {
-    return this.#watch(question, 0);
+  watchOnce(query: PageQuery): () => void {
+    return this.#watch(query, 0);
   }
 
-  #watch(question: PageQuestion, followers: number): () => void {
-    const entry = this.#entryOf(question);
+  #watch(query: PageQuery, refreshers: number): () => void {
+    const entry = this.#entryOf(query);
     entry.watchers += 1;
-    entry.followers += followers;
-    this.#dropUnwatched();
-    this.askDue();
+    entry.refreshers += refreshers;
+    this.#evictUnwatched();
+    this.fetchDue();
     return () => {
       entry.watchers -= 1;
-      entry.followers -= followers;
+      entry.refreshers -= refreshers;
     };
   }
 
-  renew(questions: readonly PageQuestion[]): void {
-    for (const question of questions) Object.assign(this.#entryOf(question), { isWanted: true, dueMs: 0 });
-    this.askDue();
+  refetch(queries: readonly PageQuery[]): void {
+    for (const query of queries) Object.assign(this.#entryOf(query), { isRequested: true, dueMs: 0 });
+    this.fetchDue();
   }
 
   clear(): void {
     this.#isRefused = false;
-    this.#heldUntilMs = 0;
-    this.#forgetAnswers();
-    this.askDue();
+    this.#pausedUntilMs = 0;
+    this.#dropAnswers();
+    this.fetchDue();
   }
 
-  askDue(): void {
-    if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#heldUntilMs) return;
-    for (const entry of this.#entries.values()) if (isDue(entry)) void this.#ask(entry);
+  fetchDue(): void {
+    if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#pausedUntilMs) return;
+    for (const entry of this.#entries.values()) if (isDue(entry)) void this.#fetch(entry);
   }
 
-  #entryOf(question: PageQuestion): LiveEntry {
-    const key = JSON.stringify([question.name, question.env, Object.entries(question.parameters).sort()]);
+  #entryOf(query: PageQuery): LiveEntry {
+    const key = JSON.stringify([query.name, query.env, Object.entries(query.parameters).sort()]);
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     const entry = {
-      question,
+      query,
       state: signal(NOTHING_YET),
       watchers: 0,
-      followers: 0,
-      isWanted: true,
+      refreshers: 0,
+      isRequested: true,
       dueMs: 0,
-      asking: null,
+      inFlight: null,
     };
     this.#entries.set(key, entry);
     return entry;
   }
 
-  async #ask(entry: LiveEntry): Promise<void> {
+  async #fetch(entry: LiveEntry): Promise<void> {
     const controller = new AbortController();
-    entry.asking = controller;
+    entry.inFlight = controller;
     const { tag } = entry.state.value;
-    const reply = await this.#source.ask(entry.question, { tag, signal: controller.signal });
+    const reply = await this.#source.fetch(entry.query, { tag, signal: controller.signal });
     // The token was replaced meanwhile.
-    if (entry.asking !== controller) return;
-    entry.asking = null;
-    entry.dueMs = Date.now() + FRESH_MS;
-    entry.isWanted = reply.kind === 'problem' && ['wait', 'away'].includes(reply.problem.kind);
+    if (entry.inFlight !== controller) return;
+    entry.inFlight = null;
+    entry.dueMs = Date.now() + STALE_AFTER_MS;
+    entry.isRequested = reply.kind === 'problem' && ['wait', 'unreachable'].includes(reply.problem.kind);
     if (reply.kind === 'answer') entry.state.value = { data: reply.data as never, problem: null, tag: reply.tag };
-    else if (reply.kind === 'problem') this.#meet(entry, reply.problem);
+    else if (reply.kind === 'problem') this.#handleProblem(entry, reply.problem);
     else if (entry.state.value.problem !== null) entry.state.value = { ...entry.state.value, problem: null };
   }
 
-  #meet(entry: LiveEntry, problem: PageProblem): void {
-    const keepsData = problem.kind === 'wait' || problem.kind === 'away';
+  #handleProblem(entry: LiveEntry, problem: PageProblem): void {
+    const keepsData = problem.kind === 'wait' || problem.kind === 'unreachable';
     entry.state.value = { ...(keepsData ? entry.state.value : NOTHING_YET), problem };
-    if (problem.kind === 'wait') this.#heldUntilMs = Date.now() + problem.seconds * 1000;
-    if (problem.kind === 'wait') entry.dueMs = this.#heldUntilMs;
-    if (problem.kind === 'away') entry.dueMs = Date.now() + AWAY_MS;
+    if (problem.kind === 'wait') this.#pausedUntilMs = Date.now() + problem.seconds * 1000;
+    if (problem.kind === 'wait') entry.dueMs = this.#pausedUntilMs;
+    if (problem.kind === 'unreachable') entry.dueMs = Date.now() + RETRY_MS;
     if (problem.kind !== 'token') return;
     this.#isRefused = true;
-    this.#forgetAnswers();
+    this.#dropAnswers();
     this.#onRefused();
   }
 
-  #forgetAnswers(): void {
+  #dropAnswers(): void {
     for (const entry of this.#entries.values()) {
-      entry.asking?.abort();
-      Object.assign(entry, { asking: null, dueMs: 0, isWanted: true });
+      entry.inFlight?.abort();
+      Object.assign(entry, { inFlight: null, dueMs: 0, isRequested: true });
       entry.state.value = NOTHING_YET;
     }
   }
 
-  #dropUnwatched(): void {
+  #evictUnwatched(): void {
     for (const [key, { watchers }] of this.#entries)
-      if (this.#entries.size > MOST_KEPT && watchers === 0) this.#entries.delete(key);
+      if (this.#entries.size > MAX_ENTRIES && watchers === 0) this.#entries.delete(key);
   }
 }

@@ -1,13 +1,13 @@
 import { signal } from '@preact/signals';
 import { formatRoute, type PageRoute, parseRoute } from './route.ts';
-import { takeTokenFromAddress } from './token.ts';
+import { adoptTokenFromAddress } from './token.ts';
 
-takeTokenFromAddress();
+adoptTokenFromAddress();
 
 export const route = signal<PageRoute>(parseRoute(window.location.hash));
 
 window.addEventListener('hashchange', () => {
-  takeTokenFromAddress();
+  adoptTokenFromAddress();
   route.value = parseRoute(window.location.hash);
 });
 

@@ -25,7 +25,7 @@ export interface PageAnswers {
 
 export type AnswerName = keyof PageAnswers;
 
-export interface PageQuestion<N extends AnswerName = AnswerName> {
+export interface PageQuery<N extends AnswerName = AnswerName> {
   readonly name: N;
   /** Null if the query is not about one environment. */
   readonly env: string | null;
@@ -41,7 +41,7 @@ export type PageProblem =
   /** The page retries after this time. */
   | { readonly kind: 'wait'; readonly seconds: number; readonly message: string }
   /** The server is unreachable: the page retries. */
-  | { readonly kind: 'away' };
+  | { readonly kind: 'unreachable' };
 
 export type SourceReply<T> =
   | { readonly kind: 'answer'; readonly data: T; readonly tag: string | null }
@@ -52,8 +52,8 @@ export type SourceReply<T> =
 /** Where the page gets all its data. */
 export interface PageSource {
   /** Never rejects: failures are reported as a problem. */
-  ask<N extends AnswerName>(
-    question: PageQuestion<N>,
+  fetch<N extends AnswerName>(
+    query: PageQuery<N>,
     known: { readonly tag: string | null; readonly signal: AbortSignal },
   ): Promise<SourceReply<PageAnswers[N]>>;
 }

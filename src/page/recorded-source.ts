@@ -1,7 +1,7 @@
 import { DEFAULT_PARAMETERS } from '../page-data/default-parameters.ts';
 import type { AssetDetail, AssetsFound, RecordedAnswer } from '../page-data/page-data.ts';
 import { MAX_FOUND, searchInMemory, trimmedQuery } from '../page-data/search-rule.ts';
-import type { AnswerName, PageAnswers, PageQuestion, PageSource } from './page-source.ts';
+import type { AnswerName, PageAnswers, PageQuery, PageSource } from './page-source.ts';
 
 /** The defaults as they appear in an address. */
 const DEFAULT_TEXTS = new Map(
@@ -12,11 +12,10 @@ const DEFAULT_TEXTS = new Map(
 export function createRecordedSource(packed: string): PageSource {
   const recorded = unpack(packed).then((answers) => new Map(answers.map((answer) => [keyOf(answer), answer.data])));
   return {
-    async ask<N extends AnswerName>(question: PageQuestion<N>, { tag }: { readonly tag: string | null }) {
+    async fetch<N extends AnswerName>(query: PageQuery<N>, { tag }: { readonly tag: string | null }) {
       if (tag !== null) return { kind: 'unchanged' };
       const answers = await recorded;
-      const data =
-        question.name === 'search' ? search(answers, question) : limited(answers.get(keyOf(question)), question);
+      const data = query.name === 'search' ? search(answers, query) : limited(answers.get(keyOf(query)), query);
       if (data === undefined) return { kind: 'problem', problem: NOT_HERE };
       return { kind: 'answer', data: data as PageAnswers[N], tag: 'recorded' };
     },
@@ -38,7 +37,7 @@ function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string 
 }
 
 /** Truncates an answer to the requested limit: the report contains the most rows that the page ever shows. */
-function limited(data: unknown, { parameters: { limit } }: PageQuestion): unknown {
+function limited(data: unknown, { parameters: { limit } }: PageQuery): unknown {
   if (limit === undefined || data === undefined) return data;
   const { rows, ...rest } = data as { readonly rows: readonly unknown[] };
   return { ...rest, rows: rows.slice(0, Number(limit)) };
@@ -51,7 +50,7 @@ async function unpack(packed: string): Promise<readonly RecordedAnswer[]> {
 }
 
 /** Searches the report's assets the way the server does. */
-function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuestion): AssetsFound {
+function search(answers: ReadonlyMap<string, unknown>, { env, parameters }: PageQuery): AssetsFound {
   const wanted = trimmedQuery(parameters['q'] ?? '');
   if (wanted === null) return { rows: [], cut: false };
   const assets = [...answers].flatMap(([key, data]) => {

@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
 import { notice } from './parts/notice.ts';
-import { decideOffer, offeredToken, takeToken, token } from './token.ts';
+import { adoptToken, answerOffer, offeredToken, token } from './token.ts';
 
 function submit(event: SubmitEvent): void {
   event.preventDefault();
   const text = String(new FormData(event.currentTarget as HTMLFormElement).get('token') ?? '').trim();
-  if (text !== '') takeToken(text);
+  if (text !== '') adoptToken(text);
 }
 
 /** Prompts for a token, which the page keeps until the tab is closed. */
@@ -25,7 +25,7 @@ export function tokenOffer(): VNode | null {
   if (offeredToken.value === null) return null;
   return html`<div class="offer" role="alert">
     ${notice('warn', 'The link that you opened contains another token. It may show more or less than yours.')}
-    <button type="button" onClick=${() => decideOffer(false)}>Keep my token</button>
-    <button type="button" onClick=${() => decideOffer(true)}>Use the link’s token</button>
+    <button type="button" onClick=${() => answerOffer(false)}>Keep my token</button>
+    <button type="button" onClick=${() => answerOffer(true)}>Use the link’s token</button>
   </div>`;
 }

@@ -1,15 +1,15 @@
 import { batch, signal } from '@preact/signals';
 
-const KEPT_AS = 'obsync-token';
+const STORAGE_KEY = 'obsync-token';
 
 /** The token that every query sends. It is kept until the tab is closed. */
-export const token = signal<string | null>(sessionStorage.getItem(KEPT_AS));
+export const token = signal<string | null>(sessionStorage.getItem(STORAGE_KEY));
 
 /** Whether the server rejected the token, or requires one. */
 export const isTokenRefused = signal(false);
 
-export function takeToken(text: string): void {
-  sessionStorage.setItem(KEPT_AS, text);
+export function adoptToken(text: string): void {
+  sessionStorage.setItem(STORAGE_KEY, text);
   batch(() => {
     isTokenRefused.value = false;
     token.value = text;
@@ -17,30 +17,30 @@ export function takeToken(text: string): void {
 }
 
 export function forgetToken(): void {
-  sessionStorage.removeItem(KEPT_AS);
+  sessionStorage.removeItem(STORAGE_KEY);
   token.value = null;
 }
 
 /** A token from an address while the tab has another one; null if there is none. */
 export const offeredToken = signal<string | null>(null);
 
-export function decideOffer(isTaken: boolean): void {
+export function answerOffer(isTaken: boolean): void {
   const { value: offered } = offeredToken;
   offeredToken.value = null;
-  if (isTaken && offered !== null) takeToken(offered);
+  if (isTaken && offered !== null) adoptToken(offered);
 }
 
 /**
  * An address may contain a token, `#token=…`, which is removed from the address bar and the history. It is adopted, but
  * does not replace another token without confirmation: it may see less, and anyone may have made the link.
  */
-export function takeTokenFromAddress(): void {
+export function adoptTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;
   if (!hash.startsWith('#token=')) return;
   const text = decodeToken(hash.slice('#token='.length));
   window.history.replaceState(null, '', `${pathname}${search}`);
   if (text === '') return;
-  if (token.value === null || token.value === text || isTokenRefused.value) takeToken(text);
+  if (token.value === null || token.value === text || isTokenRefused.value) adoptToken(text);
   else offeredToken.value = text;
 }
 

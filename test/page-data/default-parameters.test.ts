@@ -17,7 +17,7 @@ function reportOf({ seen }: ReturnType<typeof mirrorOf>) {
   const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
   return async (name: AnswerName, parameters: Readonly<Record<string, string>>) => {
     const question = { name, env: 'e', parameters };
-    const reply = await source.ask(question, { tag: null, signal: new AbortController().signal });
+    const reply = await source.fetch(question, { tag: null, signal: new AbortController().signal });
     return reply.kind === 'answer' ? reply.data : reply;
   };
 }

@@ -37,7 +37,7 @@ async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   const ofMirror = (text: string) => seen((reads) => searchAssets(reads, ALL, text));
   const ofReport = async (q: string) => {
     const question = { name: 'search', env: 'e', parameters: { q } } as const;
-    const reply = await source.ask(question, { tag: null, signal: new AbortController().signal });
+    const reply = await source.fetch(question, { tag: null, signal: new AbortController().signal });
     return reply.kind === 'answer' ? reply.data : undefined;
   };
   return { ofMirror, ofReport };

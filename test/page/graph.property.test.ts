@@ -37,8 +37,8 @@ const estates = fc
       failing_count: 0,
       asset_id: null,
     });
-    const neighboursOf = ({ id, way }: Pick<OpenFold, 'id' | 'way'>) => {
-      const ids = [...new Set(way === 'up' ? upstreamOf(id) : downstreamOf(id))];
+    const neighboursOf = ({ id, direction }: Pick<OpenFold, 'id' | 'direction'>) => {
+      const ids = [...new Set(direction === 'up' ? upstreamOf(id) : downstreamOf(id))];
       return { total: ids.length, rows: ids.map(node) };
     };
     return { centre: node(`n${Math.floor(size / 2)}`), neighboursOf };
@@ -60,7 +60,7 @@ function next(
   if (count === null) return opened;
   const others = opened.filter((each) => foldKey(each) !== foldKey(fold));
   return others.length === opened.length
-    ? [...opened, { id: fold.id, way: fold.way, count }]
+    ? [...opened, { id: fold.id, direction: fold.direction, count }]
     : opened.map((each) => (foldKey(each) === foldKey(fold) ? { ...each, count } : each));
 }
 
@@ -107,7 +107,7 @@ describe('the lineage graph, whichever folds are opened and closed', () => {
         const { nodes, edges, folds } = assembleGraph(centre, opened, neighboursOf);
         for (const { node } of nodes.values()) {
           const shown = edges.filter(({ from }) => from === node.id).length;
-          const hidden = folds.find(({ id, way }) => id === node.id && way === 'down')?.hidden ?? 0;
+          const hidden = folds.find(({ id, direction }) => id === node.id && direction === 'down')?.hidden ?? 0;
           expect(shown + hidden).toBe(node.downstream_count);
         }
       }),
@@ -121,7 +121,7 @@ describe('the address of the page', () => {
     const folds = fc.array(
       fc.record({
         id: fc.string({ minLength: 1, unit: 'grapheme' }),
-        way: fc.constantFrom('up' as const, 'down' as const),
+        direction: fc.constantFrom('up' as const, 'down' as const),
         count: fc.integer({ min: 1, max: 100 }),
       }),
     );

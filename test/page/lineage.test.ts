@@ -131,25 +131,25 @@ describe('the lineage graph', () => {
     expect(await focused()).toContain(`downstream of asset ${id}`);
     await page.keyboard.press('Enter');
     await expect.poll(() => nodes(page).count()).toBe(37);
-    const sight = () => page.locator('.graph svg > g').first().getAttribute('transform');
+    const viewport = () => page.locator('.graph svg > g').first().getAttribute('transform');
     for (const key of ['Shift+ArrowLeft', '+', '-', '0']) {
-      const before = await sight();
+      const before = await viewport();
       await page.keyboard.press(key);
-      await expect.poll(sight).not.toBe(before);
+      await expect.poll(viewport).not.toBe(before);
     }
   });
 
   test('dragging the background pans the graph', async () => {
     const { page } = await open();
-    const sight = () => page.locator('.graph svg > g').first().getAttribute('transform');
+    const viewport = () => page.locator('.graph svg > g').first().getAttribute('transform');
     const box = await page.locator('.graph svg[role=group]').boundingBox();
     const [x, y] = [(box?.x ?? 0) + 8, (box?.y ?? 0) + 8];
-    const before = await sight();
+    const before = await viewport();
     await page.mouse.move(x, y);
     await page.mouse.down();
     await page.mouse.move(x + 50, y + 20);
     await page.mouse.up();
-    expect(await sight()).not.toBe(before);
+    expect(await viewport()).not.toBe(before);
   });
 
   test('the nodes are fetched again only after the mirror has changed', async () => {

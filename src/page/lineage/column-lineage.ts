@@ -1,7 +1,7 @@
 import { useEffect } from 'preact/hooks';
 import type { LineageNode } from '../../page-data/page-data.ts';
 import { liveData } from '../live-data.ts';
-import type { PageQuestion } from '../page-source.ts';
+import type { PageQuery } from '../page-source.ts';
 
 /** The upstream and downstream columns of one column, one edge away. */
 export interface ColumnLineage {
@@ -18,18 +18,18 @@ const MOST_COLUMNS = 100;
 
 /** Null until a column is selected and its lineage is loaded. */
 export function useColumnLineage(env: string, id: string | null, asset: string | null): ColumnLineage | null {
-  const ask = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuestion<N> => ({
+  const queryOf = <N extends 'node' | 'neighbours'>(name: N, more = {}): PageQuery<N> => ({
     name,
     env,
     parameters: { id: id ?? '', of: 'columns', ...more },
   });
   const limit = String(MOST_COLUMNS);
-  const column = ask('node');
-  const upstream = ask('neighbours', { direction: 'upstream', limit });
-  const downstream = ask('neighbours', { direction: 'downstream', limit });
+  const column = queryOf('node');
+  const upstream = queryOf('neighbours', { direction: 'upstream', limit });
+  const downstream = queryOf('neighbours', { direction: 'downstream', limit });
   useEffect(() => {
     if (id === null) return undefined;
-    const ends = [column, upstream, downstream].map((question) => liveData.watchOnce(question));
+    const ends = [column, upstream, downstream].map((query) => liveData.watchOnce(query));
     return () => {
       for (const end of ends) end();
     };

@@ -11,10 +11,10 @@ import type { GraphViewOptions } from './graph-view-options.ts';
 import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
 const MOST_CHARACTERS = 25;
-const MOST_SPOKEN = 200;
+const MAX_NAME_CHARACTERS = 200;
 
 /** The edges between assets, and above them the edges of the selected column. */
-export function drawnEdges({ graph, places, columns }: GraphViewOptions): VNode {
+export function renderEdges({ graph, places, columns }: GraphViewOptions): VNode {
   const line = (from: string, to: string, name: string): VNode | null => {
     const [start, end] = [places.get(from), places.get(to)];
     if (start === undefined || end === undefined) return null;
@@ -33,20 +33,20 @@ function curve(from: GraphPoint, to: GraphPoint): string {
   return `M${start} ${from.y}C${start + bend} ${from.y} ${end - bend} ${to.y} ${end} ${to.y}`;
 }
 
-interface ItemWays {
+interface ItemHandlers {
   readonly isReachable: boolean;
   press(): void;
   onFocus(event: FocusEvent): void;
 }
 
-export function drawnItem(item: GraphItem, options: GraphViewOptions, ways: ItemWays): VNode | null {
-  return item.kind === 'node' ? drawnNode(item, options, ways) : drawnFold(item, options, ways);
+export function renderItem(item: GraphItem, options: GraphViewOptions, handlers: ItemHandlers): VNode | null {
+  return item.kind === 'node' ? renderNode(item, options, handlers) : renderFold(item, options, handlers);
 }
 
-function drawnNode(
+function renderNode(
   item: GraphItem & { readonly kind: 'node' },
   options: GraphViewOptions,
-  { isReachable, press, onFocus }: ItemWays,
+  { isReachable, press, onFocus }: ItemHandlers,
 ): VNode | null {
   const node = options.graph.nodes.get(item.id)?.node;
   if (node === undefined) return null;
@@ -56,7 +56,7 @@ function drawnNode(
   const kinds = `node ${item.id === options.centre ? 'centre' : ''}`;
   return html`<g key=${item.key} data-key=${item.key} class=${kinds} role="button" tabindex=${isReachable ? 0 : -1} aria-pressed=${item.id === options.selected}
       transform="translate(${item.x - NODE_WIDTH / 2} ${item.y - NODE_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>
-    <title>${spoken(node)}</title>
+    <title>${accessibleName(node)}</title>
     <rect width=${NODE_WIDTH} height=${NODE_HEIGHT} rx="6" />
     <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
       <text class="name" x="10" y="19">${shorten(name, MOST_CHARACTERS)}</text>
@@ -82,8 +82,8 @@ function columnsIn(asset: string, columns: ColumnLineage | null): string[] {
 }
 
 /** The accessible name of a node, which also appears on hover, in full. */
-const spoken = (node: LineageNode): string =>
-  `${shorten(node.name ?? node.id, MOST_SPOKEN)} ${stateOf(node)} · ${kindOf(node)}`;
+const accessibleName = (node: LineageNode): string =>
+  `${shorten(node.name ?? node.id, MAX_NAME_CHARACTERS)} ${stateOf(node)} · ${kindOf(node)}`;
 
 const kindOf = ({ kind }: LineageNode): string => kind ?? 'not in the mirror';
 
@@ -93,21 +93,21 @@ const stateOf = ({ status, failing_count }: LineageNode): string =>
 const FOLD_WIDTH = 44;
 const FOLD_HEIGHT = 20;
 
-function drawnFold(
+function renderFold(
   item: GraphItem & { readonly kind: 'more' | 'close' },
   { graph }: GraphViewOptions,
-  { isReachable, press, onFocus }: ItemWays,
+  { isReachable, press, onFocus }: ItemHandlers,
 ): VNode {
   const { fold } = item;
-  const name = shorten(graph.nodes.get(fold.id)?.node.name ?? fold.id, MOST_SPOKEN);
-  const way = fold.way === 'up' ? 'upstream' : 'downstream';
+  const name = shorten(graph.nodes.get(fold.id)?.node.name ?? fold.id, MAX_NAME_CHARACTERS);
+  const direction = fold.direction === 'up' ? 'upstream' : 'downstream';
   const isFull = item.kind === 'more' && graph.nodes.size >= MOST_NODES;
   const says =
     item.kind === 'close'
-      ? `Hide what is ${way} of ${name}`
-      : `Show more of the ${formatCount(fold.hidden)} ${way} of ${name}`;
+      ? `Hide what is ${direction} of ${name}`
+      : `Show more of the ${formatCount(fold.hidden)} ${direction} of ${name}`;
   const label = isFull
-    ? `${formatCount(fold.hidden)} more ${way} of ${name}: ${MOST_NODES} assets are shown, the maximum; close a fold first`
+    ? `${formatCount(fold.hidden)} more ${direction} of ${name}: ${MOST_NODES} assets are shown, the maximum; close a fold first`
     : says;
   return html`<g key=${item.key} data-key=${item.key} class="fold" role="button" tabindex=${isReachable ? 0 : -1} aria-disabled=${isFull}
       transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>

@@ -25,9 +25,9 @@ export function graphItems({ nodes, folds }: LineageGraph, places: GraphPlaces):
 }
 
 function foldItems(fold: GraphFold, place: GraphPoint): GraphItem[] {
-  const x = place.x + (fold.way === 'up' ? -FOLD_DISTANCE : FOLD_DISTANCE);
+  const x = place.x + (fold.direction === 'up' ? -FOLD_DISTANCE : FOLD_DISTANCE);
   const offset = fold.isOpen && fold.hidden > 0 ? FOLD_OFFSET : 0;
-  const key = `${fold.way} ${fold.id}`;
+  const key = `${fold.direction} ${fold.id}`;
   return [
     ...(fold.hidden > 0 ? [{ key: `more ${key}`, kind: 'more' as const, fold, x, y: place.y - offset }] : []),
     ...(fold.isOpen ? [{ key: `close ${key}`, kind: 'close' as const, fold, x, y: place.y + offset }] : []),

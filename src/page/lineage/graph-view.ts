@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { component, html } from '../html.ts';
-import { drawnEdges, drawnItem } from './drawing.ts';
+import { renderEdges, renderItem } from './drawing.ts';
 import { type GraphItem, graphItems, itemToward } from './graph-items.ts';
 import type { GraphViewOptions } from './graph-view-options.ts';
 import { type PanZoom, usePanZoom } from './pan-zoom.ts';
@@ -11,31 +11,31 @@ export const graphView = (options: GraphViewOptions): VNode => component(GraphVi
 function GraphView(options: GraphViewOptions): VNode {
   const { graph, centre, places } = options;
   const items = graphItems(graph, places);
-  const sight = usePanZoom(options);
+  const viewport = usePanZoom(options);
   const [focused, setFocused] = useState(`node ${centre}`);
-  const pointers = usePointers(sight);
+  const pointers = usePointers(viewport);
   // Exactly one item is in the tab order; the arrow keys reach the others.
   const current = items.find(({ key }) => key === focused) ?? items.find(({ key }) => key === `node ${centre}`);
   const focus = (item: GraphItem): void => {
     setFocused(item.key);
-    sight.reveal(item);
-    elementOf(sight, item.key)?.focus({ preventScroll: true });
+    viewport.reveal(item);
+    elementOf(viewport, item.key)?.focus({ preventScroll: true });
   };
   const name = graph.nodes.get(centre)?.node.name ?? centre;
   return html`<div class="graph">
-    ${toolbar(sight, options)}
-    <svg ref=${sight.frame} role="group" aria-label="Lineage of ${name.slice(0, 100)}" aria-describedby="graph-help" ...${pointers}
-      onKeyDown=${(event: KeyboardEvent) => react(event, { items, current, focus, sight, options })}>
-      <g transform=${sight.transform}>
-        ${drawnEdges(options)}
+    ${toolbar(viewport, options)}
+    <svg ref=${viewport.frame} role="group" aria-label="Lineage of ${name.slice(0, 100)}" aria-describedby="graph-help" ...${pointers}
+      onKeyDown=${(event: KeyboardEvent) => react(event, { items, current, focus, viewport, options })}>
+      <g transform=${viewport.transform}>
+        ${renderEdges(options)}
         ${items.map((item) =>
-          drawnItem(item, options, {
+          renderItem(item, options, {
             isReachable: item.key === current?.key,
             press: () => press(item, options),
             onFocus: ({ currentTarget }) => {
               setFocused(item.key);
               // After a click the item must not move away from the pointer.
-              if ((currentTarget as Element).matches(':focus-visible')) sight.reveal(item);
+              if ((currentTarget as Element).matches(':focus-visible')) viewport.reveal(item);
             },
           }),
         )}
@@ -44,11 +44,11 @@ function GraphView(options: GraphViewOptions): VNode {
   </div>`;
 }
 
-function toolbar(sight: PanZoom, { arrange }: GraphViewOptions): VNode {
+function toolbar(viewport: PanZoom, { arrange }: GraphViewOptions): VNode {
   return html`<div class="controls tools">
-    <button type="button" aria-label="Zoom in" onClick=${() => sight.zoom(1.25)}>+</button>
-    <button type="button" aria-label="Zoom out" onClick=${() => sight.zoom(0.8)}>−</button>
-    <button type="button" onClick=${() => sight.fit()}>Fit</button>
+    <button type="button" aria-label="Zoom in" onClick=${() => viewport.zoom(1.25)}>+</button>
+    <button type="button" aria-label="Zoom out" onClick=${() => viewport.zoom(0.8)}>−</button>
+    <button type="button" onClick=${() => viewport.fit()}>Fit</button>
     <button type="button" onClick=${arrange}>Arrange</button>
     <span id="graph-help" class="faint">Arrow keys move, Enter opens, Shift and arrows pan, + and − zoom, 0 fits.</span>
   </div>`;
@@ -68,7 +68,7 @@ interface KeyContext {
   readonly items: readonly GraphItem[];
   readonly current: GraphItem | undefined;
   readonly focus: (item: GraphItem) => void;
-  readonly sight: PanZoom;
+  readonly viewport: PanZoom;
   readonly options: GraphViewOptions;
 }
 
@@ -80,24 +80,24 @@ const PANS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowDown: [0, -PAN_PX],
 };
 
-function react(event: KeyboardEvent, { items, current, focus, sight, options }: KeyContext): void {
+function react(event: KeyboardEvent, { items, current, focus, viewport, options }: KeyContext): void {
   const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey || current === undefined) return;
   const pan = PANS[key];
-  if (pan !== undefined && shiftKey) sight.pan(...pan);
+  if (pan !== undefined && shiftKey) viewport.pan(...pan);
   else if (pan !== undefined) {
     const next = itemToward(items, current, key);
     if (next !== null) focus(next);
-  } else if (key === '+' || key === '=') sight.zoom(1.25);
-  else if (key === '-') sight.zoom(0.8);
-  else if (key === '0') sight.fit();
+  } else if (key === '+' || key === '=') viewport.zoom(1.25);
+  else if (key === '-') viewport.zoom(0.8);
+  else if (key === '0') viewport.fit();
   else if (key === 'Enter' || key === ' ') press(current, options);
   else return;
   event.preventDefault();
 }
 
 /** Dragging the background pans; pinching, or the wheel with Ctrl, zooms. */
-function usePointers(sight: PanZoom) {
+function usePointers(viewport: PanZoom) {
   const down = useRef(new Map<number, { readonly x: number; readonly y: number }>());
   const release = ({ pointerId }: PointerEvent): void => void down.current.delete(pointerId);
   return {
@@ -110,9 +110,9 @@ function usePointers(sight: PanZoom) {
       if (before === undefined) return;
       const now = { x: event.clientX, y: event.clientY };
       const [other] = [...down.current].filter(([id]) => id !== event.pointerId).map(([, point]) => point);
-      if (other === undefined) sight.pan(now.x - before.x, now.y - before.y);
+      if (other === undefined) viewport.pan(now.x - before.x, now.y - before.y);
       else
-        sight.zoom(
+        viewport.zoom(
           Math.hypot(now.x - other.x, now.y - other.y) / (Math.hypot(before.x - other.x, before.y - other.y) || 1),
         );
       down.current.set(event.pointerId, now);
@@ -124,7 +124,7 @@ function usePointers(sight: PanZoom) {
       if (!event.ctrlKey) return;
       event.preventDefault();
       const { left, top } = (event.currentTarget as Element).getBoundingClientRect();
-      sight.zoom(event.deltaY < 0 ? 1.1 : 0.9, { x: event.clientX - left, y: event.clientY - top });
+      viewport.zoom(event.deltaY < 0 ? 1.1 : 0.9, { x: event.clientX - left, y: event.clientY - top });
     },
   };
 }

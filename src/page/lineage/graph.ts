@@ -1,5 +1,5 @@
 import type { LineageNode, Neighbours } from '../../page-data/page-data.ts';
-import { type FoldWay, foldKey, type OpenFold } from './open-folds.ts';
+import { type FoldDirection, foldKey, type OpenFold } from './open-folds.ts';
 
 /** The most nodes that the graph shows. */
 export const MOST_NODES = 100;
@@ -19,7 +19,7 @@ export interface ShownEdge {
 /** One side of a visible node that has further neighbours. */
 export interface GraphFold {
   readonly id: string;
-  readonly way: FoldWay;
+  readonly direction: FoldDirection;
   /** How many of the neighbours on this side are not shown. */
   readonly hidden: number;
   readonly isOpen: boolean;
@@ -35,16 +35,16 @@ export interface LineageGraph {
 export function assembleGraph(
   centre: LineageNode,
   opened: readonly OpenFold[],
-  neighboursOf: (fold: Pick<OpenFold, 'id' | 'way'>) => Neighbours | null,
+  neighboursOf: (fold: Pick<OpenFold, 'id' | 'direction'>) => Neighbours | null,
 ): LineageGraph {
   const nodes = new Map<string, ShownNode>([[centre.id, { node: centre, step: -1 }]]);
   const edges = new Map<string, ShownEdge>();
-  for (const [step, { id, way, count }] of opened.entries()) {
+  for (const [step, { id, direction, count }] of opened.entries()) {
     if (!nodes.has(id)) continue;
-    for (const node of neighboursOf({ id, way })?.rows.slice(0, count) ?? []) {
+    for (const node of neighboursOf({ id, direction })?.rows.slice(0, count) ?? []) {
       if (!nodes.has(node.id) && nodes.size < MOST_NODES) nodes.set(node.id, { node, step });
       if (!nodes.has(node.id)) continue;
-      const edge = way === 'up' ? { from: node.id, to: id } : { from: id, to: node.id };
+      const edge = direction === 'up' ? { from: node.id, to: id } : { from: id, to: node.id };
       edges.set(JSON.stringify([edge.from, edge.to]), edge);
     }
   }
@@ -60,15 +60,15 @@ function foldsOf(
   const shown = new Map<string, number>();
   const count = (key: string): void => void shown.set(key, (shown.get(key) ?? 0) + 1);
   for (const { from, to } of edges) {
-    count(foldKey({ id: from, way: 'down' }));
-    count(foldKey({ id: to, way: 'up' }));
+    count(foldKey({ id: from, direction: 'down' }));
+    count(foldKey({ id: to, direction: 'up' }));
   }
   const open = new Set(opened.map(foldKey));
-  const foldOf = ({ node }: ShownNode, way: FoldWay): GraphFold[] => {
-    const key = foldKey({ id: node.id, way });
-    const all = way === 'up' ? node.upstream_count : node.downstream_count;
+  const foldOf = ({ node }: ShownNode, direction: FoldDirection): GraphFold[] => {
+    const key = foldKey({ id: node.id, direction });
+    const all = direction === 'up' ? node.upstream_count : node.downstream_count;
     const known = shown.get(key) ?? 0;
-    const fold = { id: node.id, way, hidden: Math.max(0, all - known), isOpen: open.has(key) && known > 0 };
+    const fold = { id: node.id, direction, hidden: Math.max(0, all - known), isOpen: open.has(key) && known > 0 };
     return fold.hidden > 0 || fold.isOpen ? [fold] : [];
   };
   return [...nodes.values()].flatMap((shownNode) => [...foldOf(shownNode, 'up'), ...foldOf(shownNode, 'down')]);
@@ -78,13 +78,13 @@ function foldsOf(
 export function closeFold(
   graph: LineageGraph,
   opened: readonly OpenFold[],
-  closed: Pick<OpenFold, 'id' | 'way'>,
+  closed: Pick<OpenFold, 'id' | 'direction'>,
 ): OpenFold[] {
   const gone = new Set([foldKey(closed)]);
   for (const fold of opened) {
     const { step = -1 } = graph.nodes.get(fold.id) ?? {};
-    const bringer = opened[step];
-    if (bringer !== undefined && gone.has(foldKey(bringer))) gone.add(foldKey(fold));
+    const openedBy = opened[step];
+    if (openedBy !== undefined && gone.has(foldKey(openedBy))) gone.add(foldKey(fold));
   }
   return opened.filter((fold) => !gone.has(foldKey(fold)));
 }
@@ -105,9 +105,9 @@ function countExpected({ nodes, folds }: LineageGraph, opened: readonly OpenFold
   const answered = new Set(folds.filter(({ isOpen }) => isOpen).map(foldKey));
   return opened
     .filter((fold) => !answered.has(foldKey(fold)))
-    .map(({ id, way, count }) => {
+    .map(({ id, direction, count }) => {
       const { upstream_count = 0, downstream_count = 0 } = nodes.get(id)?.node ?? {};
-      return Math.min(count, way === 'up' ? upstream_count : downstream_count);
+      return Math.min(count, direction === 'up' ? upstream_count : downstream_count);
     })
     .reduce((sum, count) => sum + count, 0);
 }

@@ -4,7 +4,7 @@ import type { Neighbours } from '../../page-data/page-data.ts';
 import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
 import { changeValues, route } from '../navigation.ts';
-import type { PageQuestion } from '../page-source.ts';
+import type { PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from '../parts/notice.ts';
 import { arrangeNodes } from './arrange.ts';
 import { useColumnLineage } from './column-lineage.ts';
@@ -26,17 +26,17 @@ export const lineage = (options: LineageOptions): VNode => component(Lineage, op
 
 function Lineage(options: LineageOptions): VNode {
   const { env, centre, values } = options;
-  const opened = openedIn(values, centre);
-  const middle: PageQuestion<'node'> = { name: 'node', env, parameters: { id: centre } };
-  const questions = opened.map((fold) => neighboursQuestion(env, fold));
-  useAskedOnce(options, [middle, ...questions]);
-  const neighboursOf = useNeighbours(opened, questions);
+  const opened = openFoldsIn(values, centre);
+  const middle: PageQuery<'node'> = { name: 'node', env, parameters: { id: centre } };
+  const queries = opened.map((fold) => neighboursQuery(env, fold));
+  useFetchedOnce(options, [middle, ...queries]);
+  const neighboursOf = useNeighbours(opened, queries);
   const { data, problem } = liveData.state(middle).value;
   const places = useRef<GraphPlaces>(new Map());
   const arrangement = useRef(0);
   if (data === null)
     return problem === null ? html`<p class="faint">Loading …</p>` : notice('neutral', describeProblem(problem));
-  if (places.current.size === 0 && questions.some(isWaiting)) return html`<p class="faint">Loading …</p>`;
+  if (places.current.size === 0 && queries.some(isWaiting)) return html`<p class="faint">Loading …</p>`;
   const graph = assembleGraph(data, opened, neighboursOf);
   const arrangedSteps = Number(values['arranged'] ?? 2);
   places.current = placeNodes(graph, places.current, { arrange: arrangeNodes, arrangedSteps });
@@ -45,7 +45,7 @@ function Lineage(options: LineageOptions): VNode {
     arrangement.current += 1;
     changeValues({ arranged: String(opened.length) });
   };
-  return html`<div>${component(ShownLineage, { ...options, graph, places: places.current, arrangement: arrangement.current, arrange, said: progressOf(questions) })}</div>`;
+  return html`<div>${component(ShownLineage, { ...options, graph, places: places.current, arrangement: arrangement.current, arrange, progress: progressOf(queries) })}</div>`;
 }
 
 interface ShownGraph extends LineageOptions {
@@ -53,11 +53,11 @@ interface ShownGraph extends LineageOptions {
   readonly places: GraphPlaces;
   readonly arrangement: number;
   /** Whether more is being loaded, or why that failed. */
-  readonly said: string;
+  readonly progress: string;
   arrange(): void;
 }
 
-function ShownLineage({ env, centre, values, graph, places, arrangement, said, arrange }: ShownGraph): VNode {
+function ShownLineage({ env, centre, values, graph, places, arrangement, progress, arrange }: ShownGraph): VNode {
   const selected = graph.nodes.get(values['node'] ?? '')?.node ?? null;
   const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
   return html`<div>
@@ -70,10 +70,10 @@ function ShownLineage({ env, centre, values, graph, places, arrangement, said, a
       arrangement,
       arrange,
       onNode: (id) => changeValues({ node: id, column: null, columnsFrom: null }),
-      onMore: (fold) => openMore(graph, openedNow(centre), fold),
-      onClose: (fold) => changeOpened(closeFold(graph, openedNow(centre), fold)),
+      onMore: (fold) => openMore(graph, currentOpenFolds(centre), fold),
+      onClose: (fold) => changeOpened(closeFold(graph, currentOpenFolds(centre), fold)),
     })}
-    <p class="faint" role="status">${sizeOf(graph)}${said}</p>
+    <p class="faint" role="status">${sizeOf(graph)}${progress}</p>
     ${selected !== null && nodePanel({ env, node: selected, values, graph, columns })}
   </div>`;
 }
@@ -83,21 +83,21 @@ function sizeOf({ nodes }: LineageGraph): string {
   return nodes.size === 1 ? 'No lineage of this asset is known.' : `${nodes.size} assets are shown.`;
 }
 
-const openedIn = (values: LineageOptions['values'], centre: string): OpenFold[] =>
+const openFoldsIn = (values: LineageOptions['values'], centre: string): OpenFold[] =>
   values['open'] === undefined ? firstFolds(centre) : parseFolds(values['open']);
 
 /** Reads the route itself: a second press may come before the first one is rendered. */
-const openedNow = (centre: string): OpenFold[] => openedIn(route.value.values, centre);
+const currentOpenFolds = (centre: string): OpenFold[] => openFoldsIn(route.value.values, centre);
 
 function openMore(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): void {
   const count = countAfterPress(graph, opened, fold);
   if (count === null) return;
-  const { id, way } = fold;
+  const { id, direction } = fold;
   const isOpen = opened.some((each) => foldKey(each) === foldKey(fold));
   changeOpened(
     isOpen
       ? opened.map((each) => (foldKey(each) === foldKey(fold) ? { ...each, count } : each))
-      : [...opened, { id, way, count }],
+      : [...opened, { id, direction, count }],
   );
 }
 
@@ -105,20 +105,20 @@ function changeOpened(opened: readonly OpenFold[]): void {
   changeValues({ open: formatFolds(opened) }, { isStep: true });
 }
 
-const neighboursQuestion = (env: string, { id, way, count }: OpenFold): PageQuestion<'neighbours'> => ({
+const neighboursQuery = (env: string, { id, direction, count }: OpenFold): PageQuery<'neighbours'> => ({
   name: 'neighbours',
   env,
-  parameters: { id, direction: way === 'up' ? 'upstream' : 'downstream', limit: String(count) },
+  parameters: { id, direction: direction === 'up' ? 'upstream' : 'downstream', limit: String(count) },
 });
 
-function progressOf(questions: readonly PageQuestion[]): string {
-  if (questions.some(isWaiting)) return ' Loading more …';
-  const [problem] = questions.flatMap((question) => liveData.state(question).value.problem ?? []);
+function progressOf(queries: readonly PageQuery[]): string {
+  if (queries.some(isWaiting)) return ' Loading more …';
+  const [problem] = queries.flatMap((query) => liveData.state(query).value.problem ?? []);
   return problem === undefined ? '' : ` ${describeProblem(problem)}`;
 }
 
-function isWaiting(question: PageQuestion): boolean {
-  const { data, problem } = liveData.state(question).value;
+function isWaiting(query: PageQuery): boolean {
+  const { data, problem } = liveData.state(query).value;
   return data === null && problem === null;
 }
 
@@ -126,17 +126,17 @@ function isWaiting(question: PageQuestion): boolean {
  * A graph consists of many responses. They are fetched again only if the asset itself, which is kept fresh, shows that
  * the mirror has changed.
  */
-function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQuestion[]): void {
+function useFetchedOnce({ env, centre }: LineageOptions, queries: readonly PageQuery[]): void {
   useEffect(() => {
-    const ends = questions.map((question) => liveData.watchOnce(question));
+    const ends = queries.map((query) => liveData.watchOnce(query));
     return () => {
       for (const end of ends) end();
     };
-  }, [JSON.stringify(questions)]);
+  }, [JSON.stringify(queries)]);
   const { tag } = liveData.state({ name: 'asset', env, parameters: { id: centre } }).value;
   const seen = useRef(tag);
   useEffect(() => {
-    if (seen.current !== tag && tag !== null) liveData.renew(questions);
+    if (seen.current !== tag && tag !== null) liveData.refetch(queries);
     seen.current = tag;
   }, [tag]);
 }
@@ -144,11 +144,11 @@ function useAskedOnce({ env, centre }: LineageOptions, questions: readonly PageQ
 /** The neighbours of all open folds. While a fold loads more, its previous neighbours stay visible. */
 function useNeighbours(
   opened: readonly OpenFold[],
-  questions: readonly PageQuestion<'neighbours'>[],
-): (fold: Pick<OpenFold, 'id' | 'way'>) => Neighbours | null {
+  queries: readonly PageQuery<'neighbours'>[],
+): (fold: Pick<OpenFold, 'id' | 'direction'>) => Neighbours | null {
   const kept = useRef(new Map<string, Neighbours>());
-  for (const [i, question] of questions.entries()) {
-    const { data } = liveData.state(question).value;
+  for (const [i, query] of queries.entries()) {
+    const { data } = liveData.state(query).value;
     const fold = opened[i];
     if (data !== null && fold !== undefined) kept.current.set(foldKey(fold), data);
   }

@@ -47,7 +47,7 @@ function columnsPart({ env, node, values, graph, columns }: NodePanel): VNode {
   </div>`;
 }
 
-function columnList({ total, rows }: AssetColumns, from: number, chosen: string | null): VNode {
+function columnList({ total, rows }: AssetColumns, from: number, selected: string | null): VNode {
   const go = (to: number): void => changeValues({ columnsFrom: to <= 0 ? null : String(to) });
   return html`<div>
     <p class="faint">${countOf(total, 'column')}. Choose one to see its upstream and downstream columns.</p>
@@ -57,8 +57,8 @@ function columnList({ total, rows }: AssetColumns, from: number, chosen: string 
         name,
         data_type,
         tests,
-      }) => html`<li key=${id}><button type="button" aria-pressed=${id === chosen} title=${name}
-        onClick=${() => changeValues({ column: id === chosen ? null : id })}><span class="clamp">${name}</span></button>
+      }) => html`<li key=${id}><button type="button" aria-pressed=${id === selected} title=${name}
+        onClick=${() => changeValues({ column: id === selected ? null : id })}><span class="clamp">${name}</span></button>
         <span class="faint clamp">${[data_type, tests !== null && tests > 0 && countOf(tests, 'test')].filter(Boolean).join(', ')}</span></li>`,
     )}</ul>
     ${

@@ -1,34 +1,34 @@
-export type FoldWay = 'up' | 'down';
+export type FoldDirection = 'up' | 'down';
 
 /** An open fold and how many of its neighbours it shows. */
 export interface OpenFold {
   readonly id: string;
-  readonly way: FoldWay;
+  readonly direction: FoldDirection;
   readonly count: number;
 }
 
-export const foldKey = ({ id, way }: Pick<OpenFold, 'id' | 'way'>): string => `${way} ${id}`;
+export const foldKey = ({ id, direction }: Pick<OpenFold, 'id' | 'direction'>): string => `${direction} ${id}`;
 
 /** How many neighbours an asset shows at first, in each direction. */
 const FIRST_COUNT = 12;
 
 /** One level in each direction. */
 export const firstFolds = (id: string): OpenFold[] => [
-  { id, way: 'up', count: FIRST_COUNT },
-  { id, way: 'down', count: FIRST_COUNT },
+  { id, direction: 'up', count: FIRST_COUNT },
+  { id, direction: 'down', count: FIRST_COUNT },
 ];
 
 /** Serialized for the address: `up12~orders,down3~a%2Cb`. */
 export const formatFolds = (folds: readonly OpenFold[]): string =>
-  folds.map(({ id, way, count }) => `${way}${count}~${encodeURIComponent(id)}`).join(',');
+  folds.map(({ id, direction, count }) => `${direction}${count}~${encodeURIComponent(id)}`).join(',');
 
 /** Malformed parts are skipped. */
 export function parseFolds(text: string): OpenFold[] {
   return text.split(',').flatMap((part) => {
-    const [, way, count, id = ''] = /^(up|down)(\d{1,3})~(.+)$/s.exec(part) ?? [];
+    const [, direction, count, id = ''] = /^(up|down)(\d{1,3})~(.+)$/s.exec(part) ?? [];
     const decoded = decode(id);
-    if (way === undefined || decoded === null) return [];
-    return [{ id: decoded, way: way as FoldWay, count: Number(count) }];
+    if (direction === undefined || decoded === null) return [];
+    return [{ id: decoded, direction: direction as FoldDirection, count: Number(count) }];
   });
 }
 

@@ -3,14 +3,14 @@ import type { GraphViewOptions } from './graph-view-options.ts';
 import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
 /** The visible part of the graph: translated first, then scaled. */
-interface GraphSight {
+interface GraphViewport {
   readonly x: number;
   readonly y: number;
   readonly scale: number;
 }
 
-const LEAST_SCALE = 0.25;
-const MOST_SCALE = 2;
+const MIN_SCALE = 0.25;
+const MAX_SCALE = 2;
 /**
  * Names are unreadable at a smaller scale. If the whole graph does not fit at this scale, the view centres on the
  * asset.
@@ -31,23 +31,23 @@ export interface PanZoom {
 
 export function usePanZoom({ places, centre, arrangement }: GraphViewOptions): PanZoom {
   const frame = useRef<SVGSVGElement>(null);
-  const [sight, setSight] = useState<GraphSight>({ x: 0, y: 0, scale: 1 });
+  const [viewport, setViewport] = useState<GraphViewport>({ x: 0, y: 0, scale: 1 });
   const size = (): GraphPoint => ({ x: frame.current?.clientWidth ?? 0, y: frame.current?.clientHeight ?? 0 });
-  const fit = (): void => setSight(fitting([...places.values()], places.get(centre) ?? { x: 0, y: 0 }, size()));
+  const fit = (): void => setViewport(fitting([...places.values()], places.get(centre) ?? { x: 0, y: 0 }, size()));
   useLayoutEffect(fit, [arrangement]);
   return {
     frame,
-    transform: `translate(${round(sight.x)} ${round(sight.y)}) scale(${round(sight.scale)})`,
-    pan: (byX, byY) => setSight(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
-    zoom: (by, at) => setSight((before) => zoomed(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
+    transform: `translate(${round(viewport.x)} ${round(viewport.y)}) scale(${round(viewport.scale)})`,
+    pan: (byX, byY) => setViewport(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
+    zoom: (by, at) => setViewport((before) => zoomed(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
     fit,
-    reveal: (point) => setSight((before) => revealed(before, point, size())),
+    reveal: (point) => setViewport((before) => revealed(before, point, size())),
   };
 }
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphPoint): GraphSight {
+function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphPoint): GraphViewport {
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
   const [left, right] = [Math.min(...xs) - NODE_WIDTH / 2 - FOLD_PX, Math.max(...xs) + NODE_WIDTH / 2 + FOLD_PX];
   const [top, bottom] = [Math.min(...ys) - NODE_HEIGHT / 2, Math.max(...ys) + NODE_HEIGHT / 2];
@@ -58,14 +58,14 @@ function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphP
   return { x: size.x / 2 - middle.x * scale, y: size.y / 2 - middle.y * scale, scale };
 }
 
-function zoomed({ x, y, scale }: GraphSight, by: number, at: GraphPoint): GraphSight {
-  const next = Math.max(LEAST_SCALE, Math.min(MOST_SCALE, scale * by));
+function zoomed({ x, y, scale }: GraphViewport, by: number, at: GraphPoint): GraphViewport {
+  const next = Math.max(MIN_SCALE, Math.min(MAX_SCALE, scale * by));
   const grown = next / scale;
   return { x: at.x - (at.x - x) * grown, y: at.y - (at.y - y) * grown, scale: next };
 }
 
-function revealed(sight: GraphSight, point: GraphPoint, size: GraphPoint): GraphSight {
-  const { x, y, scale } = sight;
+function revealed(viewport: GraphViewport, point: GraphPoint, size: GraphPoint): GraphViewport {
+  const { x, y, scale } = viewport;
   const [halfWidth, halfHeight] = [(NODE_WIDTH / 2) * scale + MARGIN_PX, (NODE_HEIGHT / 2) * scale + MARGIN_PX];
   return {
     x: x + shift(x + point.x * scale, halfWidth, size.x),

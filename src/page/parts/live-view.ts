@@ -2,23 +2,21 @@ import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
-import type { AnswerName, PageAnswers, PageQuestion } from '../page-source.ts';
+import type { AnswerName, PageAnswers, PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from './notice.ts';
 
 interface LiveViewOptions<N extends AnswerName> {
-  readonly question: PageQuestion<N>;
+  readonly query: PageQuery<N>;
   readonly show: (data: PageAnswers[N]) => VNode;
 }
 
 /** Shows the answer to a query and keeps it fresh, or says why there is none. */
-export const liveView = <N extends AnswerName>(
-  question: PageQuestion<N>,
-  show: (data: PageAnswers[N]) => VNode,
-): VNode => component<LiveViewOptions<N>>(LiveView, { question, show });
+export const liveView = <N extends AnswerName>(query: PageQuery<N>, show: (data: PageAnswers[N]) => VNode): VNode =>
+  component<LiveViewOptions<N>>(LiveView, { query, show });
 
-function LiveView<N extends AnswerName>({ question, show }: LiveViewOptions<N>): VNode {
-  useWatched([question]);
-  const { data, problem } = liveData.state(question).value;
+function LiveView<N extends AnswerName>({ query, show }: LiveViewOptions<N>): VNode {
+  useLiveQueries([query]);
+  const { data, problem } = liveData.state(query).value;
   return html`<div aria-busy=${data === null && problem === null}>
     <div role="status">${problem !== null && problem.kind !== 'token' && notice(problem.kind === 'refused' ? 'neutral' : 'warn', describeProblem(problem))}</div>
     ${data === null ? problem === null && html`<p class="faint">Loading …</p>` : show(data)}
@@ -26,11 +24,11 @@ function LiveView<N extends AnswerName>({ question, show }: LiveViewOptions<N>):
 }
 
 /** Keeps the answers to these queries fresh while the component is mounted. */
-export function useWatched(questions: readonly PageQuestion[]): void {
+export function useLiveQueries(queries: readonly PageQuery[]): void {
   useEffect(() => {
-    const ends = questions.map((question) => liveData.watch(question));
+    const ends = queries.map((query) => liveData.watch(query));
     return () => {
       for (const end of ends) end();
     };
-  }, [JSON.stringify(questions)]);
+  }, [JSON.stringify(queries)]);
 }

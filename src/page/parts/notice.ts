@@ -9,7 +9,7 @@ export const notice = (level: StatusLevel, text: VNode | string): VNode =>
 /** What went wrong and what to do or expect, in one line. */
 export function describeProblem(problem: PageProblem): string {
   if (problem.kind === 'token') return 'The server requires a token.';
-  if (problem.kind === 'away') return 'The server is not responding. Retrying every few seconds.';
+  if (problem.kind === 'unreachable') return 'The server is not responding. Retrying every few seconds.';
   if (problem.kind === 'wait') return `${sentence(problem.message)} Retrying in ${problem.seconds} s.`;
   return problem.status === 403
     ? `Your token has no access to this. ${sentence(problem.message)}`

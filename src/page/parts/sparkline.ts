@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { formatPart } from '../format.ts';
+import { formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 
 const WIDTH = 120;
@@ -10,7 +10,7 @@ export function sparkline(values: readonly (number | null)[]): VNode {
   const known = values.filter((value) => value !== null);
   const [least, most] = [Math.min(...known), Math.max(...known)];
   if (known.length === 0) return html`<span class="faint">no runs</span>`;
-  const summary = `from ${formatPart(least)} to ${formatPart(most)}`;
+  const summary = `from ${formatFraction(least)} to ${formatFraction(most)}`;
   const points = values.flatMap((value, i) => {
     if (value === null) return [];
     const x = (i / Math.max(1, values.length - 1)) * (WIDTH - 4) + 2;

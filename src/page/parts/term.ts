@@ -37,16 +37,16 @@ function followTerms(setTip: (tip: ShownTip | null) => void): () => void {
   const hide = (event: Event): void => {
     if (!(event instanceof KeyboardEvent) || event.key === 'Escape') setTip(null);
   };
-  const ways: readonly (readonly [string, (event: Event) => void])[] = [
+  const listeners: readonly (readonly [string, (event: Event) => void])[] = [
     ['pointerover', show],
     ['focusin', show],
     ['focusout', hide],
     ['scroll', hide],
     ['keydown', hide],
   ];
-  for (const [name, react] of ways) document.addEventListener(name, react, true);
+  for (const [name, react] of listeners) document.addEventListener(name, react, true);
   return () => {
-    for (const [name, react] of ways) document.removeEventListener(name, react, true);
+    for (const [name, react] of listeners) document.removeEventListener(name, react, true);
   };
 }
 

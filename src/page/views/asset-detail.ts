@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { AssetDetail, AssetTest } from '../../page-data/page-data.ts';
-import { countOf, formatCount, formatPart } from '../format.ts';
+import { countOf, formatCount, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { breakable, nameList } from '../parts/links.ts';
@@ -35,7 +35,7 @@ function addressOf({ url }: AssetDetail): VNode | string | null {
 function scoreOf(dimension: string, score: number | null): VNode {
   const name = dimension === 'total' ? term('health', 'Health') : dimension;
   return html`<div key=${dimension}><dt>${name}</dt>
-    <dd>${score === null ? html`<span class="faint">no score</span>` : html`<span><meter min="0" max="1" value=${score} aria-hidden="true"></meter> ${formatPart(score)}</span>`}</dd></div>`;
+    <dd>${score === null ? html`<span class="faint">no score</span>` : html`<span><meter min="0" max="1" value=${score} aria-hidden="true"></meter> ${formatFraction(score)}</span>`}</dd></div>`;
 }
 
 /** The asset's tests, failing ones first. */

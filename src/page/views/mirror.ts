@@ -9,25 +9,28 @@ import { notice } from '../parts/notice.ts';
 import { status } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
-import { doubtsOf, wholeDoubts } from './mirror-doubts.ts';
+import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 
 /** Can I trust this mirror? */
 export function mirrorView(mirror: MirrorTrust): VNode {
   const { environments, limited_to } = mirror;
-  const doubts = [wholeDoubts(mirror), ...environments.map((each) => doubtsOf(each, nowMs.value))].flat().length;
+  const warnings = [
+    mirrorWarnings(mirror),
+    ...environments.map((each) => environmentWarnings(each, nowMs.value)),
+  ].flat().length;
   return html`<div>
-    ${verdict(doubts, mirror)}
-    ${list(wholeDoubts(mirror))}
+    ${verdict(warnings, mirror)}
+    ${list(mirrorWarnings(mirror))}
     <dl class="facts">${facts(mirror)}</dl>
-    ${environments.map((each, i) => environmentPart(each, { i, isTold: limited_to !== 'assets' }))}
+    ${environments.map((each, i) => environmentSection(each, { i, isVisible: limited_to !== 'assets' }))}
   </div>`;
 }
 
-function verdict(doubts: number, { environments, limited_to }: MirrorTrust): VNode {
+function verdict(warnings: number, { environments, limited_to }: MirrorTrust): VNode {
   if (environments.length === 0) return notice('neutral', 'Your token sees no environment of this mirror.');
   if (environments.every(({ streams }) => streams.length === 0))
     return notice('neutral', 'Your token sees no stream of this mirror.');
-  if (doubts > 0) return notice('warn', `With care: ${countOf(doubts, 'thing')} to check.`);
+  if (warnings > 0) return notice('warn', `With care: ${countOf(warnings, 'thing')} to check.`);
   return limited_to === 'assets'
     ? notice(
         'neutral',
@@ -36,16 +39,16 @@ function verdict(doubts: number, { environments, limited_to }: MirrorTrust): VNo
     : notice('good', 'Yes: every stream below was read completely within the last day, and nothing is held back.');
 }
 
-const list = (doubts: readonly string[]): VNode | null =>
-  doubts.length === 0
+const list = (warnings: readonly string[]): VNode | null =>
+  warnings.length === 0
     ? null
-    : html`<ul class="doubts">${doubts.map((doubt) => html`<li key=${doubt}>${doubt}</li>`)}</ul>`;
+    : html`<ul class="warnings">${warnings.map((warning) => html`<li key=${warning}>${warning}</li>`)}</ul>`;
 
 const fact = (name: VNode | string, value: VNode | string): VNode => html`<div><dt>${name}</dt><dd>${value}</dd></div>`;
 
 function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode[] {
-  const missing = (text: string, isTold: boolean): VNode =>
-    html`<span class="faint">${isTold ? text : 'not shown'}</span>`;
+  const missing = (text: string, isVisible: boolean): VNode =>
+    html`<span class="faint">${isVisible ? text : 'not shown'}</span>`;
   const run =
     last_run === null
       ? missing('none yet', limited_to !== 'assets')
@@ -61,18 +64,18 @@ function facts({ limited_to, last_run, last_verify, quota }: MirrorTrust): VNode
   return [fact('Last sync', run), fact('Last verification', verified), fact('Quota', left)];
 }
 
-function environmentPart(
+function environmentSection(
   environment: EnvironmentTrust,
-  { i, isTold }: { readonly i: number; readonly isTold: boolean },
+  { i, isVisible }: { readonly i: number; readonly isVisible: boolean },
 ): VNode {
   const { env_id, name, cron, denied_scopes, streams } = environment;
-  const doubts = doubtsOf(environment, nowMs.value);
-  const trusted = isTold && streams.length > 0 ? 'good' : 'neutral';
+  const warnings = environmentWarnings(environment, nowMs.value);
+  const trusted = isVisible && streams.length > 0 ? 'good' : 'neutral';
   return html`<section key=${env_id} aria-labelledby="env-${i}">
-    <h2 id="env-${i}" class="long">${levelIcon(doubts.length === 0 ? trusted : 'warn')} ${name}</h2>
+    <h2 id="env-${i}" class="long">${levelIcon(warnings.length === 0 ? trusted : 'warn')} ${name}</h2>
     <p class="faint">${cron === null ? 'The service’s schedule is unknown.' : html`<span>The service’s schedule: <code>${cron}</code>.</span>`}
     ${denied_scopes.length > 0 && ` Your token has no access here to: ${denied_scopes.join(', ')}.`}</p>
-    ${list(doubts)}
+    ${list(warnings)}
     ${dataTable({ caption: `Streams of ${name}`, columns: COLUMNS, rows: streams, keyOf: ({ stream }) => stream })}
   </section>`;
 }
@@ -81,7 +84,7 @@ const count = (value: number | null): VNode | string =>
   value === null ? html`<span class="faint">not shown</span>` : formatCount(value);
 
 /** A count that should be zero. */
-function doubtful(value: number | null): VNode | string {
+function warnedCount(value: number | null): VNode | string {
   return (value ?? 0) > 0
     ? html`<strong class="warn">${levelIcon('warn')} ${formatCount(value ?? 0)}</strong>`
     : count(value);
@@ -105,7 +108,7 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
         ? html`<span class="faint">not shown</span>`
         : html`<span>${status(ended)} ${age(ended_at, '')}</span>`,
   },
-  { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => doubtful(held_count) },
-  { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => doubtful(rejected_count) },
-  { label: 'Gaps', kind: 'number', cell: ({ gap_count }) => doubtful(gap_count) },
+  { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => warnedCount(held_count) },
+  { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => warnedCount(rejected_count) },
+  { label: 'Gaps', kind: 'number', cell: ({ gap_count }) => warnedCount(gap_count) },
 ];

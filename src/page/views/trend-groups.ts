@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { TrendGroup } from '../../page-data/page-data.ts';
-import { countOf, formatCount, formatDuration, formatPart } from '../format.ts';
+import { countOf, formatCount, formatDuration, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon, type StatusLevel } from '../parts/icon.ts';
@@ -56,7 +56,7 @@ const columnsWith = (none: string, middle: number): readonly DataColumn<TrendGro
 ];
 
 const part = (value: number | null): VNode | string =>
-  value === null ? html`<span class="faint">no runs</span>` : formatPart(value);
+  value === null ? html`<span class="faint">no runs</span>` : formatFraction(value);
 
 const hours = (value: number | null): VNode | string =>
   value === null ? html`<span class="faint">none resolved</span>` : formatDuration(value * 3600);

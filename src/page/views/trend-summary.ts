@@ -1,5 +1,5 @@
 import type { TrendGroup } from '../../page-data/page-data.ts';
-import { formatPart } from '../format.ts';
+import { formatFraction } from '../format.ts';
 import type { StatusLevel } from '../parts/icon.ts';
 
 /** The pass rate of a range of days; null if nothing ran then. */
@@ -52,10 +52,10 @@ export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; r
   const half = group.run_count.length - middle;
   const direction = directionOf(change);
   if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
-  const now = `${formatPart(change.now)} of the runs passed in the last ${half} days`;
+  const now = `${formatFraction(change.now)} of the runs passed in the last ${half} days`;
   if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; none ran before.` };
   return {
     level: LEVELS[direction],
-    text: `${ANSWERS[direction]}: ${now}, ${formatPart(change.before)} in the days before.`,
+    text: `${ANSWERS[direction]}: ${now}, ${formatFraction(change.before)} in the days before.`,
   };
 }

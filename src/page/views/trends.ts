@@ -1,13 +1,13 @@
 import type { VNode } from 'preact';
 import { DEFAULT_PARAMETERS, TREND_DAYS } from '../../page-data/default-parameters.ts';
 import type { EnvironmentTrust, TrendGroup, Trends } from '../../page-data/page-data.ts';
-import { formatCount, formatPart } from '../format.ts';
+import { formatCount, formatFraction } from '../format.ts';
 import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
 import { changeValues } from '../navigation.ts';
-import type { PageQuestion } from '../page-source.ts';
+import type { PageQuery } from '../page-source.ts';
 import { lineChart } from '../parts/line-chart.ts';
-import { liveView, useWatched } from '../parts/live-view.ts';
+import { liveView, useLiveQueries } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import type { ViewFrame } from '../view-frame.ts';
 import { groupsTable, incidentsSentence } from './trend-groups.ts';
@@ -26,14 +26,14 @@ const DAYS = TREND_DAYS.map(String);
 export function trendsView({ environment, environments, values }: ViewFrame): VNode {
   const days = DAYS.find((each) => each === values['days']) ?? String(DEFAULT_PARAMETERS.days);
   const by = values['by'] ?? 'owner';
-  const whole = trendsQuestion(environment.env_id, { days });
+  const whole = trendsQuery(environment.env_id, { days });
   return html`<div>
     ${liveView(whole, (trends) => html`<div>${answer(trends)}${controls({ by, days }, environments)}${charts(trends)}</div>`)}
     ${by === 'environment' ? component(ByEnvironment, { environments, days }) : byGroup(environment.env_id, by, days)}
   </div>`;
 }
 
-const trendsQuestion = (env: string, parameters: Readonly<Record<string, string>>): PageQuestion<'trends'> => ({
+const trendsQuery = (env: string, parameters: Readonly<Record<string, string>>): PageQuery<'trends'> => ({
   name: 'trends',
   env,
   parameters,
@@ -69,7 +69,7 @@ function charts({ days, groups, health }: Trends): VNode {
   const [all] = groups;
   const scored = health.filter(({ scores }) => scores.some((score) => score !== null));
   return html`<div class="charts">
-    ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatPart, fromZero: false })}
+    ${all !== undefined && lineChart({ title: 'Pass rate', days, lines: [{ label: 'pass rate', values: all.pass_rate }], format: formatFraction, fromZero: false })}
     ${all !== undefined && lineChart({ title: 'Incidents', days, lines: incidentLines(all), format: formatCount, fromZero: true })}
     ${
       scored.length > 0 &&
@@ -77,7 +77,7 @@ function charts({ days, groups, health }: Trends): VNode {
         title: 'Health',
         days,
         lines: scored.slice(0, MOST_LINES).map(({ dimension, scores }) => ({ label: dimension, values: scores })),
-        format: formatPart,
+        format: formatFraction,
         fromZero: false,
       })
     }
@@ -92,7 +92,7 @@ const incidentLines = ({ incidents_opened, incidents_resolved }: TrendGroup) => 
 function byGroup(env: string, by: string, days: string): VNode | null {
   const [label, none] = GROUPINGS[by] ?? [];
   if (label === undefined || none === undefined) return null;
-  return liveView(trendsQuestion(env, { by, days }), ({ groups, cut }) => {
+  return liveView(trendsQuery(env, { by, days }), ({ groups, cut }) => {
     const caption = `By ${label}, ${cut ? 'the groups with the most runs' : 'all groups'}. The newer half of the days is compared with the older half`;
     return groupsTable(groups, { caption, none });
   });
@@ -106,10 +106,10 @@ function ByEnvironment({
   readonly environments: readonly EnvironmentTrust[];
   readonly days: string;
 }): VNode {
-  const questions = environments.map(({ env_id }) => trendsQuestion(env_id, { days }));
-  useWatched(questions);
-  const groups = questions.flatMap((question, i): TrendGroup[] => {
-    const [all] = liveData.state(question).value.data?.groups ?? [];
+  const queries = environments.map(({ env_id }) => trendsQuery(env_id, { days }));
+  useLiveQueries(queries);
+  const groups = queries.flatMap((query, i): TrendGroup[] => {
+    const [all] = liveData.state(query).value.data?.groups ?? [];
     return all === undefined ? [] : [{ ...all, name: environments[i]?.name ?? null }];
   });
   return groupsTable(groups, {

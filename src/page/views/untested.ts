@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import type { UntestedTable, UntestedTables } from '../../page-data/page-data.ts';
-import { countOf, formatCount, formatPart } from '../format.ts';
+import { countOf, formatCount, formatFraction } from '../format.ts';
 import { html } from '../html.ts';
 import { changeValues } from '../navigation.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
@@ -43,7 +43,7 @@ function answer({ table_count, tested_table_count, column_count, tested_column_c
   if (table_count === 0) return notice('neutral', 'Your token sees no tables.');
   const columns = `${formatCount(tested_column_count)} of ${countOf(column_count, 'column')} ${tested_column_count === 1 ? 'has' : 'have'} a test.`;
   if (missing === 0) return notice('good', `Every table has a test. ${columns}`);
-  const part = formatPart(tested_table_count / table_count);
+  const part = formatFraction(tested_table_count / table_count);
   return notice(
     'warn',
     `${formatCount(missing)} of ${countOf(table_count, 'table')} ${missing === 1 ? 'has' : 'have'} no test (coverage ${part}). ${columns}`,

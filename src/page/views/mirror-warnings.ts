@@ -6,21 +6,24 @@ const DAY_MS = 86_400_000;
 const WELL: readonly (string | null)[] = ['done', null];
 
 /** Why an environment of the mirror should not be trusted, one sentence each. */
-export function doubtsOf({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
+export function environmentWarnings({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
   const missing =
     missing_since === null
       ? []
       : [`No longer listed since ${formatInstant(missing_since)}: its rows stay in the mirror.`];
   const each = streams.flatMap((stream) =>
-    streamDoubts(stream, nowMs).map((doubt) => ({ stream: stream.stream, doubt })),
+    streamWarnings(stream, nowMs).map((warning) => ({ stream: stream.stream, warning })),
   );
-  const shared = Object.entries(Object.groupBy(each, ({ doubt }) => doubt));
-  return [...missing, ...shared.map(([doubt, who = []]) => `${who.map(({ stream }) => stream).join(', ')}: ${doubt}.`)];
+  const shared = Object.entries(Object.groupBy(each, ({ warning }) => warning));
+  return [
+    ...missing,
+    ...shared.map(([warning, who = []]) => `${who.map(({ stream }) => stream).join(', ')}: ${warning}.`),
+  ];
 }
 
-function streamDoubts(stream: StreamTrust, nowMs: number): string[] {
+function streamWarnings(stream: StreamTrust, nowMs: number): string[] {
   const { complete_at, status, error, held_count, rejected_count, gap_count } = stream;
-  const doubts: (string | false)[] = [
+  const warnings: (string | false)[] = [
     !WELL.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
     complete_at === null && 'never read completely',
     complete_at !== null &&
@@ -30,16 +33,16 @@ function streamDoubts(stream: StreamTrust, nowMs: number): string[] {
     (rejected_count ?? 0) > 0 && `${countOf(rejected_count ?? 0, 'row')} rejected`,
     (gap_count ?? 0) > 0 && `${countOf(gap_count ?? 0, 'gap')} in the history`,
   ];
-  return doubts.filter((doubt) => doubt !== false);
+  return warnings.filter((warning) => warning !== false);
 }
 
 /** Why the mirror as a whole should not be trusted. */
-export function wholeDoubts({
+export function mirrorWarnings({
   limited_to,
   last_run,
   last_verify,
 }: Pick<MirrorTrust, 'limited_to' | 'last_run' | 'last_verify'>): string[] {
-  const doubts: (string | false)[] = [
+  const warnings: (string | false)[] = [
     last_run === null && limited_to !== 'assets' && 'There has been no sync yet.',
     last_run !== null &&
       !['done', 'running'].includes(last_run.status) &&
@@ -48,5 +51,5 @@ export function wholeDoubts({
       !last_verify.equal &&
       `The last verification found ${countOf(last_verify.difference_count, 'difference')} between the mirror and the service.`,
   ];
-  return doubts.filter((doubt) => doubt !== false);
+  return warnings.filter((warning) => warning !== false);
 }
