@@ -1,6 +1,6 @@
 /**
- * The columns with a closed list of values, as the dictionary names them. All other columns may hold newer values of
- * the service.
+ * The columns with a closed list of values, as the dictionary documents them. All other columns may contain new values
+ * that the service introduces.
  */
 export const ACCEPTED_VALUES: readonly (readonly [
   tables: readonly string[],

@@ -1,17 +1,17 @@
-/** What databases write differently in the charts. */
+/** What databases spell differently in the charts' SQL. */
 export interface ChartDialect {
   readonly name: 'sqlite' | 'postgresql';
-  /** The hours from a time until now. */
+  /** The hours from an instant until now. */
   hoursSince(time: string): string;
-  /** The UTC day of a time. */
+  /** The UTC day of an instant. */
   dayOf(time: string): string;
-  /** The day so many days ago. */
+  /** The day this many days ago. */
   daysAgo(days: number): string;
-  /** Whether a flag is not set; one that is NULL is not. */
+  /** Whether a flag is false or NULL. */
   isUnset(flag: string): string;
 }
 
-/** The mirror itself: times and days are text, flags are 0 or 1. */
+/** The mirror file: times and days are text, flags are 0 or 1. */
 export const SQLITE: ChartDialect = {
   name: 'sqlite',
   hoursSince: (time) => `(julianday('now') - julianday(${time})) * 24`,

@@ -3,28 +3,29 @@ import type { ChartDialect } from './chart-dialect.ts';
 
 /** A question about the mirror, its query, and how the answer is drawn. */
 export interface Chart {
-  /** Stays as it is: tools know a chart by it. */
+  /** Never changes: tools identify a chart by it. */
   readonly id: string;
   readonly title: string;
   readonly question: string;
   readonly kind: ChartKind;
-  /** What the query answers with, in its order. */
+  /** The columns of the result, in the query's order. */
   readonly columns: readonly ChartColumn[];
   sql(dialect: ChartDialect): string;
 }
 
-/** The expression of a metric. */
+/** The SQL expression of a metric. */
 export const metric = (name: MetricName): string => METRICS[name].expression;
 
 /**
- * A `value` is one number. The first column of a `line` or `bar` is its axis; a second one of text names the series.
+ * `value` is a single number. In `line` and `bar` the first column is the axis, and a second text column names the
+ * series.
  */
 export type ChartKind = 'value' | 'line' | 'bar' | 'table';
 
 export interface ChartColumn {
   readonly name: string;
   readonly type: 'text' | 'integer' | 'real' | 'timestamp' | 'date';
-  /** What a number stands for: a part of 1, or hours. */
+  /** How to read the number: a fraction of 1, or hours. */
   readonly unit?: 'fraction' | 'hours';
 }
 
@@ -33,10 +34,10 @@ export interface ChartSection {
   readonly charts: readonly Chart[];
 }
 
-/** The columns of a line or bar chart by their part in it. */
+/** The columns of a line or bar chart by their role. */
 export interface ChartAxes {
   readonly axis: ChartColumn;
-  /** Null when there is one series for each number. */
+  /** Null if each number column is its own series. */
   readonly series: ChartColumn | null;
   readonly values: readonly ChartColumn[];
 }
@@ -50,12 +51,12 @@ export function axesOf({ columns }: Chart): ChartAxes {
 /** Whether a column holds times or days. */
 export const isTime = ({ type }: ChartColumn): boolean => type === 'timestamp' || type === 'date';
 
-/** What people read: `failing_tests` is `failing tests`. */
+/** The display name: `failing_tests` becomes `failing tests`. */
 export function labelOf({ name }: ChartColumn): string {
   return name.replaceAll('_', ' ');
 }
 
-/** A place for a chart in a grid. */
+/** The position of a chart in a grid. */
 export interface ChartPlace {
   readonly chart: Chart;
   readonly column: number;
@@ -64,10 +65,10 @@ export interface ChartPlace {
   readonly height: number;
 }
 
-/** How wide a chart is, as a part of the dashboard. */
+/** How wide a chart is, as a fraction of the dashboard. */
 const PARTS: Readonly<Record<ChartKind, number>> = { value: 1 / 4, line: 1 / 2, bar: 1 / 2, table: 1 };
 
-/** Puts charts into lines, one after the other; all of a line are as high as the highest. */
+/** Lays charts out in lines; all charts of a line are as high as the highest. */
 export function placeCharts(
   charts: readonly Chart[],
   { columns, heights, firstRow }: { columns: number; heights: Readonly<Record<ChartKind, number>>; firstRow: number },

@@ -1,13 +1,13 @@
 import type { ChartSection } from './chart.ts';
 
-/** What fails now, whose is it, and what hangs on it? */
+/** What is failing, who owns it, and what depends on it? */
 export const FAILING_CHARTS: ChartSection = {
   title: 'Failing now',
   charts: [
     {
       id: 'failing-tests',
       title: 'Failing tests',
-      question: 'How many tests and sub-tests fail or warn now?',
+      question: 'How many tests and sub-tests are failing or warning?',
       kind: 'value',
       columns: [{ name: 'failing_tests', type: 'integer' }],
       sql: () => `select count(*) as failing_tests
@@ -25,7 +25,7 @@ from (select distinct env_id, asset_id from failing_tests where asset_id is not 
     {
       id: 'failing-by-owners',
       title: 'Failing tests by owners',
-      question: 'Whose are the failing tests? Without an owner of its own, a test is its asset’s owners’.',
+      question: 'Who owns the failing tests? A test without an owner counts for the owners of its asset.',
       kind: 'bar',
       columns: [
         { name: 'owners', type: 'text' },
@@ -39,7 +39,7 @@ order by 2 desc, 1 limit 20`,
     {
       id: 'failing-by-test-type',
       title: 'Failing tests by type',
-      question: 'What kind of tests fail?',
+      question: 'Which types of tests are failing?',
       kind: 'bar',
       columns: [
         { name: 'test_type', type: 'text' },
@@ -52,8 +52,8 @@ order by 2 desc, 1 limit 20`,
     },
     {
       id: 'failing-list',
-      title: 'The failing tests',
-      question: 'Which tests fail now, on which assets? The newest runs come first.',
+      title: 'List of failing tests',
+      question: 'Which tests are failing, on which assets? Newest runs first.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
@@ -73,9 +73,9 @@ order by start_time desc, test_name limit 500`,
     },
     {
       id: 'failing-impact',
-      title: 'What hangs on failing tables',
+      title: 'Downstream of failing tables',
       question:
-        'How many assets and dashboards are downstream? Shown are the 10 failing tables from which most others read directly.',
+        'How many assets and dashboards are downstream? Shows the 10 failing tables with the most direct readers.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
@@ -84,7 +84,7 @@ order by start_time desc, test_name limit 500`,
         { name: 'downstream_assets', type: 'integer' },
         { name: 'downstream_bi_assets', type: 'integer' },
       ],
-      // Each table of the answer takes a walk through the lineage, so that few are chosen first.
+      // Each table in the result costs a walk through the lineage, so only a few are selected first.
       sql: () => `with failing as (
   select env_id, asset_id, count(*) as failing_tests from failing_tests group by env_id, asset_id),
 widest as (

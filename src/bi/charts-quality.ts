@@ -9,7 +9,7 @@ export const COVERAGE_CHARTS: ChartSection = {
     {
       id: 'coverage',
       title: 'Tested tables',
-      question: 'What part of the tables has a test?',
+      question: 'What fraction of the tables has a test?',
       kind: 'value',
       columns: [{ name: 'coverage', type: 'real', unit: 'fraction' }],
       sql: () => `select ${metric('coverage')} as coverage
@@ -18,7 +18,7 @@ from test_coverage`,
     {
       id: 'column-coverage',
       title: 'Tested columns',
-      question: 'What part of the columns does a test name?',
+      question: 'What fraction of the columns has a test?',
       kind: 'value',
       columns: [{ name: 'column_coverage', type: 'real', unit: 'fraction' }],
       sql: () => `select sum(tested_column_count * 1.0) / nullif(sum(column_count), 0) as column_coverage
@@ -27,7 +27,7 @@ from test_coverage`,
     {
       id: 'coverage-by-schema',
       title: 'Tested tables by schema',
-      question: 'In which schemas are the fewest tables tested?',
+      question: 'Which schemas have the lowest test coverage?',
       kind: 'bar',
       columns: [
         { name: 'schema_name', type: 'text' },
@@ -41,7 +41,7 @@ order by 2, 1 limit 30`,
     {
       id: 'untested-tables',
       title: 'Untested tables',
-      question: 'Which tables have no test, and do the most assets read from directly?',
+      question: 'Which tables without a test have the most direct readers?',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
@@ -75,7 +75,7 @@ from asset_health`,
     {
       id: 'pass-rate',
       title: 'Pass rate of the last 7 days',
-      question: 'What part of the runs of the last 7 days passed?',
+      question: 'What fraction of the runs of the last 7 days passed?',
       kind: 'value',
       columns: [{ name: 'pass_rate', type: 'real', unit: 'fraction' }],
       sql: (dialect) => `select ${metric('pass rate')} as pass_rate
@@ -85,7 +85,7 @@ where day > ${dialect.daysAgo(7)}`,
     {
       id: 'pass-rate-daily',
       title: 'Pass rate by day',
-      question: 'What part of the runs of each day passed, in each environment?',
+      question: 'What fraction of each day’s runs passed, in each environment?',
       kind: 'line',
       columns: [
         { name: 'day', type: 'date' },
@@ -116,8 +116,8 @@ order by day, dimension`,
     },
     {
       id: 'worst-assets',
-      title: 'Assets in the worst health',
-      question: 'Which assets score worst, and in which dimension?',
+      title: 'Assets with the worst health',
+      question: 'Which assets have the lowest scores, and in which dimension?',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
@@ -132,14 +132,14 @@ order by total, asset_name limit 50`,
   ],
 };
 
-/** What breaks, and how long does it last? */
+/** What breaks, and how long until it is fixed? */
 export const INCIDENT_CHARTS: ChartSection = {
   title: 'Incidents',
   charts: [
     {
       id: 'open-incidents',
       title: 'Open incidents',
-      question: 'How many incidents of enabled tests go on?',
+      question: 'How many incidents of enabled tests are open?',
       kind: 'value',
       columns: [{ name: 'open_incidents', type: 'integer' }],
       sql: (dialect) => `select count(*) as open_incidents
@@ -149,7 +149,7 @@ where resolved_at is null and ${dialect.isUnset('test_disabled')}`,
     {
       id: 'mean-time-to-resolve',
       title: 'Mean time to resolve',
-      question: 'How many hours go by until a failing test passes again?',
+      question: 'How many hours does it take until a failing test passes again?',
       kind: 'value',
       columns: [{ name: 'mean_hours_to_resolve', type: 'real', unit: 'hours' }],
       sql: () => `select ${metric('mean time to resolve')} as mean_hours_to_resolve
@@ -173,8 +173,8 @@ order by 1, 2`,
     },
     {
       id: 'open-incidents-list',
-      title: 'The open incidents',
-      question: 'Which incidents of enabled tests go on, since when, and whose are they? The oldest come first.',
+      title: 'List of open incidents',
+      question: 'Which incidents of enabled tests are open, since when, and who owns them? Oldest first.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },
@@ -197,8 +197,7 @@ order by first_start_time, test_name limit 500`,
     {
       id: 'incidents-by-owner',
       title: 'Incidents by owner',
-      question:
-        'Who has the most incidents, and how long do they take to resolve? Those of disabled tests count as well.',
+      question: 'Who has the most incidents, and how long do they take to resolve? Includes disabled tests.',
       kind: 'table',
       columns: [
         { name: 'env_name', type: 'text' },

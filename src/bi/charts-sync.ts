@@ -7,7 +7,7 @@ export const FRESHNESS_CHARTS: ChartSection = {
     {
       id: 'mirror-age',
       title: 'Hours since the last sync',
-      question: 'How old is the mirror? The environment that was synced longest ago counts.',
+      question: 'How old is the mirror? Shows the environment with the oldest sync.',
       kind: 'value',
       columns: [{ name: 'hours_since_sync', type: 'real', unit: 'hours' }],
       sql: (dialect) => `select ${dialect.hoursSince('min(m.mirrored_at)')} as hours_since_sync
@@ -17,7 +17,7 @@ where e.missing_since is null`,
     {
       id: 'stale-assets',
       title: 'Stale assets',
-      question: 'How many assets were not updated for 30 days?',
+      question: 'How many assets have not been updated for 30 days?',
       kind: 'value',
       columns: [{ name: 'stale_assets', type: 'integer' }],
       sql: () => `select ${metric('freshness')} as stale_assets
@@ -50,7 +50,7 @@ order by m.mirrored_at, e.name`,
     },
     {
       id: 'streams',
-      title: 'Streams, as they ended last',
+      title: 'Last result of each stream',
       question: 'Which part of the mirror is not up to date, and why?',
       kind: 'table',
       columns: [

@@ -3,12 +3,13 @@ import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { acceptedValuesOf } from './accepted-values.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
 
-/** The table whose clock moves with every sync, whether rows have changed or not. */
+/** The table whose timestamp advances with every sync, even if no rows have changed. */
 const CLOCK_TABLE = 'mirror_environments';
 
 /**
- * The mirror as a source of a dbt project. The keys of tables are tested; views are made of tables, and some would be
- * read for minutes. There are no tests of relationships: an id may name an object that the token cannot see.
+ * The mirror as a source of a dbt project. Only keys of tables are tested: views are derived from tables, and some
+ * would take minutes to read. Relationships have no tests, because an id may refer to an object that the token cannot
+ * see.
  */
 export function dbtFiles(): GeneratedFile[] {
   const source = {

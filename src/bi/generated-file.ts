@@ -1,33 +1,34 @@
 import { stringify } from 'yaml';
 
-/** A file that obsync makes for others to look at. */
+/** A file that obsync generates. */
 export interface GeneratedFile {
   /** Relative to the folder, with `/`. */
   readonly path: string;
   readonly bytes: Uint8Array;
 }
 
-/** Stands near the beginning of every file, so that a file of someone else is told from one of ours. */
+/** Appears near the beginning of every generated file and distinguishes it from files of others. */
 export const MARK = 'Written by `obsync ';
 
 const MARKED_BYTES = 300;
 
-/** Whether a file is one of ours. One that quotes the mark further below is not. */
+/** Whether obsync generated a file. A file that only quotes the mark further down does not count. */
 export function isMarked(bytes: Buffer): boolean {
   const begin = bytes.toString('latin1', 0, 4) === 'PK\u0003\u0004' ? directoryOf(bytes) : 0;
   return bytes.subarray(begin, begin + MARKED_BYTES).includes(MARK);
 }
 
 /**
- * Where the directory of an archive begins, in which the comment of its first entry stands: its last 22 bytes say so.
+ * The offset of a ZIP archive's central directory, which has the comment of the first entry. The last 22 bytes contain
+ * it.
  */
 function directoryOf(archive: Buffer): number {
   const end = archive.length - 22;
   return end < 0 ? 0 : archive.readUInt32LE(end + 16);
 }
 
-/** What every file says of itself. */
-export const NOTE = `${MARK}bi\`. The next run writes it again: changes are lost then.`;
+/** The comment in every generated file. */
+export const NOTE = `${MARK}bi\`. The next run overwrites this file: changes are lost.`;
 
 export function textFile(path: string, text: string): GeneratedFile {
   return { path, bytes: Buffer.from(text) };
@@ -38,8 +39,8 @@ export function yamlFile(path: string, value: unknown): GeneratedFile {
 }
 
 /**
- * Long texts stay on one line, and nothing is written as a reference to an equal value elsewhere in the file. Words
- * that readers of YAML 1.1, such as those in Python, take for something else than text are quoted.
+ * Long texts stay on one line, and equal values are repeated instead of becoming aliases. Words that YAML 1.1 parsers,
+ * such as Python's, would not read as text are quoted.
  */
 export function yamlText(value: unknown): string {
   return `# ${NOTE}\n${stringify(value, { lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1' })}`;

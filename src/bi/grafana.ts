@@ -15,11 +15,11 @@ import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
 import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
 
-/** A data source of Grafana: how it is asked. */
+/** A Grafana data source plugin and how to query it. */
 interface DataSourceKind {
   readonly plugin: string;
   readonly dialect: ChartDialect;
-  /** What it is sent for one chart. */
+  /** The query object of one chart. */
   target(chart: Chart, sql: string): Readonly<Record<string, unknown>>;
 }
 
@@ -39,7 +39,7 @@ const POSTGRESQL_SOURCE: DataSourceKind = {
   target: (_, sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
 };
 
-/** The data source reads times of RFC 3339, and a day alone is none. */
+/** The data source parses RFC 3339 timestamps only, so days get a time. */
 function withTimes({ columns }: Chart, sql: string): string {
   if (!columns.some(({ type }) => type === 'date')) return sql;
   const read = columns.map(({ name, type }) => (type === 'date' ? `${name} || 'T00:00:00Z' as ${name}` : name));
@@ -47,14 +47,12 @@ function withTimes({ columns }: Chart, sql: string): string {
 }
 
 /**
- * Options of a path are those of a URI: with the prefix of one, SQLite itself opens the file for reading alone. After
- * the prefix `file:` the test of the data source would take the path of the URI for the name of a file.
+ * SQLite itself opens the file read-only if the path is a URI. The prefix must be `file://`: after `file:` the data
+ * source's connection test would take the URI's path for a file name.
  */
 const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
 
-/**
- * A dashboard for each kind of database, and what a Grafana reads at its start to have the one over the mirror itself.
- */
+/** A dashboard for each kind of database, and provisioning files for the one over the mirror file. */
 export function grafanaFiles({ db, to }: { db: string; to: string }): GeneratedFile[] {
   return [
     jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE)),
@@ -78,7 +76,7 @@ export function grafanaFiles({ db, to }: { db: string; to: string }): GeneratedF
   ];
 }
 
-/** A text of provisioning, where Grafana puts variables in the place of `$NAME`, and a `$` in that of `$$`. */
+/** Escapes `$`, which Grafana would expand as a variable in provisioning files. */
 const literal = (text: string): string => text.replaceAll('$', () => '$$');
 
 function dashboard(source: DataSourceKind): Dashboard {
@@ -125,7 +123,7 @@ function panel(place: ChartPlace, source: DataSourceKind): Panel {
   };
 }
 
-/** What of a panel depends on the kind of its chart. */
+/** The parts of a panel that depend on the kind of chart. */
 function drawing(chart: Chart): Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'> {
   if (chart.kind === 'value') {
     const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
@@ -147,14 +145,14 @@ function drawing(chart: Chart): Pick<Panel, 'type' | 'options' | 'fieldConfig' |
     type: 'timeseries',
     options: { legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] } },
     fieldConfig: fields(chart, { custom: style, ...(series === null ? {} : seriesName(series)) }),
-    // One row for each day and series becomes one line for each series.
+    // One row per day and series becomes one line per series.
     ...(series === null ? {} : { transformations: [{ id: 'prepareTimeSeries', options: { format: 'multi' } }] }),
   };
 }
 
 const seriesName = ({ name }: ChartColumn) => ({ displayName: variable(`__field.labels.${name}`) });
 
-/** Grafana puts the value in its place. */
+/** Grafana substitutes the value. */
 const variable = (name: string): string => `\${${name}}`;
 
 const UNITS = { fraction: 'percentunit', hours: 'h' } as const;

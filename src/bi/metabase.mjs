@@ -1,26 +1,26 @@
-// Written by `obsync bi`. The next run writes it again: changes are lost then.
+// Written by `obsync bi`. The next run overwrites this file: changes are lost.
 //
-// Brings the dashboard of metabase.json into a Metabase, or up to date there: what has the same name in its collection
-// or on the dashboard is changed, never made twice.
+// Creates or updates the dashboard of metabase.json in a Metabase. Items with the same name in its collection or on the
+// dashboard are updated, never duplicated.
 //
 //   METABASE_URL         such as https://metabase.example.com
 //   METABASE_API_KEY     an API key of Metabase (Admin settings, Authentication, API keys)
-//   METABASE_DATABASE    the name under which Metabase knows the mirror (by default: obsync)
-//   METABASE_ALLOW_HTTP  1 sends the key over plain http to other machines than this one
+//   METABASE_DATABASE    the name of the mirror's database in Metabase (default: obsync)
+//   METABASE_ALLOW_HTTP  1 allows sending the key over plain http to other machines
 //
-// It needs Node 20 or later and nothing else: node metabase.mjs
+// It needs only Node 20 or later: node metabase.mjs
 import { readFileSync } from 'node:fs';
 
 const { METABASE_API_KEY: key, METABASE_DATABASE: databaseName = 'obsync' } = process.env;
 
 const TIMEOUT_MS = 60_000;
 
-/** The most that is shown of an answer. */
+/** How much of a response a message quotes. */
 const SHOWN_CHARACTERS = 300;
 
 const DIALECTS = { sqlite: 'sqlite', postgres: 'postgres' };
 
-/** What the reader can do something about. */
+/** An error that the user can fix. */
 class Refusal extends Error {}
 
 async function main() {
@@ -32,7 +32,7 @@ async function main() {
   const collectionId = await findOrMakeCollection(call, wanted.collection);
   const present = await itemsOf(call, collectionId);
   const dashboard = await openDashboard(call, wanted.dashboard, { collectionId, present });
-  // A question that was moved to another collection still stands on the dashboard.
+  // A question that was moved to another collection is still on the dashboard.
   for (const { card_id, card } of dashboard.dashcards)
     if (card?.name && !present.has(`card ${card.name}`)) present.set(`card ${card.name}`, card_id);
   const cards = new Map();
@@ -40,14 +40,14 @@ async function main() {
     cards.set(question.name, await putQuestion(call, question, { database, collectionId, present }));
   await completeDashboard(call, dashboard, { places: wanted.places, cards });
   const address = new URL(`dashboard/${dashboard.id}`, root);
-  console.log(`${cards.size} questions and the dashboard are in Metabase: ${address}`);
+  console.log(`${cards.size} questions and the dashboard are now in Metabase: ${address}`);
 }
 
-/** The address of Metabase, with a slash at its end. No message quotes what was given: it may hold a password. */
+/** The address of Metabase, ending in a slash. No message quotes the input: it may contain a password. */
 function readAddress() {
   const { METABASE_URL: given, METABASE_ALLOW_HTTP: allowHttp } = process.env;
   if (!given) throw new Refusal('set METABASE_URL to the address of Metabase');
-  if (!URL.canParse(given)) throw new Refusal('this is not an address: check METABASE_URL');
+  if (!URL.canParse(given)) throw new Refusal('METABASE_URL is not a URL: correct it');
   const url = new URL(given);
   if (url.username !== '' || url.password !== '')
     throw new Refusal('METABASE_URL must not contain a user name or a password');
@@ -64,12 +64,12 @@ function isLoopback(hostname) {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname);
 }
 
-/** The charts and the dashboard, as they shall be in Metabase. */
+/** The charts and the dashboard to put into Metabase. */
 function readWanted() {
   try {
     return JSON.parse(readFileSync(new URL('metabase.json', import.meta.url), 'utf8'));
   } catch {
-    throw new Refusal('metabase.json beside it is missing or not whole: run obsync bi metabase again');
+    throw new Refusal('metabase.json next to this script is missing or incomplete: run obsync bi metabase again');
   }
 }
 
@@ -84,7 +84,7 @@ async function callMetabase(url, { method, path, body }) {
   try {
     return JSON.parse(text);
   } catch {
-    throw unknownAnswer(`${method} ${path}`, 'something else than JSON');
+    throw unknownAnswer(`${method} ${path}`, 'something other than JSON');
   }
 }
 
@@ -101,19 +101,19 @@ async function answerOf(url, { method, path, body }) {
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
     const reason = error.cause?.message || error.message;
-    throw new Refusal(`${method} ${path} got no whole answer (${reason}): check METABASE_URL`);
+    throw new Refusal(`${method} ${path} got no complete response (${reason}): check METABASE_URL`);
   }
 }
 
 function unknownAnswer(request, what) {
-  return new Refusal(`it answered ${request} with ${what}: check METABASE_URL`);
+  return new Refusal(`the server answered ${request} with ${what}: check METABASE_URL`);
 }
 
-/** The objects of an answer that is a list, or has one as its data. */
+/** The objects of a response that is a list, or has one in its data. */
 function listIn(answer, request) {
   const list = Array.isArray(answer) ? answer : answer?.data;
   if (!Array.isArray(list) || list.some((each) => typeof each !== 'object' || each === null))
-    throw unknownAnswer(request, 'something else than a list');
+    throw unknownAnswer(request, 'something other than a list');
   return list;
 }
 
@@ -122,7 +122,7 @@ function idIn(answer, request) {
   return answer.id;
 }
 
-/** A text on one line, without the key and without characters that control a terminal. */
+/** A text on one line, without the key and without terminal control characters. */
 function printable(text) {
   const withoutKey = key ? text.replaceAll(key, '…') : text;
   return withoutKey.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ').trim();
@@ -135,9 +135,7 @@ async function findDatabase(call) {
   const choice = databases.length === 0 ? '' : `, or set METABASE_DATABASE to one of ${names}`;
   if (!found) throw new Refusal(`Metabase has no database ${databaseName}: add it there${choice}`);
   if (!Object.hasOwn(DIALECTS, found.engine))
-    throw new Refusal(
-      `the database ${databaseName} is of the kind ${found.engine}: only SQLite and PostgreSQL have queries`,
-    );
+    throw new Refusal(`the database ${databaseName} uses ${found.engine}: choose one that uses SQLite or PostgreSQL`);
   return { id: found.id, dialect: DIALECTS[found.engine] };
 }
 
@@ -176,7 +174,7 @@ async function putQuestion(call, question, { database, collectionId, present }) 
   return id;
 }
 
-/** The dashboard with what stands on it. */
+/** The dashboard with its contents. */
 async function openDashboard(call, dashboard, { collectionId, present }) {
   const id =
     present.get(`dashboard ${dashboard.name}`) ??
@@ -188,7 +186,7 @@ async function openDashboard(call, dashboard, { collectionId, present }) {
   return { id, dashcards: partsIn('dashcards'), tabs: partsIn('tabs') };
 }
 
-/** What stands on the dashboard already stays as it is; only what is missing is added. */
+/** Existing contents of the dashboard stay; only missing ones are added. */
 async function completeDashboard(call, { id, dashcards, tabs }, { places, cards }) {
   const isThere = ({ question, heading }) =>
     dashcards.some((each) =>
@@ -200,17 +198,17 @@ async function completeDashboard(call, { id, dashcards, tabs }, { places, cards 
   if (missing.length === 0) return;
   const added = missing.map(({ question, heading, ...place }, i) => ({
     ...place,
-    // Metabase gives an id to what comes with a negative one.
+    // Metabase assigns an id to cards with a negative one.
     id: -1 - i,
     card_id: question === undefined ? null : cards.get(question.name),
-    // Where there are tabs, everything has to be in one.
+    // If there are tabs, every card must be in one.
     ...(tabs.length === 0 ? {} : { dashboard_tab_id: tabs[0].id }),
     parameter_mappings: [],
     visualization_settings: question === undefined ? headingOf(heading) : {},
   }));
   await call('PUT', `api/dashboard/${id}`, {
     dashcards: [...dashcards.map(sendable), ...added],
-    // Metabase removes tabs that are not sent.
+    // Metabase deletes tabs that are not sent.
     tabs: tabs.map(({ id, name }) => ({ id, name })),
   });
 }
@@ -220,7 +218,7 @@ const SENDABLE = [
   ...['parameter_mappings', 'visualization_settings', 'inline_parameters'],
 ];
 
-/** Metabase answers with more than it takes. */
+/** Metabase returns more fields than it accepts. */
 function sendable(dashcard) {
   const fields = Object.entries(dashcard).filter(([name]) => SENDABLE.includes(name));
   const series = (dashcard.series ?? []).map(({ id }) => ({ id }));

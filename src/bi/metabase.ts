@@ -3,7 +3,7 @@ import { POSTGRESQL, SQLITE } from './chart-dialect.ts';
 import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
 
-/** The script that brings the charts into a Metabase, and what it reads. */
+/** The script that puts the charts into a Metabase, and its input. */
 export function metabaseFiles(script: string): GeneratedFile[] {
   return [
     textFile('metabase.mjs', script),
@@ -18,7 +18,7 @@ export function metabaseFiles(script: string): GeneratedFile[] {
 
 const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 3, line: 6, bar: 6, table: 7 };
 
-/** A heading for each section, and below it its charts, in a grid of 24 columns. */
+/** A heading per section with its charts below, in a grid of 24 columns. */
 function places(): object[] {
   const made: object[] = [];
   let row = 0;

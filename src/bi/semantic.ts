@@ -3,13 +3,13 @@ import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
 import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
 
-/** The version of the format of Apache Ossie, formerly Open Semantic Interchange. */
+/** The version of the Apache Ossie format, formerly Open Semantic Interchange. */
 const VERSION = '0.1.1';
 
-/** The database and schema that a source names; they are changed to where the mirror is. */
+/** The placeholder for the database and schema of the mirror; users replace it. */
 const PLACE = 'obsync.main';
 
-/** Where an id leads that the dictionary explains as `assets.id` and the like: to live rows. */
+/** Which live view an id refers to that the dictionary describes as `assets.id` and the like. */
 const TARGETS: Readonly<Record<string, string>> = {
   environments: 'environments',
   assets: 'live_assets',
@@ -18,7 +18,7 @@ const TARGETS: Readonly<Record<string, string>> = {
 
 const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
 
-/** The views and the environments, how they hang together, and the metrics. */
+/** The views and environments, their relationships, and the metrics. */
 export function semanticFiles(): GeneratedFile[] {
   const model = {
     name: 'obsync',
@@ -26,8 +26,8 @@ export function semanticFiles(): GeneratedFile[] {
       'Data quality as a data-observability service sees it: assets, lineage, tests, results, incidents and health.',
     ai_context: {
       instructions:
-        'Times are UTC. Scores and rates are parts of 1. Filter by env_id or env_name to stay within one environment. ' +
-        'An id may name an object that is not visible: join on the left.',
+        'Times are UTC. Scores and rates are fractions of 1. Filter by env_id or env_name to stay within one environment. ' +
+        'An id may refer to an object that is not visible: use left joins.',
     },
     datasets: SHOWN.map(datasetOf),
     relationships: SHOWN.flatMap(relationshipsOf),

@@ -8,7 +8,7 @@ import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
 
 const VERSION = '1.0.0';
 
-/** An import of the dashboard with its charts, data sets and database, for each kind of database. */
+/** One import per kind of database: the dashboard with its charts, data sets and database. */
 export function supersetFiles({ db }: { db: string }): GeneratedFile[] {
   const sqlite = `sqlite:///file:${pathToFileURL(db).pathname}?mode=ro&uri=true`;
   return [
@@ -17,7 +17,7 @@ export function supersetFiles({ db }: { db: string }): GeneratedFile[] {
   ];
 }
 
-/** The same input makes the same bytes: the files have no time of their own. */
+/** The same input produces the same bytes: the archive's timestamps are fixed. */
 function archive(dialect: ChartDialect, uri: string): Uint8Array {
   const files: Record<string, object> = {
     'metadata.yaml': { version: VERSION, type: 'Dashboard' },
@@ -28,13 +28,13 @@ function archive(dialect: ChartDialect, uri: string): Uint8Array {
     files[`datasets/obsync/${chart.id}.yaml`] = dataset(chart, dialect);
     files[`charts/${chart.id}.yaml`] = supersetChart(chart, dialect);
   }
-  // The content of an archive is packed; its comments are text, in which the mark is found.
+  // The archive is compressed but its comments are not, so the mark is found in a comment.
   const options = { mtime: '1980-01-01T00:00:00', comment: NOTE };
   const entries = Object.entries(files).map(([path, value]) => [`obsync/${path}`, [strToU8(yamlText(value)), options]]);
   return zipSync(Object.fromEntries(entries) as Zippable);
 }
 
-/** The id of a thing, which a later import finds again: a version 5 UUID of its name. */
+/** A version 5 UUID of the name, by which a later import finds the object again. */
 function uuidOf(dialect: ChartDialect, name: string): string {
   const hash = createHash('sha1').update(`obsync/${dialect.name}/${name}`).digest();
   hash[6] = ((hash[6] ?? 0) & 0x0f) | 0x50;
@@ -48,7 +48,7 @@ function database(dialect: ChartDialect, uri: string): object {
     sqlalchemy_uri: uri,
     expose_in_sqllab: true,
     allow_dml: false,
-    // An import asks for these two, though their form says that they may be missing.
+    // The import requires these two, although its schema says that they are optional.
     allow_csv_upload: false,
     extra: {},
     uuid: uuidOf(dialect, 'database'),
@@ -81,7 +81,7 @@ const TYPES: Readonly<Record<ChartDialect['name'], Readonly<Record<ChartColumn['
   },
 };
 
-/** How the mirror writes times and days. */
+/** How the mirror formats times and days. */
 const TEXT_FORMATS = { timestamp: '%Y-%m-%dT%H:%M:%S.%fZ', date: '%Y-%m-%d' } as const;
 
 function datasetColumn(column: ChartColumn, dialect: ChartDialect): object {
@@ -135,7 +135,7 @@ function drawing(chart: Chart): { type: string; params: object } {
   return { type: 'echarts_timeseries_bar', params: { ...grouped, ...(series === null ? {} : { stack: 'Stack' }) } };
 }
 
-/** The query has added up what there is to add: there is one row for each point. */
+/** The query already aggregates: there is one row per point. */
 function measure(column: ChartColumn): object {
   const { name, type } = column;
   return {
@@ -169,7 +169,7 @@ interface PositionNode {
   readonly meta?: object;
 }
 
-/** The tree of the page: a grid with a header and rows for each section, and charts in the rows. */
+/** The layout tree: a grid with a header and rows for each section, and charts in the rows. */
 function position(dialect: ChartDialect): object {
   const nodes: Record<string, PositionNode> = {};
   const add = (node: PositionNode): PositionNode => {
@@ -201,7 +201,7 @@ function position(dialect: ChartDialect): object {
 }
 
 function chartMeta(chart: Chart, dialect: ChartDialect): object {
-  // The number stands for the chart within the file: an import puts its own number in its place, by the UUID.
+  // The id links to the chart within the file only: the import replaces it with its own, found by the UUID.
   const chartId = CHARTS.indexOf(chart) + 1;
   return { chartId, uuid: uuidOf(dialect, `chart/${chart.id}`), sliceName: chart.title };
 }

@@ -7,17 +7,17 @@ import { supersetFiles } from './superset.ts';
 
 export { writeFiles } from './write-files.ts';
 
-/** What else the files of a tool need. */
+/** The other inputs of a tool's files. */
 interface ToolPlaces {
-  /** The mirror file, by its whole path. */
+  /** The absolute path of the mirror file. */
   readonly db: string;
-  /** The folder of the files, by its whole path. */
+  /** The absolute path of the target folder. */
   readonly to: string;
-  /** The script that brings the charts into a Metabase. */
+  /** The script that puts the charts into a Metabase. */
   readonly metabaseScript: () => string;
 }
 
-/** What makes the files of each tool, by the word of the command line. */
+/** The generator of each tool's files, by its name on the command line. */
 export const BI_FILES = {
   dbt: dbtFiles,
   semantic: semanticFiles,

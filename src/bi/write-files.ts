@@ -4,7 +4,7 @@ import { SyncError } from '../core/errors.ts';
 import { type FileOperations, isSystemError, NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
 import { type GeneratedFile, isMarked } from './generated-file.ts';
 
-/** A file of the folder, and whether it was written now; otherwise it held the same already. */
+/** A file in the folder, and whether this run wrote it; otherwise its content was already the same. */
 export interface ToolFile {
   readonly path: string;
   readonly bytes: number;
@@ -12,9 +12,9 @@ export interface ToolFile {
 }
 
 /**
- * Writes files into a folder in which others may have files as well. All are first written beside their places, so that
- * a full disk changes nothing, and folders that were made for them are removed.
- * @throws SyncError `usage` for a file of someone else in the place of one of these
+ * Writes files into a folder that may contain other files too. All are first written next to their final names, so a
+ * full disk changes nothing, and new folders are then removed again.
+ * @throws SyncError `usage` if another program's file has one of these names
  */
 export function writeFiles(to: string, made: readonly GeneratedFile[], files: FileOperations = NODE_FILES): ToolFile[] {
   refuseNoFolder(to);
@@ -28,7 +28,7 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
     return wanted.map(({ path, bytes, isNew }) => ({ path, bytes: bytes.length, written: isNew }));
   } catch (error) {
     if (!isSystemError(error)) throw error;
-    const message = `${to} cannot be written (${String(error.code)}): check the disk and its permissions, and run it again`;
+    const message = `${to} cannot be written (${String(error.code)}): check the disk and its permissions, then run the command again`;
     throw new SyncError('run', message, { cause: error });
   }
 }
@@ -39,15 +39,18 @@ function refuseNoFolder(to: string): void {
     throw new SyncError('usage', `${to} is a file: name a folder with --to`);
 }
 
-/** Whether a file has to be written. @throws SyncError `usage` */
+/**
+ * Whether a file has to be written.
+ * @throws SyncError `usage`
+ */
 function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   const place = join(to, path);
-  // A symbolic link that leads nowhere is somebody's too.
+  // A dangling symbolic link also belongs to someone else.
   if (lstatSync(place, { throwIfNoEntry: false }) === undefined) return true;
   const present = existsSync(place) && statSync(place).isFile() ? readFileSync(place) : null;
   if (present?.equals(bytes)) return false;
   if (present !== null && (present.length === 0 || isMarked(present))) return true;
-  throw new SyncError('usage', `${place} is not a file of obsync: move it, or name another place with --to`);
+  throw new SyncError('usage', `${place} was not written by obsync: move it, or choose another folder with --to`);
 }
 
 function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
@@ -65,13 +68,13 @@ function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOpera
     for (const { path } of made) files.rename(beside(path), join(to, path));
   } catch (error) {
     for (const path of begun) files.remove(path);
-    // Each comes before the one that it is in.
+    // Inner folders come before the ones that contain them.
     for (const folder of newFolders) if (existsSync(folder)) files.removeFolder(folder);
     throw error;
   }
 }
 
-/** A folder and those around it that do not exist. */
+/** The missing folders of a path, innermost first. */
 function missingFolders(folder: string): string[] {
   return existsSync(folder) ? [] : [folder, ...missingFolders(dirname(folder))];
 }

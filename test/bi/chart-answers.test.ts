@@ -9,7 +9,7 @@ import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/op
 import { folder } from '../cli/setup.ts';
 import { queries } from './setup.ts';
 
-/** Noon of the UTC day so many days ago. Charts count days, whatever the hour. */
+/** Noon of the UTC day this many days ago: charts count days, whatever the hour. */
 const daysAgo = (days: number): string => {
   const day = new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
   return `${day}T12:00:00.000000Z`;
@@ -19,8 +19,8 @@ const AT = daysAgo(1);
 const own = { env_id: 'here', mirrored_at: AT, synced_at: AT };
 
 /**
- * Two environments, one of which is gone for long. A table with tests, one without and two that read it; a test of no asset, one that is
- * disabled, and one whose flag is NULL. Runs fail on old days and on new ones.
+ * Two environments, one of which has not been listed for long. A table with tests, one without, and two that read it; a
+ * test without an asset, a disabled one, and one whose flag is NULL. Runs fail on old and on recent days.
  */
 function smallMirror(): MirrorFile {
   const mirror = openForWriting(join(folder(), 'm.db'));
@@ -96,16 +96,16 @@ function smallMirror(): MirrorFile {
 
 const day = (days: number): string => daysAgo(days).slice(0, 10);
 
-test('each chart counts what it says, in a mirror small enough to count by hand', () => {
+test('the results of the charts are right for a mirror small enough to count by hand', () => {
   const { connection } = smallMirror();
   const answer = (id: string): unknown[] => {
     const sql = queries(SQLITE).find(([each]) => each === id)?.[2] ?? '';
     return connection.prepare(sql).raw().all();
   };
-  // The environment that is gone makes the mirror no older.
+  // The environment that is no longer listed does not age the mirror.
   const [[hours]] = answer('mirror-age') as [[number]];
   expect(Math.round(hours)).toBe(2);
-  // A disabled test is in no count of what fails now, and a test without an asset is no asset.
+  // Counts of current failures leave out disabled tests, and a test without an asset adds no asset.
   expect(answer('failing-tests')).toEqual([[3]]);
   expect(answer('failing-assets')).toEqual([[1]]);
   expect(answer('failing-by-owners')).toEqual([
@@ -117,7 +117,7 @@ test('each chart counts what it says, in a mirror small enough to count by hand'
     ['untested', null, 0, 1],
     ['reader', null, 0, 0],
   ]);
-  // Today is one of the 7 and of the 90 days.
+  // Today counts as one of the 7 and of the 90 days.
   expect(answer('pass-rate')).toEqual([[2 / 6]]);
   expect(answer('pass-rate-daily')).toEqual([
     [day(89), 'Here', 0.5],
@@ -135,12 +135,12 @@ test('each chart counts what it says, in a mirror small enough to count by hand'
     [day(89), 'FAIL', 1],
     [day(0), 'FAIL', 4],
   ]);
-  // One incident that goes on is that of a disabled test. The list by owner has it, and says so.
+  // One open incident belongs to a disabled test. The list by owner includes it, and its column name says so.
   expect(answer('open-incidents')).toEqual([[3]]);
   expect(answer('open-incidents-list').map((row) => (row as unknown[])[2])).toEqual(['enabled', 'homeless', 'unknown']);
   const [, byOwner] = queries(SQLITE).find(([id]) => id === 'incidents-by-owner') ?? [];
   expect(byOwner?.columns.map(({ name }) => name)).toContain('open_with_disabled');
-  expect(byOwner?.question).toContain('disabled tests count');
+  expect(byOwner?.question).toContain('Includes disabled tests');
   expect(answer('incidents-by-owner').map((row) => (row as unknown[]).slice(1, 5))).toEqual([
     ['ann', 2, 2, 0],
     [null, 2, 1, 1],

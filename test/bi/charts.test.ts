@@ -36,10 +36,13 @@ const POSTGRESQL_TYPES: Readonly<Record<ColumnKind, string>> = {
   json: 'jsonb',
 };
 
-/** All tables and views of the mirror as tables of a real PostgreSQL, with the types that it will have there, and the rows that charts ask for. */
+/**
+ * Every table and view of the mirror as a table of a real PostgreSQL, with the column types that it has there and the
+ * rows that the charts need.
+ */
 async function copyOf({ connection }: MirrorFile): Promise<PGlite> {
   const copy = await PGlite.create();
-  // The days of a chart are those of UTC, wherever the database thinks it is.
+  // Charts use UTC days, whatever the database's time zone.
   await copy.exec("set timezone = 'Pacific/Kiritimati'");
   for (const { name, columns } of DICTIONARY) {
     const declared = columns.map((column) => `"${column.name}" ${POSTGRESQL_TYPES[column.kind]}`);
@@ -56,7 +59,7 @@ async function copyOf({ connection }: MirrorFile): Promise<PGlite> {
 const isAsked = (table: string): boolean =>
   queries(SQLITE).some(([, , sql]) => new RegExp(`(from|join) ${table}\\b`).test(sql));
 
-/** A value as both databases give it: numbers to four digits, times and days as text. */
+/** Normalizes a value of either database: numbers to four digits, times and days to text. */
 function comparable(value: unknown): unknown {
   if (value instanceof Date) return value.toISOString().slice(0, 19);
   const text = String(value);
@@ -67,7 +70,7 @@ function comparable(value: unknown): unknown {
 const comparableRows = (rows: readonly unknown[]): string[] =>
   rows.map((row) => JSON.stringify(Object.values(row as object).map(comparable))).sort();
 
-/** Whether a value of SQLite is of the type that a chart says. */
+/** Whether a value from SQLite has the column type that the chart declares. */
 const FITS: Readonly<Record<string, RegExp>> = {
   text: /^/,
   integer: /^-?\d+$/,
@@ -76,8 +79,8 @@ const FITS: Readonly<Record<string, RegExp>> = {
   date: /^\d{4}-\d\d-\d\d$/,
 };
 
-describe('every chart', () => {
-  test.each(queries(SQLITE))('is answered by a mirror, with the columns that it says: %s', (_, chart, sql) => {
+describe('the query of each chart', () => {
+  test.each(queries(SQLITE))('it runs on a mirror in SQLite and returns the declared columns: %s', (_, chart, sql) => {
     const statement = mirror.connection.prepare(sql);
     expect(statement.columns().map(({ name }) => name)).toEqual(chart.columns.map(({ name }) => name));
     const rows = statement.all() as Record<string, unknown>[];
@@ -89,7 +92,7 @@ describe('every chart', () => {
   });
 
   test.each(queries(SQLITE))(
-    'has values of one type in each column, because some drivers go by the first: %s',
+    'each column has values of one type, because some drivers infer it from the first row: %s',
     (_, chart, sql) => {
       for (const { name, type } of chart.columns) {
         const stored = type === 'integer' || type === 'real' ? type : 'text';
@@ -99,7 +102,7 @@ describe('every chart', () => {
     },
   );
 
-  test.each(queries(SQLITE))('has a value in every column that it draws: %s', (_, chart, sql) => {
+  test.each(queries(SQLITE))('every column that is drawn has a value: %s', (_, chart, sql) => {
     const drawn = chart.kind === 'table' ? chart.columns.slice(0, 2) : chart.columns;
     const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
     for (const { name } of drawn) expect(rows.some((row) => row[name] !== null)).toBe(true);
@@ -114,19 +117,16 @@ describe('every chart', () => {
     date: [1082],
   };
 
-  test.each(queries(POSTGRESQL))(
-    'is answered by PostgreSQL, with columns of these types: %s',
-    async (_, chart, sql) => {
-      const { fields } = await postgres.query(sql);
-      expect(fields.map(({ name }) => name)).toEqual(chart.columns.map(({ name }) => name));
-      fields.forEach(({ dataTypeID }, i) => {
-        expect(TYPE_IDS[chart.columns[i]?.type ?? '']).toContain(dataTypeID);
-      });
-    },
-  );
+  test.each(queries(POSTGRESQL))('it runs on PostgreSQL and returns the declared types: %s', async (_, chart, sql) => {
+    const { fields } = await postgres.query(sql);
+    expect(fields.map(({ name }) => name)).toEqual(chart.columns.map(({ name }) => name));
+    fields.forEach(({ dataTypeID }, i) => {
+      expect(TYPE_IDS[chart.columns[i]?.type ?? '']).toContain(dataTypeID);
+    });
+  });
 
   test.each(queries(SQLITE).filter(([, , sql]) => !sql.includes("julianday('now')")))(
-    'has the same answer from both databases, unless it counts the hours until now: %s',
+    'both databases return the same rows, unless the query depends on the current time: %s',
     async (_, chart, sql) => {
       const { rows } = await postgres.query(chart.sql(POSTGRESQL));
       expect(comparableRows(rows)).toEqual(comparableRows(mirror.connection.prepare(sql).all()));
@@ -135,7 +135,7 @@ describe('every chart', () => {
 
   const withAxes = queries(SQLITE).filter(([, { kind }]) => kind === 'line' || kind === 'bar');
 
-  test.each(withAxes)('has one point of a series for each place on its axis: %s', (_, chart, sql) => {
+  test.each(withAxes)('each series has one point per position on the axis: %s', (_, chart, sql) => {
     const { axis, series } = axesOf(chart);
     const rows = mirror.connection.prepare(sql).all() as Record<string, unknown>[];
     const points = rows.map((row) => JSON.stringify([row[axis.name], series === null ? null : row[series.name]]));
@@ -143,14 +143,14 @@ describe('every chart', () => {
   });
 });
 
-describe('what databases write differently', () => {
+describe('the SQL dialects of the charts', () => {
   const tenDaysAgo = new Date(Date.now() - 240 * 3_600_000).toISOString().replace('Z', '000Z');
 
   const answers = (dialect: ChartDialect, time: string) => `select ${dialect.hoursSince(time)} as hours,
   case when ${dialect.isUnset('null')} then 1 else 0 end as is_unset,
   case when ${dialect.dayOf(time)} = ${dialect.daysAgo(10)} then 1 else 0 end as is_same_day`;
 
-  test('means the same: hours until now, days of UTC, and a flag that is NULL is not set', async () => {
+  test('both agree on hours until now, UTC days, and that a NULL flag is unset', async () => {
     const sqlite = mirror.connection.prepare(answers(SQLITE, `'${tenDaysAgo}'`)).all();
     const { rows } = await postgres.query(answers(POSTGRESQL, `'${tenDaysAgo}'::timestamptz`));
     for (const row of [...sqlite, ...rows] as Record<string, unknown>[]) {
@@ -161,12 +161,12 @@ describe('what databases write differently', () => {
 });
 
 describe('the list of charts', () => {
-  test('has an id and a title only once, so that a tool finds each again', () => {
+  test('ids and titles are unique, so a tool finds each chart again', () => {
     for (const names of [CHARTS.map(({ id }) => id), CHARTS.map(({ title }) => title)])
       expect(new Set(names).size).toBe(names.length);
   });
 
-  test('shows freshness, failures, coverage, trend and incidents', () => {
+  test('it has sections for freshness, failures, coverage, trend and incidents', () => {
     expect(CHART_SECTIONS.map(({ title }) => title)).toEqual([
       'Freshness of the mirror',
       'Failing now',
@@ -176,13 +176,13 @@ describe('the list of charts', () => {
     ]);
   });
 
-  test('asks for every metric of the dictionary', () => {
+  test('it uses every metric of the dictionary', () => {
     const all = queries(SQLITE).map(([, , sql]) => sql);
     for (const { view, expression } of Object.values(METRICS))
       expect(all.filter((sql) => sql.includes(expression) && sql.includes(`from ${view}`))).not.toEqual([]);
   });
 
-  test('is laid out so that no two charts lie on each other and none leaves the grid', () => {
+  test('no two charts overlap in the layout, and none exceeds the grid', () => {
     const heights = { value: 3, line: 6, bar: 6, table: 7 };
     for (const { charts } of CHART_SECTIONS) {
       const { places, nextRow } = placeCharts(charts, { columns: 24, heights, firstRow: 5 });
@@ -199,7 +199,7 @@ describe('the list of charts', () => {
 describe('the keys of the dictionary', () => {
   const keyed = DICTIONARY.filter(({ key }) => key.length > 0);
 
-  test.each(keyed.map(({ name, key }) => [name, key] as const))('tell the rows of %s apart', (name, key) => {
+  test.each(keyed.map(({ name, key }) => [name, key] as const))('they are unique and not NULL in %s', (name, key) => {
     const columns = key.join(', ');
     const nulls = key.map((column) => `${column} is null`).join(' or ');
     const twice = mirror.connection.prepare(`select ${columns} from ${name} group by ${columns} having count(*) > 1`);

@@ -37,7 +37,7 @@ describe('the dashboards for Grafana', () => {
     const panels: readonly GrafanaPanel[] = dashboard.panels;
     const drawn = panels.filter(({ type }) => type !== 'row');
 
-    test('have every chart once, under a data source that the reader chooses', () => {
+    test('they contain every chart once, with a data source that the reader selects', () => {
       expect(drawn.map(({ title }) => title)).toEqual(titles);
       expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
       expect(dashboard.templating.list).toMatchObject([{ name: 'datasource', type: 'datasource', query: plugin }]);
@@ -48,7 +48,7 @@ describe('the dashboards for Grafana', () => {
       expect(dashboard.description).toContain(MARK);
     });
 
-    test('ask the queries of the list, and name no column that these do not have', () => {
+    test('they use the queries of the list, and only columns that these return', () => {
       CHARTS.forEach((chart, i) => {
         const { targets, fieldConfig, options } = drawn[i] as GrafanaPanel;
         const columns = chart.columns.map((column) => column.name);
@@ -58,7 +58,7 @@ describe('the dashboards for Grafana', () => {
       });
     });
 
-    test('put no panel on another', () => {
+    test('no two panels overlap', () => {
       const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
         Array.from({ length: w * h }, (_, i) => `${x + (i % w)},${y + Math.floor(i / w)}`),
       );
@@ -66,7 +66,7 @@ describe('the dashboards for Grafana', () => {
     });
   });
 
-  test('ask SQLite for times of RFC 3339, and say in which columns they are', () => {
+  test('they query SQLite for RFC 3339 times, and name the columns that have them', () => {
     const mirror = openForWriting(`${folder()}/m.db`);
     const dashboard = contentOf(files.get('dashboards/sqlite/obsync.json'));
     const panels = (dashboard.panels as GrafanaPanel[]).filter(({ type }) => type !== 'row');
@@ -91,7 +91,7 @@ describe('the dashboards for Grafana', () => {
     mirror.connection.close();
   });
 
-  test('come with the data source over the mirror, and with where the dashboard is', () => {
+  test('their provisioning files contain the data source of the mirror and the folder of the dashboard', () => {
     expect(contentOf(files.get('provisioning/datasources/obsync.yaml'))).toMatchObject({
       apiVersion: 1,
       datasources: [
@@ -118,7 +118,7 @@ describe.each([
   const inFolder = (folder: string) =>
     [...contents].filter(([path]) => path.startsWith(`obsync/${folder}/`)).map(([, content]) => content);
 
-  test('consists of files of the forms that Superset reads, in one folder', () => {
+  test('its files match the schemas that Superset imports, in one folder', () => {
     for (const [path, content] of contents) {
       const [root, part = ''] = path.split('/');
       expect(root).toBe('obsync');
@@ -127,7 +127,7 @@ describe.each([
     expect(inFolder('databases')).toMatchObject([{ sqlalchemy_uri: uri }]);
   });
 
-  test('has every chart once, over a data set with its query and its columns', () => {
+  test('it contains every chart once, on a data set with its query and columns', () => {
     expect(inFolder('charts').map(({ slice_name }) => slice_name)).toEqual(titles);
     const database = inFolder('databases')[0].uuid;
     CHARTS.forEach((chart, i) => {
@@ -145,7 +145,7 @@ describe.each([
     });
   });
 
-  test('has a dashboard whose parts hang together, with every chart in it', () => {
+  test('its dashboard is one consistent tree that contains every chart', () => {
     const { position } = inFolder('dashboards')[0];
     const { DASHBOARD_VERSION_KEY, HEADER_ID, ...nodes } = position;
     expect({ DASHBOARD_VERSION_KEY, HEADER_ID }).toMatchObject({ DASHBOARD_VERSION_KEY: 'v2', HEADER_ID: {} });
@@ -164,14 +164,14 @@ describe.each([
     expect(shown).toEqual(inFolder('charts').map(({ uuid }) => uuid));
   });
 
-  test('is the same, byte for byte, each time, and names its writer', () => {
+  test('it is the same byte for byte each time, and says that obsync wrote it', () => {
     const again = filesOf('superset').get(`obsync-${name}.zip`);
     expect(Buffer.from(again?.bytes ?? []).equals(Buffer.from(file?.bytes ?? []))).toBe(true);
     expect(Buffer.from(file?.bytes ?? []).includes(MARK)).toBe(true);
   });
 });
 
-test('the imports for two databases share no id', () => {
+test('the Superset imports of the two databases share no id', () => {
   const ids = ['sqlite', 'postgresql'].map((name) => {
     const bytes = filesOf('superset').get(`obsync-${name}.zip`)?.bytes ?? new Uint8Array();
     return Object.values(unzipSync(bytes)).flatMap((each) => contentOf({ bytes: each }).uuid ?? []);
@@ -179,8 +179,8 @@ test('the imports for two databases share no id', () => {
   expect(new Set(ids.flat()).size).toBe(ids.flat().length);
 });
 
-describe('a mirror whose path means something in a URI or to Grafana', () => {
-  /** What Grafana makes of a text of provisioning, in an environment with no variables. */
+describe('a mirror path with characters that are special in a URI or in Grafana', () => {
+  /** A provisioning text as Grafana expands it, without environment variables. */
   const provisioned = (text: string) =>
     text
       .split('$$')
@@ -202,7 +202,7 @@ describe('a mirror whose path means something in a URI or to Grafana', () => {
   test.each([
     ['Grafana', grafanaUri],
     ['Superset', supersetUri],
-  ])('is the file that %s opens', (_, uriOf) => {
+  ])('%s opens the right file', (_, uriOf) => {
     const within = folder();
     for (const name of ['my#m.db', 'a?b.db', '100%25.db', "it's a.db", 'a\\b.db', '$HOME $x.db', 'é:@&=;.db']) {
       const path = `${within}/${name}`;
@@ -217,7 +217,7 @@ describe('a mirror whose path means something in a URI or to Grafana', () => {
     expect(filesUnder(within)).toHaveLength(7);
   });
 
-  test('is named to Grafana with every $ twice, and so is the folder of the dashboards', () => {
+  test('each $ is doubled for Grafana, also in the folder of the dashboards', () => {
     const files = filesOf('grafana', { db: '/d/$HOME.db', to: '/etc/$x/$$' });
     expect(contentOf(files.get('provisioning/datasources/obsync.yaml')).datasources[0].jsonData.path).toBe(
       '/d/$$HOME.db',

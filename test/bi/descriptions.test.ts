@@ -26,20 +26,20 @@ describe('the sources for dbt', () => {
   const content = contentOf(file);
   const tables: readonly DbtTable[] = content.sources[0].tables;
 
-  test('are of the form that dbt reads, and say who wrote them', () => {
+  test('they match the schema of dbt, and say that obsync wrote them', () => {
     expect(misfits(DBT, content)).toEqual([]);
     expect(Buffer.from(file?.bytes ?? []).toString()).toMatch(new RegExp(`^# ${MARK}`));
   });
 
-  test('describe every table and view and every column, and no other', () => {
+  test('they describe exactly the tables, views and columns of the mirror', () => {
     expect(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)])).toEqual(withColumns);
-    // A brace would be read as a template, and a link leads nowhere there.
+    // dbt would expand a brace as a template, and links do not work there.
     for (const { description } of tables.flatMap((table) => [table, ...table.columns]))
       expect(description).toMatch(/^(?!.*(\{[{%#]|\]\(#)).*\S/);
   });
 
   test.each(DICTIONARY.map((table) => [table.name, table] as const))(
-    'test the key of %s, if it is a table',
+    'they test the key of %s if it is a table',
     (name, { key: own, kind }) => {
       const key = kind === 'table' ? own : [];
       const table = tables.find((each) => each.name === name);
@@ -53,7 +53,7 @@ describe('the sources for dbt', () => {
   );
 
   test.each(ACCEPTED_VALUES.flatMap(([names, column, values]) => names.map((name) => [name, column, values] as const)))(
-    'accept in %s.%s the values that the dictionary names, and no other',
+    'the accepted values of %s.%s are exactly those of the dictionary',
     (name, column, values) => {
       const table = DICTIONARY.find((each) => each.name === name);
       const description = table?.columns.find((each) => each.name === column)?.description ?? '';
@@ -64,7 +64,7 @@ describe('the sources for dbt', () => {
     },
   );
 
-  test('take the freshness from the clock of the mirror, as PostgreSQL and DuckDB can read it', async () => {
+  test('they measure freshness by the mirror’s clock, in SQL for PostgreSQL and DuckDB', async () => {
     const fresh = tables.filter(({ config }) => config !== undefined);
     expect(fresh.map(({ name }) => name)).toEqual(['mirror_environments']);
     const sql = `select ${fresh[0]?.config?.loaded_at_field} as loaded from (select '2026-11-20T04:10:00.123456Z' as mirrored_at) t`;
@@ -84,11 +84,11 @@ describe('the semantic model', () => {
   const columnsOf = (name: string): readonly string[] =>
     DICTIONARY.find((table) => table.name === name)?.columns.map((column) => column.name) ?? [];
 
-  test('is of the form of Apache Ossie 0.1.1', () => {
+  test('it matches the schema of Apache Ossie 0.1.1', () => {
     expect(misfits(OSSIE, content)).toEqual([]);
   });
 
-  test('has every view and the environments with every column, by the sentences of the dictionary', () => {
+  test('it describes every view, the environments and their columns in the words of the dictionary', () => {
     const shown = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
     const said = (table: { name: string }, rows: readonly object[]): unknown[] => [table.name, ...rows];
     expect(
@@ -108,7 +108,7 @@ describe('the semantic model', () => {
     );
   });
 
-  test('leads by columns that exist to keys that tell rows apart', () => {
+  test('its relationships lead from existing columns to unique keys', () => {
     expect(model.relationships.length).toBeGreaterThan(20);
     const names = new Set<string>();
     for (const { name, from, to, from_columns, to_columns } of model.relationships) {
@@ -120,7 +120,7 @@ describe('the semantic model', () => {
     expect(names.size).toBe(model.relationships.length);
   });
 
-  test('has every metric of the dictionary, over columns that exist', () => {
+  test('it contains every metric of the dictionary, on existing columns', () => {
     expect(model.metrics.map(({ name }: NamedText) => name)).toEqual([
       'pass_rate',
       'coverage',

@@ -1,14 +1,14 @@
 /*
- * The forms of other tools’ files, as far as ours use them, said again as JSON schemas. They are closed: a field that is not named here
- * would not be known there. The tools’ own words: `core-spec/osi-schema.json` of apache/ossie (0.1.1), `schemas/` of dbt-labs/dbt-jsonschema, the
- * classes `ImportV1…Schema` and the importers of apache/superset.
+ * The file formats of other tools, as far as obsync uses them, as JSON schemas. They are closed: a field that is not
+ * named here is unknown to the tool. The originals: `core-spec/osi-schema.json` of apache/ossie (0.1.1), `schemas/` of
+ * dbt-labs/dbt-jsonschema, and the classes `ImportV1…Schema` and the importers of apache/superset.
  */
 
 const text = { type: 'string', minLength: 1 };
 const flag = { type: 'boolean' };
 const texts = { type: 'array', minItems: 1, items: text };
 
-/** An object with these fields and no others; those that end in `?` may be missing. */
+/** An object with only these fields; those that end in `?` are optional. */
 function closed(fields: Readonly<Record<string, object>>): object {
   const named = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema]);
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'));

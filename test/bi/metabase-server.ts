@@ -16,13 +16,13 @@ interface MetabaseFailure {
   /** The requests that fail, such as `POST /api/card`; all by default. */
   readonly of?: RegExp;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Ends the connection after the text, which is then not the whole answer; or never answers. */
+  /** Cuts the connection after the text, or never responds. */
   readonly ending?: 'cut' | 'hang';
 }
 
 type RequestBody = Readonly<Record<string, unknown>>;
 
-/** A Metabase as far as the script knows it: it takes the fields that Metabase takes, and keeps what it is given. */
+/** A fake Metabase: it accepts the fields that Metabase accepts, and stores what it receives. */
 export interface MetabaseServer {
   readonly url: string;
   readonly requests: readonly string[];
@@ -30,7 +30,7 @@ export interface MetabaseServer {
   readonly cards: MetabaseItem[];
   readonly dashboards: (MetabaseItem & { dashcards: MetabaseItem[]; tabs: MetabaseItem[] })[];
   databases: readonly { id: number; name: string; engine: string }[];
-  /** Answers with this, if it is set. */
+  /** If set, the response to failing requests. */
   failure: MetabaseFailure | null;
   close(): Promise<void>;
 }
@@ -72,7 +72,7 @@ const card = {
   additionalProperties: false,
 };
 
-/** What each request may have as its body. */
+/** The allowed body of each request. */
 const BODIES: readonly (readonly [request: RegExp, form: object])[] = [
   [
     /^POST .*\/collection$/,
@@ -172,7 +172,7 @@ export async function startMetabase(): Promise<MetabaseServer> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return Object.assign(metabase, {
-    // Metabase may stand in a folder of an address.
+    // Metabase may be served below a path.
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/bi`,
     close: () =>
       new Promise<void>((resolve) => {
@@ -195,7 +195,7 @@ async function bodyOf(incoming: IncomingMessage): Promise<RequestBody> {
   return body === '' ? {} : JSON.parse(body);
 }
 
-/** The questions and dashboards of a collection, as many at a time as are asked for. */
+/** One page of a collection's questions and dashboards. */
 function itemsOf(request: string, { cards, dashboards }: Pick<MetabaseServer, 'cards' | 'dashboards'>): unknown {
   const [, collection, query] = /^GET \/api\/collection\/(\d+)\/items\?(.*)$/.exec(request) ?? [];
   if (collection === undefined) throw new Error(`nobody knows ${request}`);

@@ -20,7 +20,7 @@ type Dashcard = MetabaseServer['dashboards'][number]['dashcards'][number];
 
 const run = promisify(execFile);
 
-/** Runs the script as a user does. It sees these variables alone. */
+/** Runs the script as a user does, with only these variables. */
 async function runScript(env: Readonly<Record<string, string>> = {}, within = to) {
   const given = { METABASE_URL: metabase.url, METABASE_API_KEY: API_KEY, ...env };
   const said = await run(NODE, [join(within, 'metabase.mjs')], { cwd: folder(), env: given })
@@ -39,7 +39,7 @@ describe('the script for Metabase', () => {
   });
   afterAll(() => metabase.close());
 
-  test('makes a question of every chart, and a dashboard that shows each under its heading', async () => {
+  test('it creates a question for every chart, and a dashboard that shows each under its heading', async () => {
     const { code, stdout } = await runScript();
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -61,7 +61,7 @@ describe('the script for Metabase', () => {
     );
   });
 
-  test('names in the settings of a question no column that it does not have', () => {
+  test('the settings of a question refer only to columns of its query', () => {
     CHARTS.forEach((chart, i) => {
       const columns = chart.columns.map(({ name }) => name);
       const settings = metabase.cards[i]?.['visualization_settings'] as Record<string, unknown>;
@@ -72,7 +72,7 @@ describe('the script for Metabase', () => {
     });
   });
 
-  test('run again, makes nothing twice and changes nothing', async () => {
+  test('a second run creates and changes nothing', async () => {
     const before = kept();
     const made = writes().length;
     expect(await runScript()).toMatchObject({ code: 0 });
@@ -84,7 +84,7 @@ describe('the script for Metabase', () => {
     ).toBe(true);
   });
 
-  test('brings back what was changed or removed, and leaves what people have added and moved', async () => {
+  test('it restores what was changed or removed, and keeps what people have added or moved', async () => {
     const [dashboard] = metabase.dashboards;
     if (dashboard === undefined) throw new Error('there is no dashboard');
     Object.assign(metabase.cards[0] ?? {}, { display: 'table' });
@@ -102,7 +102,7 @@ describe('the script for Metabase', () => {
     expect(metabase.cards).toHaveLength(CHARTS.length);
   });
 
-  test('adds what is missing to the first tab of a dashboard with tabs, and keeps the tabs', async () => {
+  test('it adds missing items to the first tab of a dashboard with tabs, and keeps the tabs', async () => {
     const [dashboard] = metabase.dashboards;
     if (dashboard === undefined) throw new Error('there is no dashboard');
     dashboard.tabs = [
@@ -115,7 +115,7 @@ describe('the script for Metabase', () => {
     expect(dashboard.dashcards.filter((each) => each['dashboard_tab_id'] === 31)).toHaveLength(2);
   });
 
-  test('asks a PostgreSQL in its own dialect', async () => {
+  test('its questions use the dialect of a PostgreSQL database', async () => {
     metabase.databases = [{ id: 6, name: 'warehouse', engine: 'postgres' }];
     expect(await runScript({ METABASE_DATABASE: 'warehouse' })).toMatchObject({ code: 0 });
     expect(metabase.cards).toMatchObject(
@@ -126,50 +126,50 @@ describe('the script for Metabase', () => {
   });
 
   test.each([
-    ['without an address', { METABASE_URL: '' }, /^metabase\.mjs: set METABASE_URL/],
-    ['with an address that is none', { METABASE_URL: 'metabase' }, /^metabase\.mjs: .*: check METABASE_URL\n$/],
-    ['without a key', { METABASE_API_KEY: '' }, /^metabase\.mjs: set METABASE_API_KEY/],
+    ['an empty address', { METABASE_URL: '' }, /^metabase\.mjs: set METABASE_URL/],
+    ['an invalid address', { METABASE_URL: 'metabase' }, /^metabase\.mjs: METABASE_URL is not a URL: correct it\n$/],
+    ['an empty key', { METABASE_API_KEY: '' }, /^metabase\.mjs: set METABASE_API_KEY/],
     [
-      'with a wrong key',
+      'a wrong key',
       { METABASE_API_KEY: 'wrong' },
       /^metabase\.mjs: Metabase refused GET .* \(401\): check METABASE_API_KEY/,
     ],
     [
-      'with nobody there',
+      'an unreachable server',
       { METABASE_URL: 'http://127.0.0.1:1' },
-      /^metabase\.mjs: GET .* got no whole answer .*: check METABASE_URL\n$/,
+      /^metabase\.mjs: GET .* got no complete response .*: check METABASE_URL\n$/,
     ],
     [
-      'with a password in the address, which it does not quote',
+      'a password in the address, which is not quoted',
       { METABASE_URL: 'http://user:PASSW0RD@127.0.0.1:1' },
       /^metabase\.mjs: METABASE_URL must not contain a user name or a password\n$/,
     ],
     [
-      'with an address of another kind',
+      'an address that is not http',
       { METABASE_URL: 'ftp://127.0.0.1' },
       /^metabase\.mjs: METABASE_URL must begin with https/,
     ],
     [
-      'rather than send the key over plain http to another machine',
+      'plain http to another machine',
       { METABASE_URL: 'http://0.0.0.0:1' },
       /^metabase\.mjs: METABASE_URL is plain http, .*: use https, or set METABASE_ALLOW_HTTP to 1\n$/,
     ],
     [
-      'with nobody there on another machine, over plain http that is allowed',
+      'an unreachable other machine over allowed plain http',
       { METABASE_URL: 'http://0.0.0.0:1', METABASE_ALLOW_HTTP: '1' },
-      /^metabase\.mjs: GET .* got no whole answer /,
+      /^metabase\.mjs: GET .* got no complete response /,
     ],
     [
-      'for a database that is not there',
+      'an unknown database',
       { METABASE_DATABASE: 'x' },
       /^metabase\.mjs: Metabase has no database x: .* one of warehouse, my\n$/,
     ],
     [
-      'for a database of another kind',
+      'a database of an unsupported kind',
       { METABASE_DATABASE: 'my' },
-      /^metabase\.mjs: the database my is of the kind mysql: only/,
+      /^metabase\.mjs: the database my uses mysql: choose one that uses SQLite/,
     ],
-  ])('ends 1 and changes nothing %s', async (_, env, line) => {
+  ])('exits 1 and changes nothing: %s', async (_, env, line) => {
     metabase.databases = [
       { id: 6, name: 'warehouse', engine: 'postgres' },
       { id: 7, name: 'my', engine: 'mysql' },
@@ -181,65 +181,65 @@ describe('the script for Metabase', () => {
 
   test.each([
     [
-      'a failure, without the key that it quotes',
+      'a failure that quotes the key, which is masked',
       { status: 500, text: `no place for ${API_KEY}` },
       /answered 500 to GET .*: no place for …\n$/,
     ],
     [
-      'a failure, of which it prints no characters that control a terminal',
+      'a failure with terminal control characters, which are removed',
       { status: 500, text: 'one\n\u001b[31mtwo\u009bthree\u202e' },
       /answered 500 to GET .*: one \[31mtwo three\n$/,
     ],
     [
-      'a long failure, of which it prints the first 300 characters and nothing of the key',
+      'a long failure, truncated to 300 characters without any part of the key',
       { status: 500, text: `${'x'.repeat(290)}${API_KEY}${'y'.repeat(1000)}` },
       /answered 500 to GET api\/database: x{290}…y{9}\n$/,
     ],
     [
-      'an answer that is no JSON',
+      'a response that is not JSON',
       { status: 200, text: '<html>' },
-      /answered GET api\/database with something else than JSON: check METABASE_URL\n$/,
+      /answered GET api\/database with something other than JSON: check METABASE_URL\n$/,
     ],
     ...['null', '{"data":{}}', '{}', '[null]', '7'].map(
       (text) =>
         [
-          `databases that are ${text}`,
+          `a list of databases that is ${text}`,
           { status: 200, text },
-          /answered GET api\/database with something else than a list: check METABASE_URL\n$/,
+          /answered GET api\/database with something other than a list: check METABASE_URL\n$/,
         ] as const,
     ),
     [
-      'collections that are no list',
+      'collections that are not a list',
       { status: 200, text: '{}', of: /collection$/ },
-      /answered GET api\/collection with something else than a list/,
+      /answered GET api\/collection with something other than a list/,
     ],
     [
       'items without data',
       { status: 200, text: '{"total":0}', of: /items$/ },
-      /answered GET api\/collection\/\d+\/items.* with something else than a list/,
+      /answered GET api\/collection\/\d+\/items.* with something other than a list/,
     ],
     [
-      'a dashboard that is none',
+      'a dashboard that is null',
       { status: 200, text: 'null', of: /GET .*dashboard/ },
       /answered GET api\/dashboard\/\d+ with no id/,
     ],
     [
-      'a dashboard whose parts are no list',
+      'a dashboard whose tabs are not a list',
       { status: 200, text: '{"id":7,"tabs":{}}', of: /GET .*dashboard/ },
-      /answered GET api\/dashboard\/\d+ with something else than a list/,
+      /answered GET api\/dashboard\/\d+ with something other than a list/,
     ],
     [
-      'an answer that ends in the middle',
+      'a truncated response',
       { status: 200, text: '{"data"', ending: 'cut' },
-      /GET api\/database got no whole answer .*: check METABASE_URL\n$/,
+      /GET api\/database got no complete response .*: check METABASE_URL\n$/,
     ],
     [
-      'a refusal of what the key may not do',
+      'a request that the key is not allowed to make',
       { status: 403, text: 'You may not', of: /PUT .*card/ },
       /refused PUT api\/card\/\d+ \(403\): check METABASE_API_KEY and its group\n$/,
     ],
-    ['no database at all', { status: 200, text: '{"data":[]}' }, /no database obsync: add it there\n$/],
-  ] as const)('says in one line that it met %s', async (_, failure, line) => {
+    ['an empty list of databases', { status: 200, text: '{"data":[]}' }, /no database obsync: add it there\n$/],
+  ] as const)('reports in one line: %s', async (_, failure, line) => {
     metabase.databases = [{ id: 5, name: 'obsync', engine: 'sqlite' }];
     metabase.failure = failure;
     expect(await runScript()).toEqual({ code: 1, stdout: '', stderr: expect.stringMatching(line) });
@@ -247,28 +247,28 @@ describe('the script for Metabase', () => {
     metabase.failure = null;
   });
 
-  test('follows no redirect, which would send the key to another address', async () => {
+  test('it follows no redirect, which would send the key to another address', async () => {
     const other = await startMetabase();
     metabase.failure = { status: 307, text: '', headers: { location: `${other.url}/api/database` } };
-    expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/got no whole answer/) });
+    expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/got no complete response/) });
     expect(other.requests).toEqual([]);
     metabase.failure = null;
     await other.close();
   });
 
-  test('gives up a request that is not answered within a minute', async () => {
-    // What the script takes for a minute is 60 milliseconds.
+  test('a request times out after a minute', async () => {
+    // Timeouts run a thousand times faster: a minute lasts 60 milliseconds.
     const faster = 'const wait = AbortSignal.timeout; AbortSignal.timeout = (ms) => wait.call(AbortSignal, ms / 1000);';
     const options = `--import="data:text/javascript,${encodeURIComponent(faster)}"`;
     metabase.failure = { status: 200, text: '', ending: 'hang' };
     expect(await runScript({ NODE_OPTIONS: options })).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/got no whole answer \(.*timeout\)/),
+      stderr: expect.stringMatching(/got no complete response \(.*timeout\)/),
     });
     metabase.failure = null;
   });
 
-  test('says what to do where metabase.json is not beside it', async () => {
+  test('it says what to do if metabase.json is missing', async () => {
     const alone = folder();
     copyFileSync(join(to, 'metabase.mjs'), join(alone, 'metabase.mjs'));
     expect(await runScript({}, alone)).toEqual({
@@ -279,25 +279,25 @@ describe('the script for Metabase', () => {
   });
 });
 
-describe('the script for Metabase over a Metabase of its own', () => {
+describe('the script for Metabase, with a fresh Metabase per test', () => {
   beforeEach(async () => {
     metabase = await startMetabase();
   });
   afterEach(() => metabase.close());
 
-  test('finds its questions among more items than Metabase gives at once', async () => {
+  test('it finds its questions in a collection of several pages', async () => {
     expect(await runScript()).toMatchObject({ code: 0 });
     const collection_id = metabase.collections[1]?.id;
     const theirs = Array.from({ length: 450 }, (_, i) => ({ id: 1000 + i, name: `theirs ${i}`, collection_id }));
     metabase.cards.unshift(...theirs);
-    // Off the dashboard, they are found by the items alone.
+    // Once off the dashboard, they are found only through the items.
     for (const dashboard of metabase.dashboards) dashboard.dashcards = [];
     expect(await runScript()).toMatchObject({ code: 0 });
     expect(metabase.cards).toHaveLength(theirs.length + CHARTS.length);
     expect(metabase.dashboards).toHaveLength(1);
   });
 
-  test('goes on after a failure in the middle, and makes nothing twice', async () => {
+  test('after a failure midway, the next run completes the rest without duplicates', async () => {
     metabase.failure = { status: 500, text: 'down', of: /PUT .*dashboard/ };
     expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/answered 500 to PUT/) });
     metabase.failure = null;
@@ -307,7 +307,7 @@ describe('the script for Metabase over a Metabase of its own', () => {
     expect(metabase.dashboards).toMatchObject([{ dashcards: { length: CHARTS.length + CHART_SECTIONS.length } }]);
   });
 
-  test('finds a question again that was moved to another collection', async () => {
+  test('it finds a question that was moved to another collection', async () => {
     expect(await runScript()).toMatchObject({ code: 0 });
     Object.assign(metabase.cards[0] ?? {}, { collection_id: 1 });
     const before = structuredClone(metabase.dashboards);

@@ -25,7 +25,7 @@ const TOOLS = [
   ['metabase', ['metabase.json', 'metabase.mjs']],
 ] as const;
 
-/** Whether the path of the mirror stands in the files of a tool. */
+/** Whether the files of a tool contain the path of the mirror. */
 const namesMirror = (tool: string) => tool === 'grafana' || tool === 'superset';
 
 const NO_MIRROR = /^[^\n]*obsync\.db does not exist yet: [^\n]*\n$/;
@@ -33,7 +33,7 @@ const NO_MIRROR = /^[^\n]*obsync\.db does not exist yet: [^\n]*\n$/;
 const contents = (to: string) => filesUnder(to).map((path) => [path, readFileSync(join(to, path), 'base64')]);
 
 describe('obsync bi', () => {
-  test.each(TOOLS)('writes the files for %s, and the second time finds them as they were', async (tool, paths) => {
+  test.each(TOOLS)('writes the files for %s, and a second run finds them unchanged', async (tool, paths) => {
     const cwd = folder();
     const to = join(cwd, 'new');
     const first = await obsync(['bi', tool, '--to', to], { cwd });
@@ -47,12 +47,12 @@ describe('obsync bi', () => {
     expect(contents(to)).toEqual(before);
   });
 
-  test('says nothing of a mirror that exists', async () => {
+  test('does not mention a mirror that exists', async () => {
     const db = mirrorFile();
     expect(await obsync(['bi', 'grafana', '--to', 'dash', '--db', db])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('says how to run the script for Metabase where it is', async () => {
+  test('says how to run the script for Metabase', async () => {
     const { stdout } = await obsync(['bi', 'metabase', '--to', 'some/where/../there'], { cwd: inNewFolder('some') });
     expect(stdout).toContain('METABASE_DATABASE');
     expect(stdout.replaceAll(/\s+/g, ' ')).toContain('node some/there/metabase.mjs');
@@ -64,7 +64,7 @@ describe('obsync bi', () => {
     return cwd;
   };
 
-  test('needs no mirror, and says where it will be', async () => {
+  test('needs no mirror, and says where the files expect it', async () => {
     const cwd = folder();
     const { stderr } = await obsync(['bi', 'grafana', '--to', 'dash', '--db', 'later.db'], { cwd });
     expect(stderr).toMatch(/^[^\n]*later\.db does not exist yet[^\n]*\n$/);
@@ -72,7 +72,7 @@ describe('obsync bi', () => {
     expect(readdirSync(cwd)).toEqual(['dash']);
   });
 
-  test('writes again what it has written, and leaves files of others beside it alone', async () => {
+  test('overwrites its own files, and leaves other files in the folder alone', async () => {
     const to = folder();
     writeFileSync(join(to, 'models.yml'), 'mine');
     await obsync(['bi', 'dbt', '--to', to]);
@@ -91,27 +91,27 @@ describe('obsync bi', () => {
     ['dbt', 'obsync_sources.yml'],
     ['superset', 'obsync-sqlite.zip'],
     ['metabase', 'metabase.mjs'],
-  ])('refuses for %s a file of someone else in the place of its own, and writes nothing', async (tool, name) => {
+  ])('refuses to overwrite another program’s file for %s, and writes nothing', async (tool, name) => {
     const to = folder();
     writeFileSync(join(to, name), 'mine');
     expect(await obsync(['bi', tool, '--to', to])).toEqual(
-      refusal(/is not a file of obsync: move it, or name another/),
+      refusal(/was not written by obsync: move it, or choose another/),
     );
     expect(contents(to)).toEqual([[name, Buffer.from('mine').toString('base64')]]);
   });
 
-  test.each(TOOLS)('refuses for %s a file of someone else that quotes the mark further below', async (tool, paths) => {
+  test.each(TOOLS)('refuses to overwrite a file for %s that quotes the mark further down', async (tool, paths) => {
     const to = folder();
     const [path] = paths;
     const theirs = `${'Mine. '.repeat(60)}Not written by obsync: ${MARK}bi`;
     mkdirSync(dirname(join(to, path)), { recursive: true });
     writeFileSync(join(to, path), path.endsWith('.zip') ? zipSync({ mine: [strToU8(theirs), { level: 0 }] }) : theirs);
     const before = contents(to);
-    expect(await obsync(['bi', tool, '--to', to])).toEqual(refusal(/is not a file of obsync/));
+    expect(await obsync(['bi', tool, '--to', to])).toEqual(refusal(/was not written by obsync/));
     expect(contents(to)).toEqual(before);
   });
 
-  test.each(TOOLS)('knows for %s each of its own files that an earlier version has written', async (tool, paths) => {
+  test.each(TOOLS)('recognizes each file for %s that an earlier version wrote', async (tool, paths) => {
     const to = folder();
     await obsync(['bi', tool, '--to', to]);
     for (const path of paths) {
@@ -123,40 +123,40 @@ describe('obsync bi', () => {
     expect(JSON.parse(stdout).files).toMatchObject(paths.map(() => ({ written: true })));
   });
 
-  /** The same archive with one file less. */
+  /** The same archive without one of its files. */
   const earlierArchive = (written: Uint8Array) => {
     const [, ...files] = Object.entries(unzipSync(written));
     return zipSync(Object.fromEntries(files.map(([path, bytes]) => [path, [bytes, { comment: NOTE }]])));
   };
 
-  test('refuses a symbolic link that leads nowhere in the place of a file', async () => {
+  test('refuses to overwrite a dangling symbolic link', async () => {
     const to = folder();
     symlinkSync('nowhere.yml', join(to, 'obsync_sources.yml'));
-    expect(await obsync(['bi', 'dbt', '--to', to])).toEqual(refusal(/is not a file of obsync/));
+    expect(await obsync(['bi', 'dbt', '--to', to])).toEqual(refusal(/was not written by obsync/));
     expect(readlinkSync(join(to, 'obsync_sources.yml'))).toBe('nowhere.yml');
   });
 
-  test('refuses a folder in the place of a file', async () => {
+  test('refuses to replace a folder by a file', async () => {
     const to = folder();
     mkdirSync(join(to, 'obsync_sources.yml'));
-    expect(await obsync(['bi', 'dbt', '--to', to])).toEqual(refusal(/is not a file of obsync/));
+    expect(await obsync(['bi', 'dbt', '--to', to])).toEqual(refusal(/was not written by obsync/));
   });
 
   test.each([
     [
-      'a tool that it does not know',
+      'an unknown tool',
       ['bi', 'looker', '--to', 'x'],
       /^obsync: there are no files for looker: choose one of dbt, semantic, /,
     ],
+    ['a misspelt tool', ['bi', 'metabasse', '--to', 'x'], /there are no files for metabasse: did you mean metabase\?/],
+    ['a missing tool', ['bi', '--to', 'x'], /no tool to write files for: choose one of dbt, /],
+    ['a missing folder option', ['bi', 'dbt'], /no folder to write to: name one with --to/],
     [
-      'a tool with a slip',
-      ['bi', 'metabasse', '--to', 'x'],
-      /there are no files for metabasse: did you mean metabase\?/,
+      'a folder whose parent does not exist',
+      ['bi', 'dbt', '--to', 'no/where'],
+      /\/no does not exist: make it, or name another/,
     ],
-    ['no tool', ['bi', '--to', 'x'], /no tool to write files for: choose one of dbt, /],
-    ['no folder', ['bi', 'dbt'], /no folder to write to: name one with --to/],
-    ['a folder nowhere', ['bi', 'dbt', '--to', 'no/where'], /\/no does not exist: make it, or name another/],
-    ['a file in the place of the folder', ['bi', 'dbt', '--to', 'file'], /^obsync: file is a file: name a folder/],
+    ['a file instead of a folder', ['bi', 'dbt', '--to', 'file'], /^obsync: file is a file: name a folder/],
   ])('refuses %s', async (_, args, line) => {
     const cwd = folder();
     writeFileSync(join(cwd, 'file'), '');
@@ -165,7 +165,7 @@ describe('obsync bi', () => {
   });
 });
 
-test('what is written as YAML means the same to readers of YAML 1.1 and 1.2', () => {
+test('the YAML files mean the same to YAML 1.1 and 1.2 parsers', () => {
   const value = {
     on: 'no',
     off: ['yes', 'null', '~', '2026-11-20', '12:30:45', '0b1', '1_000', '0o17', '%Y', 'a: b', ' # '],
@@ -173,8 +173,8 @@ test('what is written as YAML means the same to readers of YAML 1.1 and 1.2', ()
   for (const version of ['1.1', '1.2'] as const) expect(parse(yamlText(value), { version })).toEqual(value);
 });
 
-describe('the library', () => {
-  test('writes the same files, and says which', async () => {
+describe('writeBi', () => {
+  test('writes the same files as the command, and reports them', async () => {
     const to = folder();
     expect(await writeBi({ tool: 'semantic', to })).toMatchObject({
       tool: 'semantic',
@@ -183,13 +183,13 @@ describe('the library', () => {
     });
   });
 
-  test('refuses an option that it cannot take', async () => {
+  test('refuses an invalid option', async () => {
     const wrong = { tool: 'dbt', to: 3 } as unknown as Parameters<typeof writeBi>[0];
     await expect(writeBi(wrong)).rejects.toThrow(OptionError);
   });
 });
 
-describe('a folder that cannot be written', () => {
+describe('obsync bi with a folder that cannot be written', () => {
   const made = [textFile('a/one.yml', 'new one'), textFile('two.yml', 'new two')];
 
   const failing = (code: string, from: number) => {
@@ -204,21 +204,24 @@ describe('a folder that cannot be written', () => {
     };
   };
 
-  test.each([1, 2])('is left as it was when the disk is full at file %i, with one line of what to do', (from) => {
-    const to = folder();
-    mkdirSync(join(to, 'a'));
-    writeFileSync(join(to, 'a/one.yml'), 'Written by `obsync bi`: old');
-    expect(() => writeFiles(to, made, failing('ENOSPC', from))).toThrow(
-      expect.objectContaining({
-        recovery: 'run',
-        message: `${to} cannot be written (ENOSPC): check the disk and its permissions, and run it again`,
-      }),
-    );
-    expect(filesUnder(to)).toEqual(['a/one.yml']);
-    expect(readFileSync(join(to, 'a/one.yml'), 'utf8')).toBe('Written by `obsync bi`: old');
-  });
+  test.each([1, 2])(
+    'a disk that is full at file %i leaves the folder unchanged, and one line says what to do',
+    (from) => {
+      const to = folder();
+      mkdirSync(join(to, 'a'));
+      writeFileSync(join(to, 'a/one.yml'), 'Written by `obsync bi`: old');
+      expect(() => writeFiles(to, made, failing('ENOSPC', from))).toThrow(
+        expect.objectContaining({
+          recovery: 'run',
+          message: `${to} cannot be written (ENOSPC): check the disk and its permissions, then run the command again`,
+        }),
+      );
+      expect(filesUnder(to)).toEqual(['a/one.yml']);
+      expect(readFileSync(join(to, 'a/one.yml'), 'utf8')).toBe('Written by `obsync bi`: old');
+    },
+  );
 
-  test('leaves no folder that it has made when the disk is full, and the folders that there were', () => {
+  test('a full disk leaves no new folders and keeps the existing ones', () => {
     const to = join(folder(), 'new');
     expect(() => writeFiles(to, made, failing('ENOSPC', 2))).toThrow(expect.objectContaining({ recovery: 'run' }));
     expect(existsSync(to)).toBe(false);
@@ -227,7 +230,7 @@ describe('a folder that cannot be written', () => {
     expect(readdirSync(to)).toEqual(['theirs']);
   });
 
-  test('is reported in one line when a file stands where a folder has to be', () => {
+  test('a file in place of a subfolder is reported in one line', () => {
     const to = folder();
     writeFileSync(join(to, 'a'), 'mine');
     expect(() => writeFiles(to, made)).toThrow(expect.objectContaining({ recovery: 'run' }));
