@@ -1,4 +1,4 @@
-/** What the benchmark uses of a package that comes without types. */
+/** The part of an untyped package that the benchmark uses. */
 declare module 'autocannon' {
   import type { EventEmitter } from 'node:events';
 
@@ -8,7 +8,7 @@ declare module 'autocannon' {
     /** Seconds. */
     readonly duration: number;
     readonly headers: Readonly<Record<string, string>>;
-    /** Sent in turn. */
+    /** Sent round-robin. */
     readonly requests: readonly { readonly path: string }[];
   }
 

@@ -3,9 +3,10 @@ import Database from 'better-sqlite3';
 import { Pool } from 'undici';
 
 /**
- * The fastest loop we know: fetches the lists side by side, parses their pages, upserts 64 rows a statement into equal tables
- * without any check, a page a transaction, in as much memory as it likes, and builds the secondary indexes at the end.
- * Arguments: base URL, an empty mirror, and the file to be made of it; without them it fetches and parses alone.
+ * The fastest loop we know: it fetches the lists in parallel, parses their pages, upserts 64 rows per statement into
+ * identical tables without any check, one transaction per page and without a memory limit, and builds the secondary
+ * indexes at the end. Arguments: base URL, an empty mirror, and the output file; without the latter two it only fetches
+ * and parses.
  */
 const [baseUrl = '', empty = '', file = ''] = process.argv.slice(2);
 const ROWS_PER_STATEMENT = 64;
@@ -83,7 +84,7 @@ function toValue(column: string, item: Item): unknown {
   return typeof value === 'boolean' ? Number(value) : value;
 }
 
-/** Scores lie in two tables: their total beside the asset, and a row for each dimension. */
+/** Scores are in two tables: the total next to the asset, and a row per dimension. */
 function writingScores(opened: Database.Database): Write {
   const totals = writing(opened, 'asset_health_scores');
   const parts = writing(opened, 'asset_health_score_dimensions');

@@ -2,23 +2,23 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import { messageReader } from '../test/support/postgres/wire.ts';
 
-/** What has gone between clients and their PostgreSQL server. */
+/** The traffic between clients and their PostgreSQL server. */
 export interface Traffic {
-  /** How often a client that had all its answers asked anew, and so waited for the network. */
+  /** How often a client sent a request after receiving all earlier responses, and so waited for the network. */
   readonly roundTrips: number;
   readonly bytesToServer: number;
   readonly bytesToClient: number;
 }
 
-/** A way to a server that counts what goes by and, as a network does, lets each byte arrive later. */
+/** A proxy that counts traffic and delays every byte like a network does. */
 export interface DelayingProxy {
   readonly url: string;
-  /** What has gone by since the last call. */
+  /** The traffic since the last call. */
   traffic(): Traffic;
   close(): Promise<void>;
 }
 
-/** `delayMs` is that of each way: a round trip takes twice as long. */
+/** `delayMs` applies in each direction: a round trip takes twice as long. */
 export async function delayingProxy(serverUrl: string, delayMs: number): Promise<DelayingProxy> {
   const server = new URL(serverUrl);
   const open = new Set<Socket>();
@@ -50,7 +50,7 @@ export async function delayingProxy(serverUrl: string, delayMs: number): Promise
       },
       onArrived(chunk) {
         const ready = answered(chunk).filter(({ type }) => type === 'Z').length;
-        // The first is that of the connection itself, for which nobody asked.
+        // The first one belongs to the connection setup; no client sent a request for it.
         unanswered = Math.max(0, unanswered - ready);
       },
     });
@@ -78,7 +78,7 @@ interface Delivery {
   onArrived(chunk: Buffer): void;
 }
 
-/** Hands on all that comes from one socket to another, in its order. */
+/** Forwards everything from one socket to another, in order. */
 function deliver(from: Socket, to: Socket, { delayMs, onSent, onArrived }: Delivery): void {
   const later = async (act: () => void): Promise<void> => {
     if (delayMs > 0) await sleepFor(delayMs);

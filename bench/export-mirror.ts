@@ -1,6 +1,6 @@
 import type { Database } from 'better-sqlite3';
 
-/** Half a million rows, which an export writes. */
+/** Half a million rows for an export to write. */
 export const ROWS = {
   assets: 30_000,
   columns: 150_000,
@@ -15,7 +15,7 @@ export const ROW_COUNT = Object.values(ROWS).reduce((sum, rows) => sum + rows, 0
 
 const NOW = '2026-11-20T00:00:00.000000Z';
 
-/** An id as long as those of the service; a hash stands for what is random in it. */
+/** An id as long as those of the service; a hash replaces the random part. */
 const id = (kind: string, n: string): string =>
   `printf('${kind}-%08x-4a5b-8c7d-%012x', ${n}, (${n}) * 2654435761 % 281474976710656)`;
 
@@ -31,7 +31,7 @@ const SELECTIONS: Readonly<Record<keyof typeof ROWS, string>> = {
     'A table of the warehouse that has ' || (n * 7919 % 1000) || ' things in it' as description, '["owner ' || (n % 50) || '"]' as owners, '["tag"]' as tags`,
   columns: `${id('column', 'n')} as id, ${id('asset', 'n / 5')} as asset_id, 'column_' || (n % 5) as name, 'VARCHAR' as data_type`,
   tests: `${id('test', 'n')} as id, 'test ' || n as name, ${id('asset', 'n')} as asset_id, n % 2 as disabled, '["tag"]' as tags`,
-  // Ten layers; each asset leads to neighbours in the next one.
+  // Ten layers; each asset has edges to neighbours in the next layer.
   asset_lineage: `${id('asset', 'n % 27000')} as upstream_asset_id, ${id('asset', 'n % 27000 + 3000 + n / 27000')} as downstream_asset_id`,
   latest_test_executions: EXECUTION,
   asset_health_scores: `${id('asset', 'n')} as asset_id, (n % 100) / 100.0 as score, n % 9 as test_count, '${NOW}' as bucket_at`,
@@ -45,7 +45,7 @@ export function fillMirror(connection: Database): void {
     insert into mirror_environments (env_id, mirrored_at) values ('env-1', '${NOW}');
     insert into mirror (id, base_url) values (1, 'https://observability.example.com')`);
   for (const [table, rows] of Object.entries(ROWS)) insertRows(connection, table as keyof typeof ROWS, rows);
-  // As a sync ends.
+  // Like the end of a sync.
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize = 0x10002');
 }
@@ -60,13 +60,13 @@ function insertRows(connection: Database, table: keyof typeof ROWS, rows: number
   connection.exec(`insert into ${table} (${names}) ${query}`);
 }
 
-/** Descriptions of a megabyte, in a script that takes two bytes of memory for each character. */
+/** Adds descriptions of a megabyte, in a script that takes two bytes of memory per character. */
 export function widenAssets(connection: Database, rows: number): void {
   connection.exec(`update assets set description = replace(hex(randomblob(524288)), 'A', 'Ж'), mirrored_at = '${NOW}'
     where id in (select id from assets order by id limit ${rows})`);
 }
 
-/** One row in a hundred of the executions is new. */
+/** One in a hundred executions is new. */
 export function addExecutions(connection: Database): void {
   const last = ROWS.test_executions;
   const query = `select 'env-1' as env_id, '2026-11-21T00:00:00.000000Z' as mirrored_at, ${EXECUTION}

@@ -12,12 +12,12 @@ import { keep, MACHINE, saying } from './keep.ts';
 import type { Usage } from './measure.ts';
 
 /**
- * What an export takes of a processor and of memory, and how much of it is written again. Prints a table, and keeps it in
- * `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken.
+ * The CPU time and memory of an export, and how much of it is rewritten. Prints a table, and saves it in
+ * `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded.
  */
 const MOST_MIB = 256;
 const MOST_PERCENT = 3;
-/** Those with a row for each asset, test or incident. */
+/** Views with a row for each asset, test or incident. */
 const VIEWS = 'test_coverage,coverage_by_impact,test_incidents,test_runs_daily,stale_assets,test_owners';
 const WIDE_ROWS = 300;
 const COMPILED = '.compiled-bench';
@@ -50,7 +50,7 @@ const { say, said } = saying();
 
 const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
 
-/** @param percent how much of the bytes may be written */
+/** @param percent the most of the bytes that may be written */
 function report(what: string, measured: Measured, percent: number): void {
   const { cpuSeconds, wallSeconds, peakMiB, bytes, bytes_written } = measured;
   const share = (100 * bytes_written) / bytes;

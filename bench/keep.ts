@@ -5,7 +5,7 @@ const FIGURES = 'docs/benchmarks.md';
 
 export const MACHINE = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
 
-/** Prints lines, and remembers them. */
+/** Prints lines and records them. */
 export function saying(): { say(line: string): void; said(): string } {
   const lines: string[] = [];
   return {
@@ -17,7 +17,7 @@ export function saying(): { say(line: string): void; said(): string } {
   };
 }
 
-/** Keeps figures under their heading, `# …` or `## …`, and leaves all others as they are. */
+/** Saves figures under their heading, `# …` or `## …`, leaving all others unchanged. */
 export function keep(heading: string, figures: string): void {
   const parts = readFileSync(FIGURES, 'utf8').split(/^(?=##? )/m);
   const isOwn = (part: string): boolean => part.startsWith(`${heading}\n`);

@@ -8,24 +8,24 @@ import { buildSync } from 'esbuild';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
 import type { WorldSize } from './world.ts';
 
-/** What a process has used. */
+/** The resources that a process used. */
 export interface Usage {
   readonly cpuSeconds: number;
   readonly wallSeconds: number;
   readonly peakMiB: number;
-  /** What it had the system write, whether that has come to the disk or not. */
+  /** The bytes it passed to the system for writing, whether or not they have reached the disk. */
   readonly writtenMiB: number;
   readonly requests: number;
 }
 
-/** What a mirror takes of the disk, as it is and packed as tightly as SQLite can. */
+/** The disk space of a mirror, as it is and after VACUUM. */
 export interface Size {
   readonly fileMiB: number;
   readonly vacuumedMiB: number;
   readonly freePages: number;
 }
 
-/** Compiled as obsync itself is: taking the types off at every start would cost more than some of the runs that are measured. */
+/** Compiled like obsync itself: stripping types at every start would cost more than some of the measured runs. */
 const COMPILED = '.compiled-bench';
 export const BARE_LOOP = `${COMPILED}/bare-loop.js`;
 
@@ -33,16 +33,16 @@ export const BARE_LOOP = `${COMPILED}/bare-loop.js`;
 export interface Bench {
   readonly db: string;
   /**
-   * Runs one process to its end. In its arguments `URL` stands for the service, `DB` for the mirror and `EMPTY` for one without rows.
-   * With `otherDb` the mirror of the process is that one.
+   * Runs one process until it exits. In its arguments `URL` stands for the service, `DB` for the mirror and `EMPTY` for
+   * one without rows. With `otherDb` the process uses that mirror.
    */
   run(args: readonly string[], otherDb?: string): Promise<Usage>;
-  /** The same, killed at a request; what it used is lost with it. */
+  /** The same, but killed at a request; its usage is lost. */
   kill(args: readonly string[], atRequest: number, otherDb?: string): Promise<void>;
-  /** One row in a hundred of the service changes. */
+  /** Changes one row in a hundred at the service. */
   change(): Promise<void>;
   size(): Size;
-  /** The mirror goes. */
+  /** Deletes the mirror. */
   clear(): void;
   close(): void;
 }

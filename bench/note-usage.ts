@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { isMainThread } from 'node:worker_threads';
 
-/** Preloaded into a process that is measured: at its end it writes down what it used, its threads included. */
+/** Preloaded into a measured process: writes down its usage at exit, including its threads. */
 if (isMainThread) {
   process.on('exit', () => {
     const { user, system } = process.cpuUsage();

@@ -2,8 +2,8 @@ import type { Database } from 'better-sqlite3';
 import { idOf, randomly, writing } from './views-mirror.ts';
 
 /**
- * A mirror as large accounts have them, and as awkward: lineage with hubs, chains and cycles, tests with many sub-tests, an asset with very many
- * columns, and ids that come in no order.
+ * A mirror as large and awkward as those of large accounts: lineage with hubs, chains and cycles, tests with many
+ * sub-tests, an asset with very many columns, and ids in random order.
  */
 export const PAGE_SIZE = {
   tables: 30_000,
@@ -15,12 +15,12 @@ export const PAGE_SIZE = {
   runs: 1_000_000,
   days: 90,
   failing: 300,
-  /** Tables with scores, in four dimensions, once a day. */
+  /** Tables with daily scores in four dimensions. */
   scored: 5_000,
 };
 
 const LAYERS = 12;
-/** A table of the first layer that very many read. */
+/** A table of the first layer with very many readers. */
 export const HUB = idOf('asset', 7);
 /** A table in the middle. */
 export const MIDDLE = idOf('asset', 15_003);
@@ -31,7 +31,7 @@ const END_MS = Date.UTC(2026, 10, 20);
 
 const instant = (ms: number): string => new Date(ms).toISOString().replace('Z', '000Z');
 
-/** 0, 1, 2 … in another order. */
+/** 0, 1, 2 … in random order. */
 function shuffled(count: number, random: () => number): number[] {
   const order = Array.from({ length: count }, (_, i) => i);
   for (let i = count - 1; i > 0; i -= 1) {
@@ -69,7 +69,7 @@ function fillAssets(connection: Database, random: () => number): void {
   }
 }
 
-/** Most edges lead from one layer to the next, with a preference for few tables; some jump, and some lead back. */
+/** Most edges lead to the next layer and prefer a few tables; some skip layers, and some lead back. */
 function fillLineage(connection: Database, random: () => number): void {
   const edge = writing(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
   const perLayer = Math.ceil(ASSETS / LAYERS);
@@ -89,7 +89,7 @@ function fillLineage(connection: Database, random: () => number): void {
   }
 }
 
-/** The tables of the tests: early ones have more. */
+/** The tables of the tests: low numbers have more tests. */
 const testedBy = (n: number): number => (n * 3 + Math.floor(n / 7)) % 12_000;
 
 function fillTests(connection: Database, random: () => number): void {
@@ -112,7 +112,7 @@ function fillTests(connection: Database, random: () => number): void {
   }
 }
 
-/** Each run has the time at which its test runs on a day; most days of a test have one. Now and then a test fails for some days. */
+/** Each test runs at its own time of day, on most days. Now and then a test fails for a few days. */
 function fillRuns(connection: Database, random: () => number): void {
   const names = [
     'sub_test_unique_id',
@@ -169,7 +169,7 @@ function fillLog(connection: Database): void {
     values (1, 1, 'done', '${now}', '${now}', '${now}')`);
 }
 
-/** As if a sync had ended on each of the days. */
+/** As if a sync had ended on each of these days. */
 const FILL_MEANS = `insert into asset_health_means (env_id, day, dimension, score, asset_count, scores_at)
   select env_id, day, dimension, avg(score), count(*), '' from health_daily group by env_id, day, dimension`;
 
@@ -185,7 +185,7 @@ export function fillPageMirror(connection: Database): void {
   fillLog(connection);
   connection.exec(FILL_MEANS);
   connection.exec('commit');
-  // As a sync ends.
+  // Like the end of a sync.
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize = 0x10002');
 }

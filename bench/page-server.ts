@@ -2,9 +2,9 @@ import { createServer, type ServerResponse } from 'node:http';
 import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
 
 /**
- * Serves a made-up account as fast as it can: every list is cut into pages beforehand and held as bytes. One argument, JSON, is its
- * size. Prints its port, and serves until its standard input ends. `POST /change` changes one row in a hundred, and
- * `POST /die/N` sends the process whose id the body holds to its end at the Nth request from then on.
+ * Serves a synthetic account as fast as possible: every list is split into pages beforehand and kept as bytes. The only
+ * argument is its size as JSON. Prints its port, and serves until stdin ends. `POST /change` changes one row in a
+ * hundred, and `POST /die/N` kills the process whose id is in the body at the Nth request from then on.
  */
 const size = JSON.parse(process.argv[2] ?? '{"scale":1}') as WorldSize;
 const world = benchWorld(size);
@@ -36,7 +36,7 @@ function pagesOf(rows: number, row: (n: number, generation: number) => Item): Bu
 
 const EMPTY = Buffer.from('{"items":[],"has_more":false}');
 
-/** What a feed, or a request by ids, shows: all on one page, or in pages of the usual size. */
+/** The rows of a feed or of a lookup by ids: all on one page, or in pages of the usual size. */
 function selected(path: string, parameters: URLSearchParams): number[] | null {
   const list = world.lists[path];
   if (list === undefined || parameters.has('deleted_since')) return [];
@@ -54,7 +54,7 @@ function history(testId: string): Buffer {
   return Buffer.from(JSON.stringify({ items, has_more: false, next_cursor: null }));
 }
 
-/** An edge is told of with its downstream column. */
+/** An edge changes with its downstream column. */
 function changed(path: string): number[] {
   if (path !== 'column-lineage') return changedRows(world, path);
   return changedRows(world, 'columns').flatMap((n) =>
@@ -97,7 +97,7 @@ const server = createServer(async (request, response) => {
   if (url.pathname.endsWith('/environments')) return response.end(ENVIRONMENTS);
   return response.end(pageOf(url.pathname.split('/').slice(4).join('/'), url.searchParams));
 });
-// A client that is busy for a while finds its connections open: no request is sent twice.
+// Idle connections stay open while a client is busy, so no request is sent twice.
 server.keepAliveTimeout = 600_000;
 server.listen(0, '127.0.0.1', () => console.log((server.address() as { port: number }).port));
 process.stdin.on('end', () => process.exit()).resume();

@@ -11,8 +11,9 @@ import { fillPageMirror, HUB, MIDDLE, PAGE_SIZE } from './page-mirror.ts';
 import { idOf } from './views-mirror.ts';
 
 /**
- * How long the data of each of the page's views takes in a large mirror: at once after a commit, and again. Prints a table, and keeps it in
- * `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken. With `--at FILE` the mirror is made there once, and stays.
+ * How long the data of each page view takes in a large mirror: right after a commit, and again. Prints a table, and
+ * saves it in `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded. `--at FILE` creates the mirror there
+ * once and keeps it.
  */
 const RUNS = 5;
 const MOST_MS = 200;
@@ -62,7 +63,7 @@ const NEW_RUN = `insert or ignore into test_executions
   from latest_test_executions where env_id = 'env-1' and sub_test_unique_id = @sub`;
 
 let commits = 0;
-/** As a sync commits the results of ten tests. */
+/** Like a sync that commits the results of ten tests. */
 function commit(): void {
   commits += 1;
   const now = `2026-11-20T00:00:00.${String(commits).padStart(6, '0')}Z`;

@@ -10,15 +10,15 @@ import { median } from './measure.ts';
 import { fillPageMirror, HUB, PAGE_SIZE } from './page-mirror.ts';
 
 /**
- * How long the page takes over a large mirror in a new tab of Chromium: until it paints something, and until the answer to its question stands
- * there. Prints a table, and keeps it in `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken. With `--at FILE` the mirror is
- * made there once, and stays.
+ * How long the page takes with a large mirror in a new tab of Chromium: until the first paint, and until the answer is
+ * visible. Prints a table, and saves it in `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded. `--at
+ * FILE` creates the mirror there once and keeps it.
  */
 const RUNS = 5;
 const MOST_MS = 1000;
 const TOKEN = 'a-token-for-this-benchmark-alone';
 
-/** Where to look, and what shows that the answer stands there. */
+/** The addresses, and the selector that shows the answer is visible. */
 const VIEWS: readonly (readonly [address: string, shown: string])[] = [
   ['#/mirror', 'table'],
   ['#/failing', 'table'],

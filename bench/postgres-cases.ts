@@ -11,7 +11,10 @@ import { startQuotaServer } from '../test/support/quota-server.ts';
 import { delayingProxy } from './delaying-proxy.ts';
 import type { Bench } from './measure.ts';
 
-/** Kills a sync half-way. @returns how long it took until another process held the environment, in ms */
+/**
+ * Kills a sync midway.
+ * @returns the time until another process held the environment, in ms
+ */
 export async function takeoverMs(bench: Bench, sync: readonly string[], db: string): Promise<number> {
   const address = addressOf(db) as PostgresAddress;
   const presence = createPresence({
@@ -46,9 +49,9 @@ async function isHeld(hold: () => Promise<void>): Promise<boolean> {
   }
 }
 
-/** What processes made of an account's quota together. */
+/** How processes together used an account's quota. */
 export interface QuotaUse {
-  /** Requests that each window accepted, the last one aside: nothing was left to be sent. */
+  /** Requests that each window accepted, except the last one, when nothing was left to send. */
   readonly accepted: readonly number[];
   readonly refused: number;
   readonly roundTripsPerRequest: number;
@@ -58,7 +61,7 @@ const WINDOWS = 4;
 const WINDOW_MS = 2000;
 export const QUOTA = 120;
 
-/** So many processes send requests for several windows, within one quota that a row of the server keeps. */
+/** This many processes send requests for several windows, within one quota that a row of the server keeps. */
 export async function quotaUse(serverUrl: string, processes: number): Promise<QuotaUse> {
   const api = await startQuotaServer({ limit: QUOTA, windowMs: WINDOW_MS });
   const proxy = await delayingProxy(serverUrl, 0);

@@ -2,14 +2,14 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { Client } from 'pg';
 import { startServer } from '../test/support/postgres/server.ts';
 
-/** A PostgreSQL server of the bench's own. */
+/** A PostgreSQL server for the benchmark. */
 export interface BenchServer {
   readonly url: string;
-  /** What kind of server it is. */
+  /** The kind of server. */
   readonly version: string;
-  /** What all its processes have used so far, those that have ended included. */
+  /** The CPU time of all its processes so far, including ended ones. */
   cpuSeconds(): number;
-  /** Runs one statement; its first row. */
+  /** Runs one statement and returns its first row. */
   ask(sql: string): Promise<Record<string, unknown>>;
   close(): Promise<void>;
 }
@@ -38,20 +38,20 @@ export async function openBenchServer(): Promise<BenchServer> {
   };
 }
 
-/** Linux counts the time of processes so on every machine. */
+/** Linux reports process times in this unit on every machine. */
 const TICKS_PER_SECOND = 100;
 
 interface ProcessStat {
   readonly parent: number;
   readonly ticks: number;
-  /** That of its children that have ended. */
+  /** That of its ended children. */
   readonly ofEnded: number;
 }
 
-/** What the system says of a process; null when it has ended. */
+/** The kernel's statistics of a process; null if it has ended. */
 function statOf(pid: number): ProcessStat | null {
   try {
-    // The second field is the name of the program, which may hold anything.
+    // The second field is the program's name, which may contain anything.
     const fields = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1) ?? '').split(' ').map(Number);
     const [parent = 0, user = 0, system = 0, endedUser = 0, endedSystem = 0] = [1, 11, 12, 13, 14].map(
       (i) => fields[i],

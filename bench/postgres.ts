@@ -6,9 +6,9 @@ import { type BenchServer, openBenchServer } from './postgres-server.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
- * What a mirror in PostgreSQL costs, beside the same syncs into SQLite in the same run. Prints tables, and keeps them in
- * `docs/benchmarks.md` where `--keep` stands. Arguments: thousands of rows (default 100), how often (default 1), then how long a byte takes
- * to the other side, in ms (default 0 and 5); a round trip takes twice as long.
+ * The cost of a mirror in PostgreSQL, compared with the same syncs into SQLite in the same run. Prints tables, and
+ * saves them in `docs/benchmarks.md` with `--keep`. Arguments: thousands of rows (default 100), repetitions (default
+ * 1), then one-way network delays in ms (default 0 and 5); a round trip takes twice as long.
  */
 const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 const [thousands = 100, rounds = 1, ...delays] = numbers.map(Number);
@@ -25,7 +25,7 @@ type MeasuredOf = Readonly<Record<'first' | 'idle' | 'changed', Measured>>;
 
 interface Place {
   readonly name: string;
-  /** One first sync, one when nothing has changed, and one when one row in a hundred has. */
+  /** A first sync, one without changes, and one after one row in a hundred has changed. */
   measure(): Promise<MeasuredOf>;
 }
 

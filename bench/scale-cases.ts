@@ -7,10 +7,10 @@ import { THOUSANDS_AT_SCALE_1, type WorldSize } from './world.ts';
 const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
 const STATUS = ['dist/main.js', 'status', '--json'];
 const MIB = 2 ** 20;
-/** As many runs as a median is taken of, where one does not take long. */
+/** The number of runs whose median is used, for short measurements. */
 export const RUNS = 3;
 
-/** What must not be more than so much: a ratio within one run of the bench, or a count. */
+/** An upper limit: a ratio within one run of the benchmark, or a count. */
 export interface Bound {
   readonly what: string;
   readonly found: number;
@@ -43,7 +43,7 @@ function written<Found>(bench: Bench, write: (connection: Database.Database) => 
   }
 }
 
-/** The median of each figure of a few runs. */
+/** The median of each figure over a few runs. */
 async function usual(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
   const all: Usage[] = [];
   for (let i = 0; i < runs; i++) all.push(await run());
@@ -57,7 +57,7 @@ async function usual(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
   };
 }
 
-/** Runs of ten environments, at even times up to now: the oldest are older than is kept. */
+/** Runs of ten environments at even intervals up to now; the oldest exceed the retention time. */
 const LOGGED_DAYS = 180;
 const FILL_LOG = `
   insert into sync_runs (cycle_id, status, server_time, started_at, ended_at)
@@ -100,7 +100,7 @@ async function runLog(): Promise<Line[]> {
   ];
 }
 
-/** As if an environment had been read half, and its round not ended since. */
+/** As if an environment had been read halfway in an unfinished round. */
 const STAGE = `
   with recursive n (i) as (select 1 union all select i + 1 from n where i < 500000)
   insert into column_lineage_staged (env_id, upstream_column_id, downstream_column_id, read_number)
@@ -143,7 +143,7 @@ async function environments(): Promise<Line[]> {
   return [...lines, { what: '`sync`, idle', size, used: beside, bounds: [against] }];
 }
 
-/** As if every history had been read just now. */
+/** As if every history had just been read. */
 const READ_ALL = `insert or replace into test_readings (env_id, test_id, read_at, mirrored_at)
   select t.env_id, t.id, m.mirrored_at, m.mirrored_at from tests t join mirror_environments m on m.env_id = t.env_id`;
 
@@ -165,7 +165,7 @@ async function histories(): Promise<Line[]> {
   const each = (of: 'idle' | 'changed', [a, b]: readonly [0 | 1, 1 | 2]): number =>
     (found[b][of].cpuSeconds - found[a][of].cpuSeconds) / (sizes[b] - sizes[a]);
   const [few, some, many] = found;
-  /** Beyond one for each test with news and for each page of 2000 latest executions. */
+  /** Requests beyond one per test with news and one per 2000 latest executions. */
   const beyond = ({ requests }: Usage, tests: number): number => requests - tests / 2000 - tests / 100;
   return (['idle', 'changed'] as const).flatMap((of) => {
     const what = of === 'idle' ? '`sync --history`, idle' : '`sync --history`, 1 % have a new execution';
@@ -226,11 +226,11 @@ async function openReader(): Promise<Line[]> {
   });
 }
 
-/** Whether edges are there, and whether their first scan has ended: readers are to see both or neither (R16). */
+/** Whether edges are visible, and whether their first scan has ended: readers must see both or neither (R16). */
 const LOOK = `select exists (select 1 from column_lineage) edges,
   exists (select 1 from sync_checkpoints where stream = 'column_lineage' and scan_ended_at is not null) ended`;
 
-/** Looks until a run has ended. */
+/** Polls until a run has ended. */
 async function watch(bench: Bench, run: Promise<Usage>) {
   const reader = new Database(bench.db, { readonly: true });
   const look = reader.prepare(LOOK);
@@ -272,7 +272,7 @@ async function settling(): Promise<Line[]> {
   });
 }
 
-/** Each case by the word that asks for it. */
+/** The cases by their command line argument. */
 export const CASES = {
   log: { title: 'The run log', measure: runLog },
   environments: { title: 'Environments', measure: environments },

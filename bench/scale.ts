@@ -2,9 +2,9 @@ import { keep, MACHINE, saying } from './keep.ts';
 import { type Bound, CASES, type Line, RUNS } from './scale-cases.ts';
 
 /**
- * What grows with the run log, with environments, with tests whose histories are read, and with readers that stay. Prints a table for
- * each case, and keeps it in `docs/benchmarks.md` where `--keep` stands; ends 1 if a bound is broken. Arguments name the cases to run,
- * all if there are none.
+ * The costs that grow with the run log, with environments, with tests whose histories are read, and with long-lived
+ * readers. Prints a table per case, and saves it in `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded.
+ * Arguments name the cases to run, by default all.
  */
 const decimals = (value: number): string => String(Number(value.toFixed(2)));
 

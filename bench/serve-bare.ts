@@ -10,7 +10,9 @@ import { type Measured, quantile } from './serve-spread.ts';
 
 const PAGE_ROWS = 500;
 
-/** The statements of a question, run in turn on the bare file: their rows as objects alone, and written as JSON. */
+/**
+ * The statements of a query, run in turn on the bare file: only reading rows as objects, and also writing them as JSON.
+ */
 type Bare = (mirror: MirrorFile, seconds: number) => { readonly rows: Measured; readonly text: Measured };
 
 const listing = listingNamed('columns');

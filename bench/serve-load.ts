@@ -8,7 +8,7 @@ interface Load {
   readonly seconds: number;
 }
 
-/** As many requests as go through in a time, each connection sending the next as soon as it is answered. */
+/** Throughput for a while, each connection sending the next request as soon as the last one is answered. */
 export async function loadOf(serving: Serving, load: Load): Promise<Measured> {
   await press(serving, { ...load, seconds: 1 });
   const before = serving.cpuMs();
@@ -43,7 +43,9 @@ function press(
 
 const TIMES = 7;
 
-/** How long a request takes that is sent again and again, alone, and for how long it holds the main thread of the server at most. */
+/**
+ * The latency of a request repeated without other load, and the longest time that it blocks the server's main thread.
+ */
 export async function timeOf(
   serving: Serving,
   path: string,

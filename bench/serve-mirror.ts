@@ -21,7 +21,7 @@ export const COLUMNS = 1_000_000;
 
 export const assetId = (n: number): string => `model.warehouse.schema_${n % 97}.table_${n}`;
 
-/** In the order of `n`: a scan is read in the order of ids. */
+/** Ordered by `n`: a scan is read in id order. */
 export const columnId = (n: number): string =>
   `column.warehouse.table_${String(n >> 4).padStart(6, '0')}.column_${String(n & 15).padStart(2, '0')}`;
 
@@ -98,7 +98,9 @@ const TABLES: readonly [SQLiteTable, rows: number, row: (n: number) => Made][] =
   ],
 ];
 
-/** Makes a mirror of a million columns and half a million other rows, as a first sync that ended at `nowMs` would have left it. */
+/**
+ * Creates a mirror of a million columns and half a million other rows, as left by a first sync that ended at `nowMs`.
+ */
 export function makeMirror(path: string, nowMs: number): void {
   const writing = openForWriting(path);
   writeState(writing, claimMirror('https://service.test', path));
@@ -116,7 +118,7 @@ export function makeMirror(path: string, nowMs: number): void {
   connection.close();
 }
 
-/** Page after page, each a second after the one before: the rows of a page share their `mirrored_at`. */
+/** Page by page, one second apart: the rows of a page share their `mirrored_at`. */
 function fill(
   { connection }: MirrorFile,
   { table, rows, row, end }: { table: SQLiteTable; rows: number; row: (n: number) => Made; end: Instant },

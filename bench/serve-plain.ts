@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import fastify from 'fastify';
 
-/** What serving the same rows costs at least: a server of a few lines, which knows neither tokens nor cursors nor times. */
+/** The minimum cost of serving the same rows: a server of a few lines, without tokens, cursors or times. */
 const [file = '', columns = 'id, asset_id, name, data_type, mirrored_at as synced_at'] = process.argv.slice(2);
 const db = new Database(file, { readonly: true });
 const live = `select ${columns} from columns where env_id = 'bench' and deleted_at is null`;

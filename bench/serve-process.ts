@@ -10,18 +10,18 @@ import { assetId } from './serve-mirror.ts';
 export const ROOT = '/public/beta/bench';
 export const MASTER = 'all';
 
-/** Tokens that see a part, by name; the name is the token. */
+/** Restricted tokens by name; the name is the token. */
 const PARTIAL = {
   ids: { asset_ids: [1, 2, 3].map(assetId) },
   path: { paths: ['models/marts/area_1'] },
   nothing: { paths: ['none'] },
 };
 
-/** A program that serves; `cpuMs` is what it has used so far. */
+/** A serving program; `cpuMs` is its CPU time so far. */
 export interface Serving {
   readonly baseUrl: string;
   cpuMs(): number;
-  /** For how long its main thread was held at most, in one go, since this was asked last. */
+  /** The longest time that its main thread was blocked since the last call. */
   heldMs(): Promise<number>;
   get(path: string, token?: string): Promise<Response>;
   /** The addresses of the first pages of a list. */
@@ -29,7 +29,7 @@ export interface Serving {
   stop(): Promise<void>;
 }
 
-/** Starts the real program, as it is built, over a file. */
+/** Starts the real program, as built, with a mirror file. */
 export async function startServe(file: string, folder: string): Promise<Serving> {
   const tokens = join(folder, 'tokens.json');
   writeFileSync(tokens, JSON.stringify(Object.entries(PARTIAL).map(([name, part]) => ({ ...key(name), ...part }))));
@@ -37,7 +37,7 @@ export async function startServe(file: string, folder: string): Promise<Serving>
   return launch(['dist/main.js', 'serve', '--db', file, ...options]);
 }
 
-/** Starts the few lines that serve the same rows. */
+/** Starts the minimal server with the same rows. */
 export const startPlain = (file: string): Promise<Serving> => launch(['bench/serve-plain.ts', file]);
 
 async function launch(args: readonly string[]): Promise<Serving> {
@@ -78,7 +78,7 @@ async function followPages(get: Serving['get'], path: string, pages: number): Pr
   return paths;
 }
 
-/** As Linux tells it, in hundredths of a second. */
+/** From Linux, in hundredths of a second. */
 function cpuMsOf(pid: number | undefined): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) * 10;

@@ -1,7 +1,7 @@
 export interface Measured {
   readonly perSecond: number;
   readonly p99Ms: number;
-  /** CPU time, user and system, of the process under load for each request. */
+  /** CPU time per request, user and system, of the process under load. */
   readonly cpuMs: number;
 }
 

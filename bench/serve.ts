@@ -9,8 +9,8 @@ import { ROOT, type Serving, startPlain, startServe } from './serve-process.ts';
 import type { Measured } from './serve-spread.ts';
 
 /**
- * `obsync serve` over a mirror of a million columns and half a million other rows, and the very same statements on the bare
- * file. Prints two tables. Argument: seconds that each measurement takes (default 5).
+ * `obsync serve` with a mirror of a million columns and half a million other rows, compared with the same statements on
+ * the bare file. Prints two tables. Argument: seconds per measurement (default 5).
  */
 const [seconds = 5] = process.argv.slice(2).map(Number);
 const PAGES = 400;
@@ -26,7 +26,7 @@ makeMirror(file, nowMs);
 const serving = await startServe(file, folder);
 const plain = await startPlain(file);
 
-/** Ids all over the table, in an order of no meaning. */
+/** Ids from the whole table in random order. */
 const ids = Array.from({ length: PAGES }, (_, i) => columnId((i * 7919 * 31) % COLUMNS));
 const QUESTIONS = [
   {

@@ -3,9 +3,9 @@ import { BARE_LOOP, type Bench, median, openBench, type Size, type Usage } from 
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
- * What the commands cost, against the fastest programs we know that do the same, as whole processes in turn. Prints tables of
- * medians, and keeps them in `docs/benchmarks.md` where `--keep` stands. Arguments: how often (default 3), then thousands of rows
- * (default 100 and 1000).
+ * The cost of the commands as whole processes, compared with the fastest equivalent programs we know. Prints tables of
+ * medians, and saves them in `docs/benchmarks.md` with `--keep`. Arguments: repetitions (default 3), then thousands of
+ * rows (default 100 and 1000).
  */
 const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 const [rounds = 3, ...sizes] = numbers.map(Number);
@@ -15,7 +15,7 @@ interface Line {
   readonly what: string;
   readonly usages: readonly Usage[];
   readonly size?: Size;
-  /** What it is measured against. */
+  /** The baseline. */
   readonly against?: readonly Usage[];
 }
 

@@ -1,10 +1,12 @@
 import type { Database } from 'better-sqlite3';
 
-/** A mirror as large accounts have them, filled without a sync: edges between ten layers, and long histories. */
+/**
+ * A mirror as large as those of large accounts, filled without a sync: edges between ten layers, and long histories.
+ */
 export const SIZE = { assets: 100_000, edges: 500_000, tests: 10_000, runsPerTest: 100 };
 
 const LAYERS = 10;
-/** Edges stay within a domain, as those of a company's departments do. */
+/** Edges stay within a domain, like those of a company's departments. */
 const DOMAINS = 10;
 const NOW = '2026-11-20T00:00:00.000000Z';
 const ENV = 'env-1';
@@ -13,7 +15,7 @@ const ENV = 'env-1';
 export const idOf = (kind: string, n: number): string =>
   `${kind}-${n.toString(16).padStart(8, '0')}-4a5b-8c7d-${(n * 7919).toString(16).padStart(12, '0')}`;
 
-/** The same numbers from 0 to 1 every time. */
+/** A deterministic sequence of numbers from 0 to 1. */
 export function randomly(seed: number): () => number {
   let state = seed;
   return () => {
@@ -22,7 +24,7 @@ export function randomly(seed: number): () => number {
   };
 }
 
-/** Writes rows of a table, all of this one environment. */
+/** Writes rows of a table, all in one environment. */
 export function writing(connection: Database, table: string, names: readonly string[]) {
   const columns = ['env_id', 'mirrored_at', ...names];
   const sql = `insert or ignore into ${table} (${columns}) values (${columns.map(() => '?')})`;
@@ -48,7 +50,7 @@ function fillAssets(connection: Database, random: () => number): void {
   }
 }
 
-/** Three runs in a hundred that follow a PASS fail, and then three in four of those that follow. */
+/** Three in a hundred runs that follow a PASS fail, and then three in four of those that follow. */
 function fillRuns(connection: Database, random: () => number): void {
   const names = ['id', 'name', 'test_type', 'disabled', 'asset_id', 'owners', 'tags'];
   const test = writing(connection, 'tests', names);
@@ -87,7 +89,7 @@ export function fillMirror(connection: Database): void {
   fillAssets(connection, random);
   fillRuns(connection, random);
   connection.exec('commit');
-  // As a sync ends.
+  // Like the end of a sync.
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize = 0x10002');
 }

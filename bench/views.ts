@@ -8,18 +8,19 @@ import { median } from './measure.ts';
 import { fillMirror, idOf, SIZE } from './views-mirror.ts';
 
 /**
- * How long the views take that a dashboard waits for, in a large mirror. Prints a table, and keeps it in `docs/benchmarks.md` where
- * `--keep` stands; ends 1 if a bound is broken. The bound is of CPU time, which does not depend on what else the machine does.
+ * How long the views that a dashboard waits for take in a large mirror. Prints a table, and saves it in
+ * `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded. The bound is on CPU time, which does not depend
+ * on other load.
  */
 const RUNS = 5;
 const TOP = SIZE.assets - 1;
-/** A source with a test, which fails now and then. */
+/** A source with a test that fails now and then. */
 const TESTED = idOf('asset', 2400);
 
 const BY_DIRECT_CONSUMERS = `select asset_id, test_count, direct_downstream_count from coverage_by_impact
   order by direct_downstream_count desc limit 20`;
 
-/** What is asked, and the CPU time in ms that it may take; null for no bound. */
+/** The queries and the CPU time in ms that each may take; null for no bound. */
 const CASES: readonly [what: string, sql: string, mostMs: number | null][] = [
   ['`lineage_upstream` of a top-most asset', `select * from lineage_upstream where ${of(idOf('asset', TOP))}`, 100],
   ['`lineage_downstream` of a source', `select * from lineage_downstream where ${of(idOf('asset', 0))}`, 100],

@@ -14,7 +14,7 @@ import { createWorld } from '../test/model/world.ts';
 import { startServer } from '../test/support/postgres/server.ts';
 import { serveWorld } from '../test/support/world-server.ts';
 
-/** Counts the statements that this process sends, begin and commit included. */
+/** Counts the statements that this process sends, including begin and commit. */
 const statements = countStatements();
 
 function countStatements(): () => number {
@@ -28,11 +28,11 @@ function countStatements(): () => number {
 }
 
 export interface WorkCosts {
-  /** Jobs of no content through one worker. */
+  /** Empty jobs on one worker. */
   readonly jobs: { readonly perSecond: number; readonly statementsEach: number };
-  /** One worker that has nothing to do. */
+  /** One idle worker. */
   readonly idle: { readonly statementsPerSecond: number; readonly connections: number };
-  /** A sync in which nothing has changed. */
+  /** A sync without changes. */
   readonly sync: {
     readonly cpuSeconds: number;
     readonly requests: number;
@@ -43,7 +43,7 @@ export interface WorkCosts {
 
 const ENVIRONMENTS = 10_000;
 
-/** Measures on a real server on this machine what the simulation rests on. */
+/** Measures the inputs of the simulation on a real server on this machine. */
 export async function measureCosts(): Promise<WorkCosts> {
   const server = await startServer();
   try {
@@ -77,7 +77,7 @@ async function fillQueue(database: WorkDatabase): Promise<void> {
   await database.query('analyze');
 }
 
-/** Takes jobs for a while, from the full queue. */
+/** Takes jobs from the full queue for a while. */
 async function measureJobs(database: WorkDatabase): Promise<WorkCosts['jobs']> {
   const [jobs, before, begun] = [1000, statements(), performance.now()];
   await workUntil(database, (done) => done >= jobs);
@@ -97,7 +97,7 @@ async function measureIdle(database: WorkDatabase): Promise<WorkCosts['idle']> {
   return { statementsPerSecond: (statements() - before) / seconds(begun), connections: Number(rows[0]?.['n']) };
 }
 
-/** A worker whose syncs do nothing, until it has done enough. */
+/** Runs a worker whose syncs do nothing until it has done enough. */
 async function workUntil(database: WorkDatabase, isEnough: (done: number) => boolean): Promise<void> {
   const stopping = new AbortController();
   let done = 0;
@@ -125,7 +125,7 @@ async function measureSync(url: string): Promise<WorkCosts['sync']> {
   const service = await serveWorld(world);
   const db = inSchema(url, 'measured');
   const settings = syncSettings({ db, baseUrl: service.url, token: 'the-token', env: ['e1'] });
-  // Kept, as a worker keeps it.
+  // Reused, as a worker does.
   const thread = startRunThread();
   const sync = () => thread.sync(settings, watchOf({}));
   const admin = new pg.Client(url);

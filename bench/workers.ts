@@ -5,8 +5,8 @@ import { nextTick } from '../src/sync/schedule-cron.ts';
 import { measureCosts, type WorkCosts } from './workers-cost.ts';
 
 /*
- * Ten thousand accounts, synced every hour by 1 to 8 workers, played with a virtual clock: the decisions are those of the program (when a sync is
- * due, and its place in the queue), the costs are measured on a real server before.
+ * Simulates ten thousand accounts, synced every hour by 1 to 8 workers, on a virtual clock: the scheduling is the
+ * program's own code, and the costs are measured on a real server beforehand.
  */
 
 const { values } = parseArgs({
@@ -29,7 +29,7 @@ const CONCURRENCY = Number(values.concurrency);
 
 const START: Instant = '2026-11-20T00:30:00.000000Z';
 
-/** How often a worker with free places looks for what is due. */
+/** How often a worker with free slots polls for due jobs. */
 const LOOK_SECONDS = 2;
 
 interface PlayedEnvironment {
@@ -44,11 +44,11 @@ interface PlayedEnvironment {
 interface PlayedAccount {
   readonly environments: PlayedEnvironment[];
   isBusy: boolean;
-  /** Those in the queue, the lowest turn first. */
+  /** Those in the queue, lowest turn first. */
   waiting: PlayedEnvironment[];
 }
 
-/** A heap: `take` gives the element with the lowest number. */
+/** A min-heap: `take` removes the element with the lowest number. */
 class Lowest<Element> {
   readonly #heap: { readonly at: number; readonly element: Element }[] = [];
 
@@ -91,11 +91,11 @@ class Lowest<Element> {
 
 interface Played {
   readonly syncs: number;
-  /** Seconds from the time at which a sync was due to its start. */
+  /** Seconds from a sync's due time to its start. */
   readonly waits: number[];
   /** The same for accounts with one environment. */
   readonly waitsOfSmall: number[];
-  /** The greatest age of any environment at any moment: the time from the start of its last sync to the end of the next. */
+  /** The largest age of any environment at any moment: from the start of its last sync to the end of the next one. */
   readonly worstAge: number;
   readonly busySeconds: number;
 }
@@ -106,7 +106,7 @@ interface Setting {
   readonly syncSeconds: number;
 }
 
-/** Plays the workers for some hours. */
+/** Simulates the workers for a few hours. */
 function play({ workers, accounts, syncSeconds }: Setting): Played {
   const environments = accounts.flatMap((account) => account.environments);
   const due = new Lowest<PlayedEnvironment>();
@@ -157,7 +157,7 @@ function schedule(environment: PlayedEnvironment, due: Lowest<PlayedEnvironment>
   const clock = { now: lastStart, next: nextTick };
   const [scheduled] = timetable([listed], rules, new Map([['e', lastStart]]), clock);
   environment.dueSeconds = msOf(scheduled?.due ?? lastStart) / 1000;
-  // As `queueTime` of the program.
+  // Like `queueTime` of the program.
   const together = environment.account.environments.filter(
     (other) => other !== environment && other.dueSeconds === environment.dueSeconds,
   );
@@ -190,7 +190,10 @@ function msOf(instant: Instant): number {
   return Date.parse(instant);
 }
 
-/** Accounts of one environment each; with `large`, the first has so many. `spread` gives each its own minute of the hour. */
+/**
+ * Accounts with one environment each; with `large`, the first one has this many. `spread` gives each its own minute of
+ * the hour.
+ */
 function makeAccounts({ spread, large }: { spread: boolean; large: number }): PlayedAccount[] {
   return Array.from({ length: ACCOUNTS }, (_, i) => {
     const account: PlayedAccount = { environments: [], isBusy: false, waiting: [] };
@@ -206,7 +209,7 @@ const quantile = (sorted: readonly number[], q: number): number =>
   sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
 
 function report(costs: WorkCosts): void {
-  // Requests of a sync go out one after the other at worst; threads share the cores of their host.
+  // At worst the requests of a sync are sequential; threads share the cores of their host.
   const waiting = costs.sync.requests * ROUND_TRIP;
   const syncSeconds = Math.max(waiting + costs.sync.cpuSeconds, (costs.sync.cpuSeconds * CONCURRENCY) / CORES);
   console.log(

@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto';
 
-/** An account as services have them: most of it columns and edges between far ones, half of the ids hashes, none in order. */
+/** A typical account: most of it columns and the edges between distant ones, half of the ids hashes, none in order. */
 export interface BenchWorld {
   /** Row `n` of a list, in the order in which the service lists it. */
   readonly lists: Readonly<Record<string, BenchList>>;
-  /** Rows by the id that a request names them by. */
+  /** Rows by the id that a request uses. */
   find(path: string, parameter: string, id: string): readonly number[];
 }
 
 export interface BenchList {
   readonly rows: number;
-  /** `generation` is when one row in a hundred was changed last, in ms; 0 for never. */
+  /** `generation` is the time of the last change of one row in a hundred, in ms; 0 for never. */
   row(n: number, generation: number): Item;
-  /** Whether the feeds tell of its changes. */
+  /** Whether the feeds report its changes. */
   readonly feed: boolean;
 }
 
@@ -22,13 +22,13 @@ export type Item = Readonly<Record<string, unknown>>;
 export interface WorldSize {
   /** 1 is 742 thousand rows; at 0 no list is longer than the columns of one table. */
   readonly scale: number;
-  /** Environments that all show the same rows; 1 unless given. */
+  /** Environments that all have the same rows; 1 by default. */
   readonly environments?: number;
-  /** Tests, each with a latest execution; as many as the scale says unless given. */
+  /** Tests, each with a latest execution; by default as many as the scale implies. */
   readonly tests?: number;
 }
 
-/** Rows of all lists at scale 1, in thousands: the mixture that `docs/benchmarks.md` speaks of. */
+/** Rows of all lists at scale 1, in thousands: the mix described in `docs/benchmarks.md`. */
 export const THOUSANDS_AT_SCALE_1 = 742;
 
 const COLUMNS_PER_TABLE = 50;
@@ -38,7 +38,7 @@ const hash = (text: string): string => createHash('md5').update(text).digest('he
 const time = (n: number): string =>
   new Date(Date.UTC(2026, 9, 1) + (n % 2_000_000) * 1000).toISOString().replace('Z', '123Z');
 
-/** A fixed shuffle of 0 to `count` - 1: its order has nothing to do with that of the numbers. */
+/** A fixed permutation of 0 to `count` - 1, unrelated to numeric order. */
 function shuffled(count: number, seed: number): (n: number) => number {
   let factor = Math.floor(count * 0.618) + seed;
   while (divisor(factor, count) !== 1) factor += 1;
@@ -49,7 +49,7 @@ function divisor(a: number, b: number): number {
   return b === 0 ? a : divisor(b, a % b);
 }
 
-/** One row in a hundred, the same every time. */
+/** One row in a hundred, deterministically. */
 const changesAt = (n: number): boolean => n % 100 === 37;
 const syncedAt = (n: number, generation: number): string =>
   generation > 0 && changesAt(n) ? new Date(generation).toISOString() : time(n);
@@ -196,7 +196,7 @@ function by(rows: number, idOf: (n: number) => string): Map<string, number[]> {
   return found;
 }
 
-/** The rows of a list that a generation has changed; a column's edges are told with it. */
+/** The rows of a list that a generation has changed; a column's edges change with it. */
 export function changedRows({ lists }: BenchWorld, path: string): number[] {
   const rows = lists[path]?.rows ?? 0;
   return Array.from({ length: Math.ceil(rows / 100) }, (_, i) => i * 100 + 37).filter((n) => n < rows);
