@@ -9,7 +9,7 @@ const testFiles = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: '
   .filter((name) => name.endsWith('.test.ts') && !name.startsWith('docs'))
   .map((name) => readFileSync(join(ROOT, 'test', name), 'utf8'));
 
-/** What the titles of tests cite, such as `endpoint 7`, each once. */
+/** The distinct citations in test titles, such as `endpoint 7`. */
 function cited(pattern: RegExp): string[] {
   const found = testFiles.flatMap((text) => [...text.matchAll(pattern)].map(([, number]) => number as string));
   return [...new Set(found)].sort();
@@ -18,29 +18,29 @@ function cited(pattern: RegExp): string[] {
 /** The numbers of a numbered list. */
 const numbersIn = (text: string): string[] => [...text.matchAll(/^(\d+)\. /gm)].map(([, number]) => number as string);
 
-describe('docs/api.md has a place for what tests cite', () => {
+describe('docs/api.md', () => {
   const endpoints = sectionsOf(API, 3);
 
-  test('of every endpoint', () => {
+  test('it has every endpoint that tests cite', () => {
     const titled = endpoints.map(({ title }) => /^Endpoint (\d+):/.exec(title)?.[1]);
     expect(titled).toEqual(Array.from({ length: 11 }, (_, i) => String(i + 1)));
     expect(titled).toEqual(expect.arrayContaining(cited(/\bendpoint (\d+)\b/g)));
   });
 
-  test.each(['pagination', 'feed', 'authentication', 'versioning'])('of every %s rule', (about) => {
+  test.each(['pagination', 'feed', 'authentication', 'versioning'])('it has every %s rule that tests cite', (about) => {
     const title = `${about[0]?.toUpperCase()}${about.slice(1)} rules`;
     const numbers = cited(new RegExp(`\\b${about} rule (\\d+)\\b`, 'g'));
     expect(numbers).not.toEqual([]);
     expect(numbersIn(sectionOf(API, title).text)).toEqual(expect.arrayContaining(numbers));
   });
 
-  test('of every rule of the aggregate', () => {
+  test('it has every aggregate rule that tests cite', () => {
     const numbers = cited(/\(endpoint 11, rule (\d+)\)/g);
     expect(numbers).not.toEqual([]);
     expect(numbersIn(endpoints.at(-1)?.text ?? '')).toEqual(expect.arrayContaining(numbers));
   });
 
-  test('of the field notes and the limits', () => {
+  test('it has the field notes and the limits that tests cite', () => {
     expect(sectionOf(API, 'Field notes').text).toMatch(/\S/);
     expect(sectionOf(API, 'Limits').text).toMatch(/\S/);
   });

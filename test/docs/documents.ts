@@ -7,7 +7,7 @@ export { rowsOf, sectionsOf } from './markdown.ts';
 export const ROOT = join(import.meta.dirname, '../..');
 
 export interface Document {
-  /** From the project's root: `docs/serve.md`. */
+  /** Relative to the project's root: `docs/serve.md`. */
   readonly path: string;
   readonly text: string;
 }
@@ -16,7 +16,7 @@ export function readDocument(path: string): Document {
   return { path, text: readFileSync(join(ROOT, path), 'utf8') };
 }
 
-/** What users and contributors read: the documents at the root and those under `docs/`. */
+/** The documents for users and contributors: at the root and under `docs/`. */
 export function allDocuments(): Document[] {
   const atRoot = readdirSync(ROOT).filter((name) => name.endsWith('.md'));
   const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
@@ -31,12 +31,12 @@ export function sectionOf(document: Pick<Document, 'text'>, title: string): Docu
   return found;
 }
 
-/** The words that stand in backticks. */
+/** The words in backticks. */
 export function codeIn(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, code]) => code as string);
 }
 
-/** The one word in backticks that a cell consists of. */
+/** The word in backticks that is the whole cell. */
 export function nameIn(cell: string | undefined): string {
   const [, name] = /^`([^`]+)`$/.exec(cell ?? '') ?? [];
   if (name === undefined) throw new Error(`a name in backticks was expected, not ${cell}`);
@@ -44,7 +44,7 @@ export function nameIn(cell: string | undefined): string {
 }
 
 export interface Block {
-  /** What follows the backticks: the language and, for `sh`, how it is run. */
+  /** The info string: the language and, for `sh`, how the block is run. */
   readonly language: string;
   readonly text: string;
 }

@@ -12,7 +12,7 @@ type EventMembers = {
 
 type CounterName = keyof Extract<LibraryEvent, { type: 'stream' }>['counters'];
 
-/** The compiler asks for every member of every event here, and takes no other. */
+/** The compiler requires every member of every event here, and rejects others. */
 const MEMBERS: EventMembers = {
   request: { path: true, query: true, status: true, durationMs: true },
   wait: { reason: true, delayMs: true, about: true },
@@ -41,14 +41,14 @@ const COUNTERS: Readonly<Record<CounterName, true>> = {
 
 const DOCUMENT = readDocument('docs/library.md');
 
-test('docs/library.md has every member of every event, and no other', () => {
-  // The section of the counters is within that of the events.
+test('docs/library.md has exactly the members of the events', () => {
+  // The section of the counters is nested in that of the events.
   const rows = rowsOf(sectionOf(DOCUMENT, 'Events')).filter((cells) => cells.length === 3);
   const members = Object.entries(MEMBERS).flatMap(([type, each]) => Object.keys(each).map((member) => [type, member]));
   expect(rows.map(([type, member]) => [nameIn(type), nameIn(member)])).toEqual(members);
 });
 
-test('docs/library.md has every counter of a stream, and no other', () => {
+test('docs/library.md has exactly the counters of a stream', () => {
   const rows = rowsOf(sectionOf(DOCUMENT, 'Counters'));
   expect(rows.map(([counter]) => nameIn(counter))).toEqual(Object.keys(COUNTERS));
 });

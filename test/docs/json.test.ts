@@ -27,7 +27,7 @@ function fillSource({ db }: MirrorFile): void {
     .run();
 }
 
-/** What the commands print with `--json`, in every state that has fields of its own. */
+/** The `--json` output of the commands, in every state that has distinct fields. */
 const printed: Record<string, unknown[]> = {};
 
 beforeAll(async () => {
@@ -84,7 +84,7 @@ async function printAccounts(baseUrl: string): Promise<void> {
   const ask = async (...args: string[]) => JSON.parse((await obsync(['accounts', ...args, '--json'], { env })).stdout);
   try {
     const added = await ask('add', 'shop', '--base-url', baseUrl, '--token-env', 'SERVICE_TOKEN', '--history');
-    // The fields of an account are named once, and those of its options with the options.
+    // The page lists an account's fields once, and those of its options with the options.
     const list = await ask('list');
     const accounts = list.accounts.map((account: object) =>
       Object.fromEntries(Object.entries(account).filter(([name]) => !(name in added))),
@@ -99,7 +99,7 @@ async function printAccounts(baseUrl: string): Promise<void> {
   }
 }
 
-/** The fields of a JSON document by their paths: `streams[].rows`. What the document names by an id has no fields. */
+/** The paths of a JSON document's fields: `streams[].rows`. Objects keyed by ids have no fields. */
 function pathsOf(value: unknown, prefix = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((each) => pathsOf(each, `${prefix}[]`));
   if (typeof value !== 'object' || value === null) return [];
@@ -111,7 +111,7 @@ function pathsOf(value: unknown, prefix = ''): string[] {
 
 const isKey = (path: string): boolean => path.endsWith('].key');
 
-/** Three lists of one kind: the document names the fields of the first. */
+/** Three lists of the same type: the page lists the fields of the first. */
 const ofOneKind = (path: string): string => path.replace(/^(possible|pending)\[\]/, 'findings[]');
 
 const documentedPaths = (title: string): string[] => rowsOf(sectionOf(DOCUMENT, title)).map(([path]) => nameIn(path));
@@ -132,12 +132,12 @@ describe('docs/json-and-exit-codes.md', () => {
     ['serve'],
     ['accounts'],
     ['status --all'],
-  ])('has every field that %s prints as JSON, and no other', (command) => {
+  ])('it has exactly the fields that %s prints as JSON', (command) => {
     const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));
     expect(documentedPaths(`obsync ${command}`).sort()).toEqual([...paths].sort());
   });
 
-  test('has every exit code that the program names in its help, and no other', async () => {
+  test('it has exactly the exit codes in the program’s help', async () => {
     const { stdout } = await obsync(['--help']);
     const [, codes = ''] = /Exit codes:([^.]*)\./.exec(stdout) ?? [];
     const named = [...codes.matchAll(/\b\d+\b/g)].map(([code]) => code);

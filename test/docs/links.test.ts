@@ -5,7 +5,7 @@ import { allDocuments, blocksOf, type Document, ROOT, readDocument } from './doc
 
 const documents = allDocuments();
 
-/** Relative links, as `[file, anchor]`; a link within the document names no file. */
+/** Relative links as `[file, anchor]`; the file is empty for a link within the document. */
 function linksOf({ text }: Document): [string, string][] {
   return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, target = '']) => target)
@@ -14,7 +14,7 @@ function linksOf({ text }: Document): [string, string][] {
     .map(([file = '', anchor = '']) => [file, anchor]);
 }
 
-/** The anchors of its headings, as GitHub makes them. */
+/** The anchors of its headings, as GitHub generates them. */
 function anchorsOf({ text }: Document): string[] {
   const shell = blocksOf({ text }).map((block) => block.text);
   return [...text.matchAll(/^#+ (.+)$/gm)]
@@ -27,17 +27,20 @@ function anchorsOf({ text }: Document): string[] {
     );
 }
 
-describe('links', () => {
-  test.each(documents.map((document) => [document.path, document] as const))('of %s lead somewhere', (_, document) => {
-    const broken = linksOf(document).filter(([file, anchor]) => {
-      const path = file === '' ? document.path : join(dirname(document.path), file);
-      if (!existsSync(join(ROOT, path))) return true;
-      return anchor !== '' && !anchorsOf(readDocument(path)).includes(anchor);
-    });
-    expect(broken).toEqual([]);
-  });
+describe('the links of the documents', () => {
+  test.each(documents.map((document) => [document.path, document] as const))(
+    'every link of %s has a target',
+    (_, document) => {
+      const broken = linksOf(document).filter(([file, anchor]) => {
+        const path = file === '' ? document.path : join(dirname(document.path), file);
+        if (!existsSync(join(ROOT, path))) return true;
+        return anchor !== '' && !anchorsOf(readDocument(path)).includes(anchor);
+      });
+      expect(broken).toEqual([]);
+    },
+  );
 
-  test('lead from the README, or from a page that it names, to every page of docs', () => {
+  test('every page of docs is linked from the README or from a page that it links', () => {
     const named = (path: string): string[] =>
       linksOf(readDocument(path)).map(([file]) => (file === '' ? path : join(dirname(path), file)));
     const reached = new Set(named('README.md').filter((path) => path.endsWith('.md') && existsSync(join(ROOT, path))));
@@ -47,17 +50,17 @@ describe('links', () => {
   });
 });
 
-/** Files and folders of the project that a document names, as `src/core/plan.ts`; not patterns, nor parts of a path. */
+/** Files and folders of the project in a document, such as `src/core/plan.ts`, but no patterns or partial paths. */
 const NAMED = /`((?:src|schema|state|test|docs)\/[\w./-]*\w)`/g;
 
-/** The changelog speaks of files that may be gone. */
+/** The changelog may mention deleted files. */
 const PRESENT = documents.filter(({ path }) => path !== 'CHANGELOG.md');
 
-test.each(PRESENT.map(({ path, text }) => [path, text] as const))('%s names files that are there', (_, text) => {
+test.each(PRESENT.map(({ path, text }) => [path, text] as const))('%s mentions only files that exist', (_, text) => {
   const named = [...text.matchAll(NAMED)].map(([, path]) => path as string);
   expect(named.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
 });
 
-test('the README has 150 lines at most', () => {
+test('the README has at most 150 lines', () => {
   expect(readDocument('README.md').text.trimEnd().split('\n').length).toBeLessThanOrEqual(150);
 });

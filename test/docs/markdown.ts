@@ -3,7 +3,7 @@ export interface DocumentSection {
   readonly text: string;
 }
 
-/** The parts of a document that begin with a heading of this level, up to the next heading of it or of a higher one. */
+/** The sections that start with a heading of this level, up to the next heading of this or a higher level. */
 export function sectionsOf({ text }: { readonly text: string }, level: number): DocumentSection[] {
   const heading = new RegExp(`^#{${level}} (.+)$`);
   const end = new RegExp(`^#{1,${level}} `);
@@ -18,7 +18,7 @@ export function sectionsOf({ text }: { readonly text: string }, level: number): 
   return sections.map(({ title, lines }) => ({ title, text: lines.join('\n') }));
 }
 
-/** The rows of the tables in a text, without their headings; each row is its cells. */
+/** The rows of the tables in a text without their headings, as lists of cells. */
 export function rowsOf({ text }: Pick<DocumentSection, 'text'>): string[][] {
   const lines = text.split('\n');
   return lines
@@ -31,7 +31,7 @@ export function rowsOf({ text }: Pick<DocumentSection, 'text'>): string[][] {
     );
 }
 
-/** Code blocks, with what follows the backticks: the language and, for `sh`, how it is run. */
+/** Code blocks with their info string: the language and, for `sh`, how the block is run. */
 export const FENCED = /^```([^\n]*)\n([\s\S]*?)^```$/gm;
 
 const isRule = (line: string): boolean => /^\|[-:| ]+\|$/.test(line);

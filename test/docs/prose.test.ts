@@ -5,7 +5,7 @@ import { allDocuments, blocksOf, codeIn, ROOT, readDocument, rowsOf, sectionOf }
 
 const WIDTH = 120;
 
-/** Their prose is written by programs, or next to what it describes. */
+/** Generated documents, or ones written next to what they describe. */
 const GENERATED = ['docs/benchmarks.md', 'docs/options.md', 'docs/tables-and-views.md'];
 
 const written = allDocuments().filter(({ path }) => !GENERATED.includes(path));
@@ -24,7 +24,7 @@ const folders = (path: string): string[] =>
 const destinations = folders('src/destination').filter((path) => existsSync(join(ROOT, path, 'store.ts')));
 
 describe('docs/architecture.md', () => {
-  test('has a row for every folder of the program', () => {
+  test('it has a row for every folder of the program', () => {
     const rows = rowsOf(sectionOf(readDocument('docs/architecture.md'), 'Folders'));
     const named = rows.flatMap(([folder = '']) => codeIn(folder));
     expect(named).toEqual(
@@ -34,7 +34,7 @@ describe('docs/architecture.md', () => {
 });
 
 describe('docs/glossary.md', () => {
-  test('names every destination', () => {
+  test('it has every destination', () => {
     const [, meaning = ''] = rowsOf(readDocument('docs/glossary.md')).find(([word]) => word === 'destination') ?? [];
     const missing = destinations.filter((path) => !meaning.toLowerCase().includes(path.split('/').at(-1) as string));
     expect(destinations.length).toBeGreaterThan(1);
@@ -42,8 +42,8 @@ describe('docs/glossary.md', () => {
   });
 });
 
-describe('the versions that documents require', () => {
-  test('of Node are those of package.json', () => {
+describe('the versions that the documents require', () => {
+  test('the Node versions are those of package.json', () => {
     const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     const required = written.flatMap(({ text }) =>
       [...text.matchAll(/Node\b[^.]{0,60}\b(\d+\.\d+) or\s+later/g)].map(([, node]) => node),

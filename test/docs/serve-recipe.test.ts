@@ -8,14 +8,14 @@ import { blocksOf, nameIn, rowsOf, sectionOf } from './documents.ts';
 
 const DOCUMENT = readFileSync(new URL('../../docs/serve.md', import.meta.url), 'utf8');
 
-/** The line that tells how to hash a token. */
+/** The command that hashes a token. */
 const HASH = DOCUMENT.split('\n').find((line) => line.includes('sha256sum')) ?? '';
 
 const hash = (env: Record<string, string>) =>
   spawnSync('sh', ['-c', HASH], { env: { PATH: process.env['PATH'], ...env }, encoding: 'utf8' });
 
-describe('docs/serve.md tells how to hash a token', () => {
-  test('as the server does', () => {
+describe('the token hash command of docs/serve.md', () => {
+  test('it produces the hash that the server expects', () => {
     const expected = createHash('sha256').update('a-token').digest('hex');
     expect(hash({ TOKEN: 'a-token' })).toMatchObject({ status: 0, stdout: `${expected}  -\n` });
   });
@@ -23,42 +23,42 @@ describe('docs/serve.md tells how to hash a token', () => {
   test.each<[string, Record<string, string>]>([
     ['not set', {}],
     ['empty', { TOKEN: '' }],
-  ])('and gives no hash where the variable is %s', (_, env) => {
+  ])('it produces no hash if the variable is %s', (_, env) => {
     const { status, stdout } = hash(env);
     expect(status).not.toBe(0);
     expect(stdout).toBe('');
   });
 });
 
-describe('the settings for nginx', () => {
+describe('the nginx settings of docs/serve.md', () => {
   const settings = /```nginx\n([^`]*)```/.exec(DOCUMENT)?.[1] ?? '';
 
-  test('let Date through: a reader may go by it', () => {
+  test('they pass the Date header through, because readers may rely on it', () => {
     expect(settings).toMatch(/^ +proxy_pass_header Date;/m);
   });
 
-  test('compress what is sent', () => {
+  test('they compress responses', () => {
     expect(settings).toMatch(/^ +gzip on;\n +gzip_types application\/json;/m);
   });
 
-  test('have room for the longest address that the server reads', () => {
+  test('they allow the longest address that the server accepts', () => {
     const [, buffer] = /large_client_header_buffers \d+ (\d+)k;/.exec(settings) ?? [];
     expect(Number(buffer) * 1024).toBeGreaterThanOrEqual(MAX_HEADER_BYTES);
   });
 });
 
-describe('the tokens file', () => {
+describe('the token file in docs/serve.md', () => {
   const [example = ''] = blocksOf({ text: DOCUMENT })
     .filter(({ language }) => language === 'json')
     .map(({ text }) => text);
 
-  test('of the example is one that the server takes', () => {
+  test('the server accepts the example', () => {
     let count = 0;
     const hashed = example.replaceAll('<64 hex digits>', () => String(count++).padStart(64, '0'));
     expect(parseTokens('tokens.json', hashed)).toHaveLength(count);
   });
 
-  test('has a line for every key that the server knows, and for no other', () => {
+  test('the table has exactly the keys that the server knows', () => {
     const refusal = (): unknown => parseTokens('tokens.json', '[{}]');
     expect(refusal).toThrow(/write a JSON array of/);
     const known = [...messageOf(refusal).matchAll(/"(\w+)":/g)].map(([, key]) => key);

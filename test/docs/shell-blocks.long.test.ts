@@ -10,10 +10,10 @@ import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
 import { folder, MAIN, mirrorFile, NODE } from '../cli/setup.ts';
 import { allDocuments, type Block, blocksOf, readDocument } from './documents.ts';
 
-/** What the documents call the reader's service, the token, and where `obsync serve` answers. */
+/** The placeholders in the documents for the service, the token and the address of `obsync serve`. */
 const [SERVICE, SERVICE_TOKEN, SERVED] = ['https://observability.example.com', 'your-token', '127.0.0.1:8484'];
 
-/** How a block is run: one after the other, or until the document ends. All other languages are only shown. */
+/** How a block is run: in sequence, or in the background until the document ends. Other languages are only shown. */
 const [FOREGROUND, BACKGROUND] = ['sh', 'sh background'];
 
 const isShell = ({ language }: Block): boolean => language.startsWith('sh');
@@ -24,7 +24,7 @@ const inDocs = documents
   .filter(({ path, blocks }) => path !== 'README.md' && blocks.length > 0)
   .map(({ path, blocks }) => [path, blocks] as const);
 
-/** The folder of one who has done what the README says: other documents go on from there. */
+/** The folder after following the README: other documents continue from there. */
 const readme = folder();
 let ranReadme: Ran | undefined;
 let service: Serving | undefined;
@@ -42,7 +42,7 @@ afterAll(async () => {
   await service?.ended;
 });
 
-/** Knows obsync, and nothing that is not on this machine. */
+/** An environment with obsync, but without network access. */
 const NPX = `#!/bin/sh
 [ "$1" = obsync ] || exit 127
 shift
@@ -67,7 +67,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** The blocks of one document as one script; it says on stderr where it is. */
+/** The blocks of one document as one script that reports its progress on stderr. */
 function scriptOf(blocks: readonly Block[], port: number): string {
   const commands = blocks.map(({ language, text }, i) => {
     const run = language === BACKGROUND ? inBackground(text, `served-${i}`) : text;
@@ -80,19 +80,19 @@ function scriptOf(blocks: readonly Block[], port: number): string {
     .replaceAll(SERVED, `127.0.0.1:${port}`);
 }
 
-/** Started, and waited for until its first line. */
+/** Started in the background; the script waits for its first line. */
 const inBackground = (text: string, pipe: string): string =>
   `mkfifo ${pipe}\n{ ${text.trim()}\n} > ${pipe} &\nread -r < ${pipe}\n`;
 
 interface Ran {
   readonly code: number | null;
-  /** What it wrote to stdout and to stderr. */
+  /** Its stdout and stderr. */
   readonly said: string;
-  /** What it wrote to stdout. */
+  /** Its stdout. */
   readonly printed: string;
 }
 
-/** Runs the blocks of a document as a person would; what they leave running is ended. */
+/** Runs the blocks of a document as a person would, and stops what they leave running. */
 async function run(blocks: readonly Block[], cwd: string, env: Readonly<Record<string, string>>): Promise<Ran> {
   const port = await freePort();
   const shell = spawn('bash', ['-c', scriptOf(blocks.filter(isShell), port)], {
@@ -119,36 +119,36 @@ function endGroup({ pid }: ChildProcess): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch (error) {
-    // Nothing of it runs any more.
+    // None of its processes is running any more.
     if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }
 
-/** Lines are folded by their width, so that a number of other length may fold them elsewhere. */
+/** Undoes line wrapping: a number with more digits may wrap a line elsewhere. */
 const withoutNumbers = (text: string): string => text.replaceAll(/\s+/g, ' ').replaceAll(/\d[\d.]*/g, '0');
 
-describe('every shell block of the documents', () => {
-  test.each(allBlocks)('in %s says how it is run: %s', (_, language) => {
+describe('the shell blocks of the documents', () => {
+  test.each(allBlocks)('every block of %s says how it is run: %s', (_, language) => {
     expect([FOREGROUND, BACKGROUND]).toContain(language);
   });
 
-  test('of the README runs', () => {
+  test('the blocks of the README run', () => {
     expect(ranReadme?.code, ranReadme?.said.slice(-3000)).toBe(0);
   });
 
-  test('of the README prints what the README shows, without a gap, numbers and rows aside', () => {
+  test('the output of the README’s blocks matches what it shows, except for numbers and rows', () => {
     const shown = blocksOf(readDocument('README.md')).find(({ text }) => text.includes('Syncing')) ?? { text: '' };
     const [beforeTable = ''] = shown.text.split(/^[┌│├└]/m);
     expect(beforeTable.split('\n').length).toBeGreaterThan(10);
     expect(withoutNumbers(ranReadme?.printed ?? '')).toContain(withoutNumbers(beforeTable));
   });
 
-  test.each(inDocs)('of %s runs, one after the other', async (_, blocks) => {
+  test.each(inDocs)('the blocks of %s run in sequence', async (_, blocks) => {
     const { code, said } = await runAfterReadme(blocks);
     expect(code, said.slice(-3000)).toBe(0);
   });
 
-  test('that deletes old rows leaves what readers of other users need', async () => {
+  test('the block that deletes old rows keeps what other readers need', async () => {
     const blocks = blocksOf(readDocument('docs/operations.md')).filter(({ text }) => text.includes('delete from'));
     expect(blocks).toHaveLength(1);
     const { cwd } = await runAfterReadme(blocks);
@@ -156,7 +156,7 @@ describe('every shell block of the documents', () => {
   });
 });
 
-/** Runs blocks in a folder of their own, in which the README's have run. */
+/** Runs blocks in a separate folder in which the README's have run. */
 async function runAfterReadme(blocks: readonly Block[]): Promise<Ran & { readonly cwd: string }> {
   const cwd = folder();
   cpSync(readme, cwd, { recursive: true, filter: (path) => !lstatSync(path).isFIFO() });

@@ -25,7 +25,7 @@ afterAll(() => {
 interface Column {
   readonly name: string;
   readonly type: string;
-  /** Its place in the key; 0 when it is not part of it. */
+  /** Its position in the key; 0 if it is not part of it. */
   readonly pk: number;
 }
 
@@ -38,16 +38,16 @@ const namesOf = (type: 'table' | 'view'): string[] =>
     .pluck()
     .all(type) as string[];
 
-/** The log of migrations belongs to drizzle. */
+/** The migration log belongs to drizzle. */
 const isOurs = (name: string): boolean => !name.startsWith('__');
 
 const code = (text: string): string => `\`${text}\``;
 
-/** Of the state tables, those that tell people what runs did. */
+/** The state tables that are of interest to users: they record what runs did. */
 const RUN_LOG = new Set(['sync_runs', 'sync_stream_runs', 'rejected_rows', 'test_execution_gaps']);
 const isRunLog = (table: TableOrView): boolean => RUN_LOG.has(descriptionOf(table).name);
 
-/** The parts of the page that are derived from `schema/`, by the comments that begin them. */
+/** The generated parts of the page, by the comments that start them. */
 const GENERATED: Readonly<Record<string, () => string>> = {
   'mirrored tables': () => sectionsFor(MIRRORED_TABLES),
   'run log': () => sectionsFor(STATE_TABLES.filter(isRunLog)),
@@ -96,7 +96,7 @@ function tableText(headings: readonly string[], rows: readonly (readonly string[
   return [line(headings), `|${headings.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
 }
 
-/** The page with its generated parts made again. */
+/** The page with its generated parts regenerated. */
 function written(): string {
   return PAGE.text.replaceAll(
     /(<!-- generated: (.+) -->\n)[\s\S]*?(<!-- end -->)/g,
@@ -105,12 +105,12 @@ function written(): string {
 }
 
 describe('docs/tables-and-views.md', () => {
-  test('says what `schema/` says of every table, view, column and metric (`vitest -u` writes it)', async () => {
+  test('its generated parts match `schema/` (`vitest -u` updates them)', async () => {
     for (const part of Object.keys(GENERATED)) expect(PAGE.text).toContain(`<!-- generated: ${part} -->`);
     await expect(written()).toMatchFileSnapshot(join(ROOT, PAGE.path));
   });
 
-  test('names every staged table, and what they have beyond their tables', () => {
+  test('it names every staged table and its additional columns', () => {
     const { text } = sectionOf(PAGE, 'Staged tables');
     const [more, less] = ['read_number', 'mirrored_at'];
     const staged = namesOf('table').filter((name) => isStaged({ name }));
@@ -125,14 +125,14 @@ describe('docs/tables-and-views.md', () => {
   });
 });
 
-describe('the dictionary', () => {
-  test('has every table and view of a mirror, and no other', () => {
+describe('the dictionary of tables and views', () => {
+  test('it has exactly the tables and views of a mirror', () => {
     const names = [...namesOf('table').filter((name) => isOurs(name) && !isStaged({ name })), ...namesOf('view')];
     expect(DICTIONARY.map(({ name }) => name).sort()).toEqual(names.sort());
   });
 
   test.each(DICTIONARY.map((table) => [table.name, table] as const))(
-    'has a sentence for %s, and a description for every column, which begins in lower case and has no link',
+    'it describes %s in a sentence, and every column without a link or a final period',
     (_, { description, columns }) => {
       expect(description).toMatch(/^[A-Z].*\.$/);
       for (const column of columns) expect(column.description).toMatch(/^[a-zA-Z0-9`].*[^.]$/);
@@ -142,7 +142,7 @@ describe('the dictionary', () => {
   );
 
   test.each(DESCRIBED.map((table) => [table.name, table] as const))(
-    'has the columns of %s in the order of a mirror, with the types of tables',
+    'it has the columns of %s in the order and with the types of a mirror',
     (name, { kind, columns }) => {
       const found = columnsOf(name).map((column) => [column.name, kind === 'table' ? column.type : null]);
       expect(columns.map((column) => [column.name, column.type])).toEqual(found);
@@ -150,14 +150,14 @@ describe('the dictionary', () => {
   );
 
   test.each(DICTIONARY.filter(({ kind }) => kind === 'table').map(({ name, key }) => [name, key] as const))(
-    'has the key of %s',
+    'it has the key of %s',
     (name, key) => {
       const parts = columnsOf(name).filter(({ pk }) => pk > 0);
       expect(key).toEqual(parts.sort((a, b) => a.pk - b.pk).map((column) => column.name));
     },
   );
 
-  test('names every value that a column of the state may have', () => {
+  test('it names every value that a state column may have', () => {
     for (const table of STATE_TABLES)
       for (const { name, enumValues = [] } of Object.values(getTableColumns(table))) {
         const column = descriptionOf(table).columns.find((each) => each.name === name);
@@ -168,28 +168,28 @@ describe('the dictionary', () => {
   });
 });
 
-describe('the metrics', () => {
-  test.each(Object.entries(METRICS))('are expressions that their views can answer: %s', (_, { view, expression }) => {
+describe('the metrics of the dictionary', () => {
+  test.each(Object.entries(METRICS))('the expression runs on its view: %s', (_, { view, expression }) => {
     const sql = `select ${expression} from ${view} group by env_id`;
     expect(mirror.connection.prepare(sql).all()).toEqual([]);
   });
 });
 
-describe('the reasons', () => {
+describe('the reasons of a stream’s mode', () => {
   const program = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(ROOT, 'src', name), 'utf8'))
     .join('\n');
   const documented = rowsOf(sectionOf(PAGE, 'Reasons')).flatMap(([reasons = '']) => codeIn(reasons));
 
-  test('for a round are all documented', () => {
+  test('every reason for a round is documented', () => {
     const [, union = ''] = /^export type RoundReason =((?:\s*\|.*\n)+)/m.exec(program) ?? [];
     const reasons = [...union.matchAll(/\| '([^']+)'/g)].map(([, reason]) => reason);
     expect(reasons.length).toBeGreaterThan(5);
     expect(documented).toEqual(expect.arrayContaining(reasons));
   });
 
-  test.each(documented)('that are documented exist: %s', (reason) => {
+  test.each(documented)('every documented reason exists: %s', (reason) => {
     expect(program).toContain(`'${reason}'`);
   });
 });

@@ -10,12 +10,12 @@ import { onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
 
-/** What the started programs see of this process's variables. */
+/** The variables of this process that started programs inherit. */
 const OWN = { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] };
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
-/** The oldest Node that the package supports, beside the one that the tests run on. */
+/** The oldest Node that the package supports, installed next to the tests' own. */
 export const OLDEST_NODE = '22.20.0';
 
 export interface Ended {
@@ -24,17 +24,17 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** The package as its users get it. */
+/** The package as users install it. */
 export interface Installed {
   readonly tarball: string;
-  /** An otherwise empty folder in which it is installed, with the examples. */
+  /** A folder with only the installed package and the examples. */
   readonly folder: string;
-  /** The binary of the oldest Node. */
+  /** The binary of the oldest supported Node. */
   readonly oldestNode: string;
   remove(): void;
 }
 
-/** Packs what `npm run build` makes and installs it. Packages come from npm's cache, or from the registry. */
+/** Packs the output of `npm run build` and installs it, with packages from npm's cache or the registry. */
 export async function installPackage(): Promise<Installed> {
   const place = mkdtempSync(join(tmpdir(), 'obsync-package-'));
   const [staged, folder] = [join(place, 'staged'), join(place, 'installed')];
@@ -68,7 +68,7 @@ async function pack(staged: string, destination: string): Promise<string> {
   return join(destination, filename);
 }
 
-/** What holds the binary alone: the package `node` would run a script to fetch it. */
+/** The package with only the binary: the package `node` would run a script to fetch it. */
 function nodePackage(version: string): string {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
   return `node-${platform}-${process.arch}@${version}`;
@@ -83,7 +83,7 @@ interface Where {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs a program to its end. It sees no variable of the tests but those given. */
+/** Runs a program until it exits, with only the given variables of the tests. */
 export async function execute(node: string, args: readonly string[], { cwd, env = {} }: Where): Promise<Ended> {
   try {
     const { stdout, stderr } = await run(node, args, { cwd, env: { ...OWN, ...env } });
@@ -94,7 +94,7 @@ export async function execute(node: string, args: readonly string[], { cwd, env 
   }
 }
 
-/** Starts a program that goes on until it is told to stop. @returns the first line that it prints */
+/** Starts a program that runs until it is stopped. @returns its first line of output */
 export async function startServer(
   node: string,
   args: readonly string[],

@@ -16,13 +16,13 @@ afterAll(() => installed.remove());
 
 const arrayBuffer = (file: string): ArrayBuffer => new Uint8Array(readFileSync(file)).buffer;
 const bin = (name: string): string => join(ROOT, 'node_modules', name);
-describe('the package as its users get it', () => {
-  test('has nothing that publint finds wrong', async () => {
+describe('the published package', () => {
+  test('publint finds no problems', async () => {
     const { messages, pkg } = await publint({ pack: { tarball: arrayBuffer(installed.tarball) }, strict: true });
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 
-  test('has declarations that every kind of module resolution finds', async () => {
+  test('every kind of module resolution finds its declarations', async () => {
     const { code, stdout } = await execute(
       process.execPath,
       [bin('@arethetypeswrong/cli/dist/index.js'), installed.tarball, '--profile', 'esm-only', '--no-emoji'],
@@ -34,7 +34,7 @@ describe('the package as its users get it', () => {
   test.each([
     ['node16', 'node16'],
     ['esnext', 'bundler'],
-  ])('types the examples for a program of modules %s, resolved as %s', async (module, moduleResolution) => {
+  ])('the examples type-check with module %s and moduleResolution %s', async (module, moduleResolution) => {
     const options = {
       module,
       moduleResolution,
@@ -59,7 +59,7 @@ const NODES: readonly [version: string, binary: () => string][] = [
   [OLDEST_NODE, () => installed.oldestNode],
 ];
 
-/** Two environments behind a server, and a new mirror of them. */
+/** Serves two environments, and picks the path of a new mirror. */
 async function setUp(name: string) {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
@@ -68,8 +68,8 @@ async function setUp(name: string) {
   return { url: server.url, db: `${name}.db`, env: { OBSYNC_TOKEN: 'the-token' }, cwd: installed.folder };
 }
 
-describe.each(NODES)('on Node %s the installed package', (version, binary) => {
-  test('has a command that syncs, and says what it has', async () => {
+describe.each(NODES)('the installed package on Node %s', (version, binary) => {
+  test('its command syncs and shows the status', async () => {
     const { url, db, ...where } = await setUp(`command-${version}`);
     const command = 'node_modules/obsync/dist/main.js';
     const ended = await execute(binary(), [command, 'sync', '--base-url', url, '--db', db, '--json'], where);
@@ -86,7 +86,7 @@ describe.each(NODES)('on Node %s the installed package', (version, binary) => {
     }
   });
 
-  test('runs the examples of a sync and of a sink, which is sent each change once', async () => {
+  test('the examples of a sync and of a sink run, and the sink receives each change once', async () => {
     const { url, db, ...where } = await setUp(`examples-${version}`);
     const sync = await execute(binary(), ['examples/sync.ts', url, db], where);
     expect(sync).toMatchObject({ code: 0, stdout: expect.stringMatching(/^done: [1-9]\d* rows written, 0 deleted/) });
@@ -101,7 +101,7 @@ describe.each(NODES)('on Node %s the installed package', (version, binary) => {
     expect(refused).toMatchObject({ code: 2, stderr: expect.stringContaining('(usage)') });
   });
 
-  test('runs the example of a server within another one, beside its own routes', async () => {
+  test('the example of a server embedded in another one runs, next to its own routes', async () => {
     const { url, db, cwd, env } = await setUp(`embedded-${version}`);
     expect(await execute(binary(), ['examples/sync.ts', url, db], { cwd, env })).toMatchObject({ code: 0 });
     const serving = { cwd, env: { OBSYNC_SERVE_TOKEN: 'a-token-that-nobody-guesses' } };

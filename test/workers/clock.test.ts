@@ -11,7 +11,7 @@ test.each([
   ['a day ahead', DAY],
   ['a day behind', -DAY],
 ])(
-  'on a server whose clock is %s, workers do what is due once, and status tells everything by that clock',
+  'on a server whose clock is %s, workers run due jobs once, and status shows all times by that clock',
   async (_, seconds) => {
     const proxy = await shiftingProxy(await postgresServer(), seconds);
     onTestFinished(() => proxy.close());
@@ -39,14 +39,14 @@ test.each([
     const told = [...found.flatMap(({ synced_at, ended_at }) => [synced_at, ended_at]), checked_at];
     const times = [...told, ...workers.flatMap(({ started_at, seen_at }) => [started_at, seen_at])];
     for (const time of times.map((each) => Date.parse(String(each)))) {
-      // The times that are told have no more than milliseconds.
+      // Reported times have milliseconds at most.
       expect(time).toBeGreaterThanOrEqual(Math.floor(fromMs));
       expect(time).toBeLessThanOrEqual(toMs);
     }
   },
 );
 
-test('after the clock of a server that ran a day ahead is set back, all is due as if it had been right, and nothing lies in the future', async () => {
+test('after a server clock that ran a day ahead is set back, everything is due as usual and no time is in the future', async () => {
   const proxy = await shiftingProxy(await postgresServer(), DAY);
   onTestFinished(() => proxy.close());
   const work = await workTest(undefined, proxy.url);
@@ -56,7 +56,7 @@ test('after the clock of a server that ran a day ahead is set back, all is due a
   await work.until("e.status = 'done' and (select count(*) from obsync_accounts.account_environments) = 2");
   await worker.stop();
   work.service.begun.length = 0;
-  // One that is still due, and waits for another try.
+  // One that is still due and waits for a retry.
   await work.ask(`update obsync_accounts.account_environments set last_started_at = null, due_at = '2020-01-01',
     retry_at = now() + interval '10 minutes' where env_id = 'e2'`);
   await work.ask(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createWorkerMetrics } from '../../src/workers/worker-metrics.ts';
 import { workTest } from './setup.ts';
 
-test('metrics show the age of every account, also of one that was never listed or never synced', async () => {
+test('worker metrics show the age of every account, even if it was never listed or synced', async () => {
   const { add, ask, database } = await workTest();
   for (const name of ['new', 'never', 'synced', 'idle']) await add(name);
   await ask(`update obsync_accounts.accounts set listed_at = now() where name <> 'new';

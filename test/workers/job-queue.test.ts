@@ -6,7 +6,7 @@ import { recordEnvironments } from '../../src/workers/record-listing.ts';
 import { recordHeartbeat } from '../../src/workers/worker-identity.ts';
 import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
-/** A queue of accounts whose environments are all due at a time of their own; 0 is the earliest. */
+/** A queue of accounts whose environments have different due times; 0 is the earliest. */
 async function queueTest() {
   const { ask, add, database } = await workTest();
   const newWorker = async () => {
@@ -36,7 +36,7 @@ async function queueTest() {
   };
 }
 
-test('the queue hands out first what was due first, and environments of one account that are due together a minute apart', async () => {
+test('the queue is ordered by due time, with environments of one account that are due together a minute apart', async () => {
   const { due, newWorker, claim, end } = await queueTest();
   await due('large', 0, ['e1', 'e2', 'e3', 'e4']);
   await due('small', 30, ['e1']);
@@ -50,7 +50,7 @@ test('the queue hands out first what was due first, and environments of one acco
   expect(order).toEqual(['large/e1', 'small/e1', 'large/e2', 'later/e1', 'large/e3', 'large/e4']);
 });
 
-test('after a sync, environments of one account that are due together again come a minute apart', async () => {
+test('after a sync, environments of one account that are due together again are queued a minute apart', async () => {
   const { due, newWorker, claim, end, ask } = await queueTest();
   await due('a', 0, ['e1', 'e2', 'e3']);
   const worker = await newWorker();
@@ -64,7 +64,7 @@ test('after a sync, environments of one account that are due together again come
   ]);
 });
 
-test('the queue hands out one sync of an account at a time, and its listing beside it', async () => {
+test('the queue hands out one sync per account at a time, and its listing in parallel', async () => {
   const { due, newWorker, claim, list, end } = await queueTest();
   await due('a', 0, ['e1', 'e2']);
   await due('b', 500, ['e1']);
@@ -99,7 +99,7 @@ test('workers that claim at the same time never get the same sync', async () => 
   expect(new Set(claims.flat()).size).toBe(30);
 });
 
-test('a claim leaves out accounts, and is of nothing if nothing else is due', async () => {
+test('a claim skips excluded accounts, and returns nothing if nothing else is due', async () => {
   const { due, newWorker, claim, list } = await queueTest();
   await due('a', 0, ['e1']);
   await due('b', 500, ['e1']);

@@ -10,17 +10,17 @@ import type { SyncResult, WorkerEvent, WorkerPorts } from '../../src/workers/per
 import { workUntilStopped } from '../../src/workers/worker.ts';
 import { type TestDatabase, testDatabase } from '../support/postgres/database.ts';
 
-/** A cron expression with a next time, though none that a test lives to see. */
+/** A valid cron expression whose next time is after any test. */
 export const SELDOM = '0 0 29 2 *';
 
 export const GOOD: SyncResult = { status: 'done', error: null, recovery: null };
 
-/** What the services show to each account, and how a sync of theirs goes. */
+/** The environments that the services list for each account, and the outcome of their syncs. */
 export interface TestService {
   readonly listed: Map<string, readonly ListedEnvironment[]>;
-  /** Why no environments can be listed; null if they can. */
+  /** Why listing fails; null if it succeeds. */
   refusal: Error | null;
-  /** The syncs that were begun, as `account/environment`. */
+  /** The started syncs, as `account/environment`. */
   readonly begun: string[];
   sync(key: string, signal: AbortSignal): Promise<SyncResult>;
   list(account: string): Promise<readonly ListedEnvironment[]>;
@@ -28,7 +28,7 @@ export interface TestService {
 
 interface TestWorker {
   readonly events: WorkerEvent[];
-  /** Stops the worker, as a signal does. */
+  /** Stops the worker like a signal. */
   stop(): Promise<void>;
 }
 
@@ -36,9 +36,9 @@ export interface WorkTest extends TestDatabase {
   readonly database: WorkDatabase;
   readonly service: TestService;
   add(name: string, more?: Partial<SyncAccount>): Promise<void>;
-  /** Starts a worker in this process, with connections of its own. */
+  /** Starts a worker in this process, with its own connections. */
   start(concurrency?: number): Promise<TestWorker>;
-  /** Resolves when a condition, in SQL over `e`, is true of all environments of all accounts. */
+  /** Resolves when all environments of all accounts satisfy a condition, in SQL over `e`. */
   until(condition: string): Promise<void>;
 }
 
@@ -75,7 +75,7 @@ const PLAIN: SyncAccount = {
   options: {},
 };
 
-/** Environments of these ids. */
+/** Environments with these ids. */
 export function environments(...ids: string[]): ListedEnvironment[] {
   return ids.map((id) => ({ id, name: id, cron: null }));
 }

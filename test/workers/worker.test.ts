@@ -7,7 +7,7 @@ import { environments, GOOD, SELDOM, workTest } from './setup.ts';
 
 const interrupted: SyncResult = { status: 'interrupted', error: null, recovery: 'signal' };
 
-/** A sync that lasts until the signal is aborted or it is let go. */
+/** A sync that runs until the signal is aborted or the test releases it. */
 function holding() {
   const { promise: released, resolve: release } = Promise.withResolvers<SyncResult>();
   const sync = (_: string, signal: AbortSignal): Promise<SyncResult> => {
@@ -20,7 +20,7 @@ function holding() {
 }
 
 describe('workers', () => {
-  test('do every sync that is due once, however many of them there are', async () => {
+  test('they run every due sync once, however many workers there are', async () => {
     const busy = new Set<string>();
     const work = await workTest(async (key) => {
       if (busy.has(key)) throw new Error(`${key} is synced twice at once`);
@@ -41,7 +41,7 @@ describe('workers', () => {
     expect(started.flatMap(({ events }) => events).filter(({ type }) => type === 'trouble')).toEqual([]);
   });
 
-  test('do one sync of an account at a time, and other accounts do not wait for it', async () => {
+  test('they run one sync of an account at a time, without delaying other accounts', async () => {
     const { sync, release } = holding();
     const work = await workTest(async (key, signal) => (key.startsWith('slow') ? sync(key, signal) : GOOD));
     work.service.listed.set('slow', environments('e1', 'e2', 'e3', 'e4'));
@@ -57,7 +57,7 @@ describe('workers', () => {
     expect(work.service.begun).toHaveLength(7);
   });
 
-  test('give back what they have at hand when they stop, and another one does it (R27)', async () => {
+  test('a stopping worker releases its jobs, and another one runs them (R27)', async () => {
     const { sync } = holding();
     const work = await workTest();
     work.service.listed.set('a', environments('e1'));
@@ -77,7 +77,7 @@ describe('workers', () => {
     expect(work.service.begun).toHaveLength(4);
   });
 
-  test('give back what does not stop in time as well', async () => {
+  test('a stopping worker also releases jobs that do not stop in time', async () => {
     const work = await workTest(() => new Promise(() => {}));
     work.service.listed.set('a', environments('e1'));
     await work.add('a');
@@ -90,7 +90,7 @@ describe('workers', () => {
     await work.until("e.status = 'done'");
   });
 
-  test('try an environment that another process holds again when its lease may have ended, without an error (R26)', async () => {
+  test('an environment that another process holds is retried when its lease may have expired, without an error (R26)', async () => {
     const work = await workTest(async () => ({ status: 'refused', error: 'held', recovery: 'locked' }));
     work.service.listed.set('a', environments('e1'));
     await work.add('a');
@@ -104,7 +104,7 @@ describe('workers', () => {
     expect(work.service.begun).toHaveLength(1);
   });
 
-  test('record a good end although another worker was presumed to have the sync, and leave any other end to that one (R26)', async () => {
+  test('a sync claimed by another worker meanwhile still records success, and leaves any other end to that worker (R26)', async () => {
     const ends = new Map<string, (result: SyncResult) => void>();
     const work = await workTest((key) => new Promise((resolve) => ends.set(key, resolve)));
     work.service.listed.set('a', environments('e1'));
@@ -113,7 +113,7 @@ describe('workers', () => {
     await work.add('b');
     const { events } = await work.start(2);
     await expect.poll(() => ends.size).toBe(2);
-    // As after a while without a heartbeat.
+    // As after missing heartbeats.
     await work.ask("insert into obsync_accounts.workers (worker, host, pid, concurrency) values ('other', 'h', 1, 1)");
     await work.ask("update obsync_accounts.account_environments set worker = 'other', started_at = now()");
     ends.get('a/e1')?.(GOOD);
@@ -125,7 +125,7 @@ describe('workers', () => {
     ).toEqual([{ worker: 'other', status: null, error: null }]);
   });
 
-  test('take over what a worker had claimed that has sent no heartbeat for half a minute, and nothing of one that lives', async () => {
+  test('they take over claims of a worker without a heartbeat for half a minute, and none of a live one', async () => {
     const work = await workTest();
     work.service.listed.set('a', environments('e1'));
     work.service.listed.set('b', environments('e1'));
@@ -144,7 +144,7 @@ describe('workers', () => {
     expect(work.service.begun).toEqual(['a/e1']);
   });
 
-  test('keep a sync at hand due when its environment is listed meanwhile, so that a killed one is not lost', async () => {
+  test('a sync in flight stays due when its environment is listed meanwhile, so a killed one is not lost', async () => {
     const { sync } = holding();
     const work = await workTest(sync);
     work.service.listed.set('a', environments('e1'));
@@ -160,7 +160,7 @@ describe('workers', () => {
     ]);
   });
 
-  test('leave an account whose token they do not have to the others: it stays due, and status says why', async () => {
+  test('a worker without an account’s token leaves the account to others: it stays due, and status says why', async () => {
     const work = await workTest(async () => {
       throw new TokenNotOnHostError('the variable A is not set');
     });
@@ -188,7 +188,7 @@ describe('workers', () => {
       .toEqual([{ listing_error: 'the file is not there', later: 't', worker: null }]);
   });
 
-  test('list again a minute after a failure, and after twice the time each, an hour at most', async () => {
+  test('a failed listing is retried after a minute, then with exponential backoff up to an hour', async () => {
     const work = await workTest();
     await work.add('a');
     const minutes = 'select round(extract(epoch from listing_due_at - now()) / 60) as m from obsync_accounts.accounts';
@@ -203,7 +203,7 @@ describe('workers', () => {
     }
   });
 
-  test('note what went wrong, and sync again at the next time, not at once', async () => {
+  test('a failed sync is recorded, and repeated at its next time, not immediately', async () => {
     const work = await workTest(async (key) => {
       if (key === 'a/e1') throw new SyncError('usage', 'the variable A is not set');
       return { status: 'problems', error: 'a stream failed', recovery: null };
@@ -220,7 +220,7 @@ describe('workers', () => {
     expect(work.service.begun.toSorted()).toEqual(['a/e1', 'a/e2']);
   });
 
-  test('take up new accounts, environments that come and go, and other cron expressions, without a restart', async () => {
+  test('they pick up changed accounts, environments and cron expressions without a restart', async () => {
     const work = await workTest();
     work.service.listed.set('a', [
       { id: 'e1', name: 'One', cron: SELDOM },
@@ -238,7 +238,7 @@ describe('workers', () => {
       { id: 'e2', name: 'Second', cron: SELDOM },
       { id: 'e3', name: 'Three', cron: SELDOM },
     ]);
-    // As when its environments are to be listed again.
+    // As when a listing of its environments is due.
     await work.ask('update obsync_accounts.accounts set listing_due_at = now()');
     await work.until("e.status = 'done' and e.env_id in ('e2', 'e3')");
     expect((await work.ask(dueAt)).map(({ name }) => name)).toEqual(['Second', 'Three']);
@@ -250,7 +250,7 @@ describe('workers', () => {
     );
   });
 
-  test('do a job again that they had claimed by a statement whose answer was lost', async () => {
+  test('a job is repeated if the response to its claim was lost', async () => {
     const work = await workTest();
     work.service.listed.set('a', environments('e1'));
     await work.add('a');
@@ -262,7 +262,7 @@ describe('workers', () => {
     expect(work.service.begun).toEqual(['a/e1', 'a/e1']);
   });
 
-  test('record no listing of an account that was removed or changed meanwhile', async () => {
+  test('a listing is not recorded if its account was removed or changed meanwhile', async () => {
     const work = await workTest();
     const { promise: removed, resolve: listAll } = Promise.withResolvers<void>();
     const listed = environments('e1');
