@@ -7,14 +7,14 @@ import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../wo
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 
 /**
- * Opens the database that holds the accounts, and makes their tables where they are missing. The caller closes it.
+ * Opens the database of the accounts, and creates their tables if they are missing. The caller closes it.
  * @throws SyncError
  */
 export async function openAccountsDatabase(
-  mirrorOptions: MirrorOptions,
-  workConnections?: WorkConnections,
+  options: MirrorOptions,
+  connections?: WorkConnections,
 ): Promise<WorkDatabase> {
-  const database = await connectTo(mirrorOptions, workConnections);
+  const database = await connectTo(options, connections);
   try {
     await withRetry(WAITING, () => migrateAccounts(database));
     return database;
@@ -24,58 +24,58 @@ export async function openAccountsDatabase(
   }
 }
 
-/** Does something in the database and closes it. @throws SyncError */
+/**
+ * Runs an action on the database and closes it.
+ * @throws SyncError
+ */
 export async function withAccountsDatabase<Done>(
-  mirrorOptions: MirrorOptions,
-  work: (workDatabase: WorkDatabase) => Promise<Done>,
+  options: MirrorOptions,
+  work: (database: WorkDatabase) => Promise<Done>,
 ): Promise<Done> {
-  return closing(await openAccountsDatabase(mirrorOptions), work);
+  return closing(await openAccountsDatabase(options), work);
 }
 
 /**
- * Reads the accounts, and makes no tables for that.
- * @returns `none` where nobody has made them yet.
+ * Reads the accounts without creating their tables.
+ * @returns `none` if the tables do not exist
  * @throws SyncError
  */
 export async function readAccountsDatabase<Done>(
-  mirrorOptions: MirrorOptions,
-  { read, none }: { read: (workDatabase: WorkDatabase) => Promise<Done>; none: Done },
+  options: MirrorOptions,
+  { read, none }: { read: (database: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {
-  return closing(await connectTo(mirrorOptions), async (database) => {
+  return closing(await connectTo(options), async (database) => {
     if (!(await hasAccounts(database))) return none;
     await migrateAccounts(database);
     return read(database);
   });
 }
 
-async function closing<Done>(
-  workDatabase: WorkDatabase,
-  work: (workDatabase: WorkDatabase) => Promise<Done>,
-): Promise<Done> {
+async function closing<Done>(database: WorkDatabase, work: (database: WorkDatabase) => Promise<Done>): Promise<Done> {
   try {
-    return await work(workDatabase);
+    return await work(database);
   } catch (error) {
-    throw workDatabase.explain(error);
+    throw database.explain(error);
   } finally {
-    await workDatabase.close();
+    await database.close();
   }
 }
 
-async function connectTo(mirrorOptions: MirrorOptions, workConnections?: WorkConnections): Promise<WorkDatabase> {
-  const address = addressOf(givenAddress(mirrorOptions));
+async function connectTo(options: MirrorOptions, connections?: WorkConnections): Promise<WorkDatabase> {
+  const address = addressOf(givenAddress(options));
   if (address.kind === 'file')
     throw new OptionError(
-      mirrorOptions.dbFile === undefined ? 'db' : 'dbFile',
+      options.dbFile === undefined ? 'db' : 'dbFile',
       `accounts are kept in PostgreSQL, and ${address.display} is a file: name the database with --db postgres://user@host/database`,
     );
-  // Says what is wrong with the server, if anything is, and tries again if the connection is lost.
+  // Explains what is wrong with the server, if anything is, and retries if the connection is lost.
   await (await openConnection(address)).close();
-  return openWorkDatabase(address, workConnections);
+  return openWorkDatabase(address, connections);
 }
 
 /**
- * The address of the mirror in another schema of the same database. It may hold a password.
- * @throws SyncError `usage` for no valid name
+ * The same address with another schema. It may contain a password.
+ * @throws SyncError `usage` if the schema name is invalid
  */
 export function inSchema(address: string, schema: string): string {
   const [place = '', ...query] = address.split('?');

@@ -24,7 +24,7 @@ import { listEnvironments } from './list-environments.ts';
 
 export interface AddAccountOptions extends AccountOptions, OptionsNamed<'db' | 'dbFile' | 'replace'> {}
 
-/** The account that a function is about, and the database that holds it. */
+/** The account to act on, and the database that contains it. */
 export interface NamedAccountOptions extends MirrorOptions {
   readonly name: string;
 }
@@ -35,13 +35,13 @@ export interface RemoveAccountOptions extends NamedAccountOptions, OptionsNamed<
 export interface AccountReport {
   readonly account: string;
   readonly base_url: string;
-  /** The variable that holds the token; null if a file does. */
+  /** The variable that contains the token; null if a file does. */
   readonly token_env: string | null;
   readonly token_file: string | null;
   readonly schema: string;
   readonly cron: string | null;
   readonly delay: number;
-  /** The options of its syncs, in the names of a config file. */
+  /** The options of its syncs, named as in a config file. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
@@ -49,7 +49,7 @@ export interface ListedAccount extends AccountReport {
   readonly added_at: Instant;
   /** The number of its environments; null until a worker has listed them. */
   readonly environments: number | null;
-  /** Why its environments could not be listed last; null if they could. */
+  /** Why the last listing of its environments failed; null if it succeeded. */
   readonly error: string | null;
 }
 
@@ -57,12 +57,12 @@ export interface AccountListReport {
   readonly accounts: readonly ListedAccount[];
 }
 
-/** What the service shows to an account; `accounts test --json` prints it. */
+/** The environments that the service lists for an account; `accounts test --json` prints it. */
 export interface AccountTestReport {
   readonly account: string;
   readonly base_url: string;
   readonly environments: readonly TestedEnvironment[];
-  /** The environments that the account asks for and the service does not list. */
+  /** The selected environments that the service does not list. */
   readonly unknown: readonly string[];
 }
 
@@ -71,13 +71,16 @@ export interface TestedEnvironment {
   readonly environment: string;
   /** Its own cron expression. */
   readonly cron: string | null;
-  /** Whether the account asks for it. */
+  /** Whether the account selects it. */
   readonly wanted: boolean;
   /** When workers sync it next; null if they never do. */
   readonly next_run: Instant | null;
 }
 
-/** Adds an account to those that workers sync. The token is not looked up. @throws SyncError */
+/**
+ * Adds an account for workers to sync. The token is not looked up.
+ * @throws SyncError
+ */
 export async function addAccount(options: AddAccountOptions): Promise<AccountReport & { readonly replaced: boolean }> {
   checkOptions(options);
   const account = accountFrom(options, givenAddress(options));
@@ -87,14 +90,20 @@ export async function addAccount(options: AddAccountOptions): Promise<AccountRep
   return { ...reportOf(account), replaced };
 }
 
-/** The accounts that workers sync. It makes nothing where there are none. @throws SyncError */
+/**
+ * Lists the accounts that workers sync. Creates nothing if there are none.
+ * @throws SyncError
+ */
 export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
   checkOptions(options);
   const accounts = await readAccountsDatabase(options, { read: loadAccounts, none: [] });
   return { accounts: accounts.map(listedReport) };
 }
 
-/** Removes an account. Its mirror stays, unless it is to be dropped. @throws SyncError */
+/**
+ * Removes an account. Its mirror stays unless `drop` is set.
+ * @throws SyncError
+ */
 export async function removeAccount(
   options: RemoveAccountOptions,
 ): Promise<AccountReport & { readonly dropped: boolean }> {
@@ -106,7 +115,10 @@ export async function removeAccount(
   return { ...reportOf(account), dropped: drop };
 }
 
-/** Asks the service for an account's environments, with its token, in one request. @throws SyncError */
+/**
+ * Lists an account's environments at the service with its token, in one request.
+ * @throws SyncError
+ */
 export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
   checkOptions(options);
   const name = nameOf(options.name);
@@ -114,7 +126,7 @@ export async function testAccount(options: NamedAccountOptions): Promise<Account
   if (account === null) throw noAccount(name);
   const settings = settingsOfAccount(account, givenAddress(options));
   const environments = await listEnvironments(settings, new AbortController().signal);
-  // What was wrong before need not keep workers waiting any longer.
+  // Earlier failures should no longer delay the workers' next listing.
   await withAccountsDatabase(options, (database) => requestListing(database, name));
   const { chosen, unknown } = wantedOf(environments, settings.environments);
   return {

@@ -16,7 +16,7 @@ export interface AccountStatus {
   readonly account: string;
   readonly base_url: string;
   readonly schema: string;
-  /** Why its environments could not be listed last; null if they could. */
+  /** Why the last listing of its environments failed; null if it succeeded. */
   readonly error: string | null;
   readonly environments: readonly AccountEnvironmentStatus[];
 }
@@ -24,19 +24,19 @@ export interface AccountStatus {
 export interface AccountEnvironmentStatus {
   readonly env_id: string;
   readonly environment: string;
-  /** When the last sync without problems began; null if there was none. */
+  /** When the last sync without problems started; null if there was none. */
   readonly synced_at: Instant | null;
   readonly age_seconds: number | null;
-  /** How the last sync ended, as in `sync_runs`; null if none has. */
+  /** How the last sync ended, as in `sync_runs`; null if none has ended. */
   readonly status: string | null;
   readonly ended_at: Instant | null;
-  /** What was wrong with it; null if nothing was. */
+  /** The problem of the last sync; null if there was none. */
   readonly error: string | null;
-  /** When it is due; null if never. */
+  /** When the next sync is due; null if never. */
   readonly next_run: Instant | null;
-  /** Who syncs it now, as `host process`; null if nobody does. */
+  /** The worker that is syncing it, as `host process`; null if none is. */
   readonly worker: string | null;
-  /** Since when. */
+  /** When that sync started. */
   readonly working_since: Instant | null;
 }
 
@@ -47,11 +47,14 @@ export interface WorkerStatus {
   readonly started_at: Instant;
   readonly seen_at: Instant;
   readonly concurrency: number;
-  /** How many syncs it has at hand. */
+  /** How many syncs it is running. */
   readonly running: number;
 }
 
-/** What every account's mirror is as of, what went wrong last, what comes next and who does it. @throws SyncError */
+/**
+ * For all accounts: how fresh the mirrors are, the last problems, the next syncs and the workers.
+ * @throws SyncError
+ */
 export async function statusOfAll(options: MirrorOptions = {}): Promise<AllStatusReport> {
   checkOptions(options);
   return readAccountsDatabase(options, {

@@ -13,11 +13,11 @@ import type { MirrorOptions } from '../settings/options.ts';
 export interface BiOptions extends MirrorOptions {
   /** `dbt`, `semantic`, `grafana`, `superset` or `metabase`. */
   readonly tool: BiTool;
-  /** The folder of the files. It is made if it does not exist. */
+  /** The folder of the files. It is created if it does not exist. */
   readonly to: string;
 }
 
-/** What a folder holds for a tool, and what of it was written now. */
+/** The files for a tool, and which of them this call wrote. */
 export interface BiReport {
   readonly tool: BiTool;
   readonly to: string;
@@ -25,8 +25,8 @@ export interface BiReport {
 }
 
 /**
- * Writes files by which another tool knows the mirror: descriptions, tests, metrics, dashboards. Needs no mirror; `db`
- * says where the files look for it.
+ * Writes files that describe the mirror to another tool: descriptions, tests, metrics, dashboards. Needs no mirror;
+ * `db` is where the files expect it.
  * @throws SyncError
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {
@@ -36,7 +36,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   const tool = toolNamed(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   const places = {
-    // The other tools' files name no mirror.
+    // The files of other tools do not mention the mirror.
     db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
     to: resolve(to),
     metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
@@ -44,17 +44,17 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
 }
 
-/** It is part of the package as it is. */
+/** The package ships this file as it is. */
 const METABASE_SCRIPT = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi', 'metabase.mjs');
 
-/** The tools in whose files the path of the mirror stands. */
+/** The tools whose files contain the path of the mirror. */
 export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
 
 function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);
   if (tool !== undefined) return tool;
   const choice = `choose one of ${tools.join(', ')}`;
-  if (given === undefined) throw new OptionError('tool', `no tool to write files for: ${choice}`);
+  if (given === undefined) throw new OptionError('tool', `no tool is named: ${choice}`);
   const near = closestName(String(given), tools);
   throw new OptionError('tool', `there are no files for ${given}: ${near === null ? choice : `did you mean ${near}?`}`);
 }

@@ -22,14 +22,17 @@ export interface VerifyExportSettings {
 export interface VerifyExportReport {
   readonly equal: boolean;
   readonly against: string;
-  /** The mirror's own time as of which it was exported. */
+  /** The mirror's instant that was exported. */
   readonly instant: Instant;
   readonly files: number;
   readonly rows: number;
   readonly differences: readonly ExportDifference[];
 }
 
-/** One comparison of an export with the mirror as it is now: all rows, and the bytes of all files. @throws SyncError */
+/**
+ * Compares an export with the current mirror: all rows, and the bytes of all files.
+ * @throws SyncError
+ */
 export async function verifyExportOnce(
   { db, against }: VerifyExportSettings,
   signal: AbortSignal,
@@ -70,6 +73,7 @@ async function compareFile(
 
 function manifestOf(folder: string): ExportManifest {
   const manifest = existsSync(folder) ? readManifest(folder) : null;
-  if (manifest === null) throw new SyncError('usage', `${folder} holds no export: make one with \`obsync export\``);
+  if (manifest === null)
+    throw new SyncError('usage', `${folder} contains no export: create one with \`obsync export\``);
   return manifest;
 }

@@ -6,24 +6,25 @@ import type { MirrorOptions } from '../settings/options.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface CopyOptions extends MirrorOptions {
-  /** Where the copy is made: a new file, or an address in PostgreSQL that holds no mirror yet. */
+  /** The destination: a new file, or an address in PostgreSQL that contains no mirror yet. */
   readonly to: string;
-  /** Stops the copy when aborted; nothing of it stays. */
+  /** Stops the copy when aborted and removes what was copied. */
   readonly signal?: AbortSignal | undefined;
   /** Receives an event for each table that is copied. */
   readonly onProgress?: ((event: CopyEvent) => void) | undefined;
 }
 
 /**
- * Copies a mirror with all its state, as of one instant: from a file to PostgreSQL, back, or to another place of the
- * same kind. The next sync into the copy goes on where the mirror was. It works in a separate thread.
+ * Copies a mirror with all its state, as of one instant: from a file to PostgreSQL, back, or between places of the same
+ * kind. The next sync into the copy continues where the original was. Runs in a separate thread.
  * @throws SyncError
  */
 export async function copy(options: CopyOptions): Promise<CopyReport> {
   checkOptions(options);
   const { to, signal = new AbortController().signal, onProgress = () => {} } = options;
   const db = givenAddress(options);
-  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no place for the copy: name one with --to');
+  if (typeof to !== 'string' || to === '')
+    throw new OptionError('to', 'no destination for the copy: name one with --to');
   readOption('to', () => addressOf(to));
   const thread = startRunThread();
   try {

@@ -11,7 +11,7 @@ export interface DescribeOptions {
 
 export interface ColumnDescription {
   readonly name: string;
-  /** The type that the table declares; null for a column of a view. */
+  /** The declared type; null for a column of a view. */
   readonly type: string | null;
   readonly meaning: string;
 }
@@ -23,12 +23,12 @@ export interface TableDescription {
   readonly columns: readonly ColumnDescription[];
 }
 
-/** What the dictionary says of a mirror. */
+/** The documentation of a mirror's tables and views. */
 export interface MirrorDescription {
   readonly tables: readonly TableDescription[];
 }
 
-/** The type of each kind of column in SQLite. */
+/** The SQLite type of each kind of column. */
 const STORED: Readonly<Record<ColumnKind, string>> = {
   text: 'TEXT',
   integer: 'INTEGER',
@@ -40,8 +40,8 @@ const STORED: Readonly<Record<ColumnKind, string>> = {
 };
 
 /**
- * What the tables and views of a mirror and their columns mean. Needs no mirror.
- * @throws OptionError for a table there is not
+ * Describes the tables and views of a mirror and their columns. Needs no mirror.
+ * @throws OptionError if there is no such table
  */
 export async function describe(options: DescribeOptions = {}): Promise<MirrorDescription> {
   checkOptions(options);

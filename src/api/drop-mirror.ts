@@ -7,8 +7,8 @@ import { postgresViews } from '../destination/postgres/views.ts';
 import type { WorkTransaction } from '../workers/database.ts';
 
 /**
- * Drops a schema that holds a mirror and nothing else, or nothing.
- * @throws SyncError `usage` if it holds something else, `locked` if a process syncs into it
+ * Drops a schema that contains a mirror or nothing.
+ * @throws SyncError `usage` if it contains anything else, `locked` if a process is syncing into it
  */
 export async function dropMirror(query: WorkTransaction['query'], schema: string): Promise<void> {
   const { rows } = await query(
@@ -22,7 +22,7 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
   if (others.length > 0)
     throw new SyncError(
       'usage',
-      `the schema ${schema} holds ${others.slice(0, 3).join(', ')}, which is not obsync’s: drop that first, or leave out --drop`,
+      `the schema ${schema} contains ${others.slice(0, 3).join(', ')}, which obsync did not create: drop that first, or leave out --drop`,
     );
   if (found.includes('lease_owners')) await refuseHeld(query, schema);
   await query(`drop schema if exists ${quoteIdentifier(schema)} cascade`);
@@ -32,7 +32,7 @@ const JOURNALS = ['__drizzle_migrations', '__obsync_views'];
 
 async function refuseHeld(query: WorkTransaction['query'], schema: string): Promise<void> {
   await query(`set local search_path to ${quoteIdentifier(schema)}`);
-  // Who takes a lease from now on waits for this transaction, and then finds no mirror.
+  // Anyone who takes a lease from now on waits for this transaction, and then finds no mirror.
   await query('lock table mirror_environments in exclusive mode');
   const held = await heldEnvironments({
     query: async (text, values) => ({ rows: (await query(text, values)).rows as Row[], changes: 0 }),
@@ -40,6 +40,6 @@ async function refuseHeld(query: WorkTransaction['query'], schema: string): Prom
   if (held.size === 0) return;
   throw new SyncError(
     'locked',
-    `a process syncs environment ${[...held].join(', ')} into the schema ${schema} just now: wait until it has ended`,
+    `a process is syncing environment ${[...held].join(', ')} into the schema ${schema}: wait until it has ended`,
   );
 }

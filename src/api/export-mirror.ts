@@ -21,10 +21,10 @@ export interface ExportSettings {
   readonly db: string;
   readonly to: string;
   readonly format: ExportFormat;
-  /** All mirrored tables when empty. */
+  /** All mirrored tables if empty. */
   readonly tables: readonly string[];
   readonly views: boolean;
-  /** All environments when empty. */
+  /** All environments if empty. */
   readonly environments: readonly string[];
   readonly keep: number;
 }
@@ -42,7 +42,7 @@ export interface ExportWatch {
   onProgress(event: ExportEvent): void;
 }
 
-/** How an export ended. */
+/** The result of an export. */
 export interface ExportReport {
   readonly to: string;
   readonly format: ExportFormat;
@@ -53,12 +53,12 @@ export interface ExportReport {
   readonly files_written: number;
   readonly bytes_written: number;
   readonly files_removed: number;
-  /** Tables that the export before had and this one does not have. */
+  /** Tables that the previous export had and this one lacks. */
   readonly dropped_tables: readonly string[];
   readonly dropped_environments: readonly string[];
-  /** Files of these tables and environments. They are removed as those of earlier exports are. */
+  /** Files of these tables and environments. They are removed like those of earlier exports. */
   readonly dropped_files: number;
-  /** What went wrong after the new export was whole, such as old files that could not be removed. */
+  /** Problems after the new export was complete, such as old files that could not be removed. */
   readonly warnings: readonly string[];
   readonly tables: readonly TableReport[];
 }
@@ -72,7 +72,10 @@ interface TableReport {
   readonly bytes_written: number;
 }
 
-/** One export of the mirror. @throws SyncError */
+/**
+ * Runs one export of the mirror.
+ * @throws SyncError
+ */
 export async function exportOnce(
   settings: ExportSettings,
   watch: ExportWatch,
@@ -100,7 +103,7 @@ async function exportFile(
   try {
     refuseEmptyMirror(mirror, settings.display);
     const { connection } = mirror;
-    // All statements up to its end see the same state of the mirror.
+    // All statements until its end read the same state of the mirror.
     connection.exec('begin');
     const environments = environmentsOf(connection, settings.environments);
     const { lock, path, previous } = openTarget(settings.to, files);
@@ -130,12 +133,12 @@ export function refuseEmptyMirror({ db }: MirrorFile, display: string): void {
 
 interface ExportTarget {
   readonly path: string;
-  /** One export at a time writes into a folder. Its file also tells that the folder is one of an export. */
+  /** Ensures one export at a time. Its file also marks the folder as an export. */
   readonly lock: MirrorLock;
   readonly previous: ExportManifest | null;
 }
 
-/** @throws SyncError `usage` for what is not an empty folder, nor one of an export; `locked` */
+/** @throws SyncError `usage` if the folder is neither empty nor an export; `locked` */
 function openTarget(to: string, files: FileOperations): ExportTarget {
   refuseForeignFolder(to);
   const path = realpathSync(to);
@@ -148,7 +151,10 @@ function openTarget(to: string, files: FileOperations): ExportTarget {
   }
 }
 
-/** The manifest of the export in a folder; null before the first. @throws SyncError `usage` */
+/**
+ * The manifest of the export in a folder; null before the first one.
+ * @throws SyncError `usage`
+ */
 export function readManifest(folder: string): ExportManifest | null {
   const path = join(folder, MANIFEST_NAME);
   const text = readTextOf(path);
@@ -164,7 +170,7 @@ function refuseForeignFolder(to: string): void {
   const names = readdirSync(to);
   if (names.length === 0 || names.includes(`${MANIFEST_NAME}.lock`)) return;
   if (names.includes(MANIFEST_NAME) && readManifest(to) !== null) return;
-  throw new SyncError('usage', `${to} holds files that are not an export: name an empty folder with --to`);
+  throw new SyncError('usage', `${to} contains files that are not an export: name an empty folder with --to`);
 }
 
 function reportOf(to: string, { manifest, written, dropped, removedCount, warnings }: ExportResult): ExportReport {

@@ -7,17 +7,17 @@ import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface ExportOptions extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep'> {
-  /** The folder of the export. It is made if it does not exist. */
+  /** The folder of the export. It is created if it does not exist. */
   readonly to: string;
-  /** Stops the export when aborted; the export before it stays. */
+  /** Stops the export when aborted; the previous export stays. */
   readonly signal?: AbortSignal | undefined;
   /** Receives an event for each table that is written. */
   readonly onProgress?: ((event: ExportEvent) => void) | undefined;
 }
 
 /**
- * Writes the tables of the mirror, as of one instant, as files into a folder; of an earlier export there, only what has
- * changed. It works in a separate thread.
+ * Writes the tables of the mirror, as of one instant, as files into a folder. If the folder has an earlier export, only
+ * changes are written. Runs in a separate thread.
  * @throws SyncError
  */
 export async function exportMirror(options: ExportOptions): Promise<ExportReport> {

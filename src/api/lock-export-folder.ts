@@ -4,8 +4,8 @@ import { SyncError } from '../core/errors.ts';
 import { type FileOperations, fullDisk, isDiskFull } from '../export/export-files.ts';
 
 /**
- * Takes the lock of an export's folder, beside its manifest.
- * @throws SyncError `locked`, `run` for a full disk, else `usage`
+ * Takes the lock of an export folder, which is next to its manifest.
+ * @throws SyncError `locked`; `run` if the disk is full, else `usage`
  */
 export function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
   try {
@@ -23,7 +23,7 @@ export function lockError(to: string, manifest: string, cause: SyncError, files:
   return new SyncError(cause.recovery, message, { cause });
 }
 
-/** SQLite does not say why it cannot open a file. The system does, of any new file in the folder. */
+/** SQLite does not say why it cannot open a file, so this tries to create one in the folder. */
 function isFullAt(manifest: string, cause: unknown, files: FileOperations): boolean {
   if (!(cause instanceof Database.SqliteError)) return false;
   if (cause.code === 'SQLITE_FULL') return true;

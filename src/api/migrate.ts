@@ -16,7 +16,7 @@ export interface MigrateReport {
 }
 
 /**
- * Brings a mirror up to date, as every run does first, and says what was done. It makes the mirror if there is none.
+ * Migrates a mirror, as every run does first, and reports what was done. Creates the mirror if there is none.
  * @throws SyncError
  */
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {

@@ -3,8 +3,8 @@ import { checkOptions } from '../settings/check-options.ts';
 import type { ApiOptions } from './prepare-server.ts';
 
 /**
- * The read API over a mirror as a plugin of Fastify: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It
- * checks its own tokens and uses its own error envelope, independently of the other routes.
+ * The read API over a mirror as a Fastify plugin: `app.register(mirrorApi, { prefix: '/mirror', db, token })`. It
+ * checks its own tokens and has its own error envelope, independently of the other routes.
  */
 export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
   const options = withoutFastifyOptions(pluginOptions);
@@ -13,7 +13,7 @@ export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions)
   const { server, warnings } = await openApi({ logger: app.log, ...options });
   for (const warning of warnings()) app.log.warn(warning);
   await server.ready();
-  // The API itself refuses a request with a body, so nothing is parsed here.
+  // The API refuses requests with a body, so nothing is parsed here.
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
   app.all('/*', (request, reply) => {
@@ -24,7 +24,7 @@ export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions)
   app.addHook('onClose', () => server.close());
 }
 
-/** Options of `register` itself, which Fastify hands over as well. */
+/** Options of `register` itself, which Fastify passes to the plugin too. */
 const FASTIFY_OPTIONS: readonly string[] = ['prefix', 'logLevel', 'logSerializers'];
 
 function withoutFastifyOptions(pluginOptions: ApiOptions): ApiOptions {

@@ -6,7 +6,7 @@ import type { MirrorOptions } from '../settings/options.ts';
 import { statusOf } from './status.ts';
 import type { StatusReport } from './status-report.ts';
 
-/** A mirror that is open for reading. A sync may write to it meanwhile. */
+/** A mirror opened for reading. A sync may write to it meanwhile. */
 export interface ReadableMirror {
   readonly path: string;
   /** Runs one SQL statement that only reads. @throws SyncError */
@@ -33,7 +33,7 @@ export async function openMirror(options: MirrorOptions = {}): Promise<ReadableM
     snapshot: (read) => connection.transaction(read)(),
     status: () => statusOf(mirror),
     close() {
-      // SQLite refuses to close beside a statement that was not read to its end; there is one at most.
+      // SQLite refuses to close while a statement is unfinished; there is at most one.
       last?.close();
       connection.close();
     },

@@ -3,7 +3,10 @@ import { loadStore } from '../destination/stores.ts';
 import { addressOf } from '../settings/addresses/mirror-address.ts';
 import { clock } from '../settings/sync-settings.ts';
 
-/** The store that an address names. @throws SyncError `usage` */
+/**
+ * The store of an address.
+ * @throws SyncError `usage`
+ */
 export async function openStore(given: string): Promise<MirrorStore> {
   return loadStore(addressOf(given), clock);
 }

@@ -14,7 +14,7 @@ import { resumeSource } from './session.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
-  /** False before the first sync has begun. */
+  /** False until the first sync has started. */
   readonly mirror_exists: boolean;
   readonly page_size: number;
   readonly max_requests: number | null;
@@ -49,7 +49,7 @@ export async function reportForecast(
   }
 }
 
-/** A path at which there is no file: a dry run without a mirror starts from an empty one. */
+/** A path without a file: without a mirror, the rehearsal starts from an empty one. */
 const NO_FILE = '';
 
 interface Listing {
@@ -61,7 +61,6 @@ interface RehearsalInput {
   readonly settings: SyncSettings;
   readonly watch: Pick<RunWatcher, 'signal'>;
   readonly listed: Listing;
-  /** Whether there is a mirror. */
   readonly exists: boolean;
 }
 
@@ -100,7 +99,7 @@ async function rehearsed(
 const CHANGES = 'those for the changes at the source since the last sync';
 
 /**
- * Refuses the mirror of another service (R26) and a folder that does not exist, before any request.
+ * Refuses the mirror of another service (R26) and a missing folder before any request is sent.
  * @throws SyncError `usage`
  */
 async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
@@ -121,10 +120,7 @@ async function listEnvironments(
   }
 }
 
-/**
- * The latest known quota: that of the last response, completed by what earlier runs learned; else that of the earlier
- * runs.
- */
+/** The latest known quota: of the last response, completed by what earlier runs recorded; else that of earlier runs. */
 function quotaOf(
   known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
   reported: AccountQuota | null,

@@ -3,7 +3,10 @@ import type { SyncOptions } from '../settings/options.ts';
 import { syncSettings, watchOf } from '../settings/sync-settings.ts';
 import { type ForecastReport, reportForecast } from './plan-report.ts';
 
-/** Forecasts the requests of the next sync and its waits. Requests only the list of environments. @throws SyncError */
+/**
+ * Forecasts the requests and waits of the next sync. Requests only the list of environments.
+ * @throws SyncError
+ */
 export async function plan(options: SyncOptions): Promise<ForecastReport> {
   checkOptions(options);
   return reportForecast(syncSettings(options), watchOf(options));

@@ -11,7 +11,7 @@ import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
 
-/** While a heavy request occupies one thread, the other one answers the rest; `/healthz` never waits for either. */
+/** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
 const READ_THREADS = 2;
 
 /** A random token of this length cannot be guessed. */
@@ -19,13 +19,13 @@ const LEAST_TOKEN_CHARACTERS = 20;
 
 /** Options of the read API over a mirror. */
 export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'rateLimit' | 'dimensionWeights'> {
-  /** The unrestricted token; by default, the variable `OBSYNC_SERVE_TOKEN`. */
+  /** The unrestricted token; defaults to the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;
   /** Logs every request and every problem; no log by default. */
   readonly logger?: FastifyBaseLogger | undefined;
 }
 
-/** The read API over a mirror; it does not listen yet. Closing the server closes the mirror. */
+/** The read API over a mirror, not listening yet. Closing the server closes the mirror. */
 export interface OpenApi {
   readonly path: string;
   readonly server: FastifyInstance;
@@ -71,9 +71,7 @@ function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile)
   if (token !== null && token.length < LEAST_TOKEN_CHARACTERS)
     warnings.push('OBSYNC_SERVE_TOKEN is short and can be guessed: use a token made by `openssl rand -hex 32`');
   if (weights.size === 0 && connection.prepare(OTHER_DIMENSION).get() !== undefined)
-    warnings.push(
-      'the total of aggregated scores gives all dimensions the same weight: set the weights with --dimension-weights',
-    );
+    warnings.push('aggregated total scores weight all dimensions equally: set weights with --dimension-weights');
   return warnings;
 }
 

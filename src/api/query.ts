@@ -13,7 +13,7 @@ export interface QueryOptions
   readonly sql: string;
 }
 
-/** The rows of a read-only statement. They are read during the iteration, and can be iterated once. */
+/** The rows of a read-only statement. They are read while iterating, and can be iterated once. */
 export interface QueryResult extends StatementRows, AsyncIterable<Readonly<Record<string, SqlValue>>> {}
 
 /**

@@ -6,16 +6,13 @@ import { detach, mergeQuotaStates, type QuotaState, UNKNOWN_QUOTA } from '../cor
 import type { SyncSettings } from '../settings/sync-settings.ts';
 
 export interface QuotaSettings extends Pick<SyncSettings, 'baseUrl' | 'token' | 'shareQuota'> {
-  /** Keeps the quota in the mirror's database; null if a file of this machine keeps it. */
+  /** Keeps the quota in the mirror's database; null if a file on this machine keeps it. */
   readonly openInDatabase?: (account: string, nowMs: () => number) => QuotaKeeper | null;
   /** A monotonic clock of this process. */
   readonly nowMs?: () => number;
 }
 
-/**
- * The keeper of the account's quota that the settings ask for. `onUnshared` is told when this process begins to count
- * alone.
- */
+/** Creates the keeper of the account's quota. Calls `onUnshared` when this process starts counting alone. */
 export function openQuotaKeeper(
   { baseUrl, token, shareQuota, openInDatabase, nowMs = () => performance.now() }: QuotaSettings,
   onUnshared: (reason: string) => void,
@@ -26,12 +23,12 @@ export function openQuotaKeeper(
   return sharedIfPossible(shared, { nowMs, onUnshared });
 }
 
-/** How long a process counts alone before it tries again to share. */
+/** How long a process counts alone before it retries sharing. */
 const RETRY_MS = 30_000;
 
 /**
- * A quota that cannot be shared is no reason to fail: a state folder may be missing or read-only. The process goes on
- * with what it knew last, and brings along what it has learned since when it can share again.
+ * A quota that cannot be shared must not fail the run: the state folder may be missing or read-only. The process
+ * continues with the last known state, and merges what it has counted since once sharing works again.
  */
 function sharedIfPossible(
   shared: QuotaKeeper,
@@ -40,16 +37,16 @@ function sharedIfPossible(
   let known: KnownQuota = { state: UNKNOWN_QUOTA, aheadMs: performance.timeOrigin };
   /** Null while the quota is shared. */
   let retryAtMs: number | null = null;
-  const changeAlone = <Result>(quotaChange: QuotaChange<Result>): Result => {
-    const { state, result } = quotaChange(known.state, nowMs() + known.aheadMs);
+  const changeAlone = <Result>(apply: QuotaChange<Result>): Result => {
+    const { state, result } = apply(known.state, nowMs() + known.aheadMs);
     known = { ...known, state };
     return result;
   };
-  const changeShared = async <Result>(quotaChange: QuotaChange<Result>): Promise<Result> => {
+  const changeShared = async <Result>(apply: QuotaChange<Result>): Promise<Result> => {
     const isReturning = retryAtMs !== null;
     let changed = known;
     const result = await shared.change((state, atMs) => {
-      const change = quotaChange(isReturning ? mergeQuotaStates(state, known.state) : state, atMs);
+      const change = apply(isReturning ? mergeQuotaStates(state, known.state) : state, atMs);
       changed = { state: change.state, aheadMs: atMs - nowMs() };
       return change;
     });
@@ -58,24 +55,24 @@ function sharedIfPossible(
     return result;
   };
   return {
-    async change(quotaChange) {
-      if (retryAtMs !== null && nowMs() < retryAtMs) return changeAlone(quotaChange);
+    async change(apply) {
+      if (retryAtMs !== null && nowMs() < retryAtMs) return changeAlone(apply);
       try {
-        return await changeShared(quotaChange);
+        return await changeShared(apply);
       } catch (error) {
         if (retryAtMs === null) {
           onUnshared(error instanceof Error ? error.message : String(error));
           known = { ...known, state: detach(known.state, nowMs() + known.aheadMs) };
         }
         retryAtMs = nowMs() + RETRY_MS;
-        return changeAlone(quotaChange);
+        return changeAlone(apply);
       }
     },
     close: () => shared.close(),
   };
 }
 
-/** The state as this process saw it last, and by how much the keeper's clock is ahead of its own. */
+/** The last state that this process saw, and how far the keeper's clock is ahead of its own. */
 interface KnownQuota {
   readonly state: QuotaState;
   readonly aheadMs: number;

@@ -25,26 +25,26 @@ export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'env' | 'm
   readonly to: string;
 }
 
-/** A report that was written. */
+/** The result of writing a report. */
 export interface PageReport {
   readonly to: string;
-  /** The mirror's clock: what the report shows is of this instant. */
+  /** The mirror's instant that the report shows. */
   readonly instant: Instant;
   /** Names of the environments in it. */
   readonly environments: readonly string[];
   readonly bytes: number;
   /** Rows of `failing_tests` in these environments. */
   readonly failing_count: number;
-  /** False when more fail than `maxFailing` allows. */
+  /** False if more tests fail than `maxFailing` allows. */
   readonly passed: boolean;
 }
 
-/** A mail server or a browser takes a file of this size; a larger one is refused. */
+/** Mail servers and browsers accept files up to this size; a larger report is refused. */
 const MOST_BYTES = 5_000_000;
 
 /**
- * Writes the page over the mirror as one file that needs no server: what it shows is of one instant.
- * @throws SyncError `usage` for a report that would be too large
+ * Writes the page over the mirror as one file that needs no server, as of one instant.
+ * @throws SyncError `usage` if the report would be too large
  */
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
@@ -71,7 +71,10 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
   };
 }
 
-/** The file to write; behind a symbolic link the one that it leads to. @throws OptionError */
+/**
+ * The file to write; of a symbolic link, its target.
+ * @throws OptionError
+ */
 function placeOf(to: string): string {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
   readOption('to', () => refuseNoParent(to, 'file'));
@@ -115,5 +118,5 @@ function tooLarge(bytes: number, environments: number): SyncError {
     environments > 1
       ? 'choose fewer environments with --env, or look at them with `obsync serve`'
       : 'look at it with `obsync serve`';
-  return new SyncError('usage', `the report would have ${size} MB, and 5 MB is the limit: ${advice}`);
+  return new SyncError('usage', `the report would have ${size} MB, more than the limit of 5 MB: ${advice}`);
 }

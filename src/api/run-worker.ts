@@ -15,9 +15,9 @@ import { listEnvironments } from './list-environments.ts';
 import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
-/** Options of a worker; `concurrency` is the number of syncs that it does at once. */
+/** Options of a worker; `concurrency` is its number of parallel syncs. */
 export interface WorkOptions extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost'> {
-  /** Stops the worker when aborted: it gives back what it has not done. */
+  /** Stops the worker when aborted: it releases unfinished jobs. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the events of the worker. */
   readonly onProgress?: ((event: WorkEvent) => void) | undefined;
@@ -30,8 +30,8 @@ export type WorkEvent =
   | { readonly type: 'source'; readonly account: string; readonly environment: string; readonly event: SourceEvent };
 
 /**
- * Syncs the accounts of a database, together with any number of other workers, until `signal` is aborted.
- * @throws SyncError when the options or the database can never work
+ * Syncs the accounts of a database together with any number of other workers, until `signal` is aborted.
+ * @throws SyncError if the options or the database can never work
  */
 export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
@@ -68,7 +68,7 @@ export async function runWorker(options: WorkOptions): Promise<void> {
   }
 }
 
-/** Syncs an environment in a thread, and lists environments; each time with the token as it is then (R25). */
+/** Syncs an environment in a thread, and lists environments, each time with the current token (R25). */
 function syncing(
   address: string,
   { threads, emit }: { threads: ThreadPool; emit: (event: WorkEvent) => void },
@@ -89,7 +89,7 @@ interface ThreadPool {
   close(): Promise<void>;
 }
 
-/** Threads are kept for later syncs: a new one takes longer to start than a sync without changes takes. */
+/** Keeps threads for later syncs: starting one takes longer than a sync without changes. */
 function threadPool(): ThreadPool {
   const all: RunThread[] = [];
   const idle: RunThread[] = [];

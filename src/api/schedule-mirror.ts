@@ -10,8 +10,8 @@ import { openStore } from './open-store.ts';
 const STREAMS = CATALOGUE.map(({ name }) => name);
 
 /**
- * The environments of a mirror and their last runs; nothing without a mirror.
- * @throws SyncError `usage` when it cannot be used
+ * The environments of a mirror and their last runs; empty if there is no mirror.
+ * @throws SyncError `usage` if the mirror cannot be used
  */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
   const store = await openStore(db);

@@ -43,21 +43,20 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
 
 /** @throws SyncError `usage` */
 function scheduleRules(options: ScheduleOptions, { environments, maxRequests }: SyncSettings): ScheduleRules {
-  // With a limit of requests each environment has its own run, and so its own count.
+  // With a request limit each environment has its own run, and so its own count.
   return { ...cronRules(options), environments, together: maxRequests === null };
 }
 
 interface ScheduleRunner {
   readonly thread: RunThread;
-  /** The settings with the token as it is now. @throws SyncError `usage` */
+  /**
+   * The settings with the current token.
+   * @throws SyncError `usage`
+   */
   fresh(): SyncSettings;
 }
 
-function schedulePorts(
-  { db, baseUrl }: SyncSettings,
-  options: ScheduleOptions,
-  scheduleRunner: ScheduleRunner,
-): SchedulePorts {
+function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: ScheduleRunner): SchedulePorts {
   const emit = guarded(options.onProgress ?? (() => {}));
   const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: emit });
   let keptQuota: KeptQuota | null = null;
@@ -67,13 +66,13 @@ function schedulePorts(
     next: nextTick,
     mirrored: () => readMirrored(db, baseUrl),
     async list() {
-      const listing = await listEnvironments({ ...scheduleRunner.fresh(), keptQuota }, { signal, onSourceEvent });
+      const listing = await listEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
       keptQuota = listing.keptQuota;
       return listing.environments;
     },
     async run(environments) {
       let listed = false;
-      const runWatcher: RunWatcher = {
+      const watcher: RunWatcher = {
         signal,
         onSourceEvent,
         onProgress(progress) {
@@ -82,7 +81,7 @@ function schedulePorts(
         },
       };
       const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
-      const summary = await runWithFreshToken(scheduleRunner, perRun, runWatcher);
+      const summary = await runWithFreshToken(runner, perRun, watcher);
       emit({ type: 'run', summary });
       return { summary, listed: listed ? await readEnvironments(db) : null };
     },
@@ -94,29 +93,29 @@ function schedulePorts(
   };
 }
 
-/** A listener that throws does not end the schedule. Its first error becomes a warning of the process. */
+/** A throwing listener does not end the schedule. Its first error becomes a process warning. */
 function guarded(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEvent) => void {
   let hasThrown = false;
   return (event) => {
     try {
       onProgress(event);
     } catch (error) {
-      if (!hasThrown) process.emitWarning(`onProgress of schedule() failed, the schedule goes on: ${error}`);
+      if (!hasThrown) process.emitWarning(`onProgress of schedule() failed, the schedule continues: ${error}`);
       hasThrown = true;
     }
   };
 }
 
-/** Runs again immediately if the token was refused and has been replaced meanwhile. */
+/** Retries immediately if the token was refused but has been replaced meanwhile. */
 async function runWithFreshToken(
   { thread, fresh }: ScheduleRunner,
   perRun: Pick<SyncSettings, 'keptQuota' | 'environments'>,
-  runWatcher: RunWatcher,
+  watcher: RunWatcher,
 ): Promise<RunSummary> {
   const settings = fresh();
-  const summary = await thread.sync({ ...settings, ...perRun }, runWatcher);
+  const summary = await thread.sync({ ...settings, ...perRun }, watcher);
   if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
-  return thread.sync({ ...fresh(), ...perRun }, runWatcher);
+  return thread.sync({ ...fresh(), ...perRun }, watcher);
 }
 
 async function listEnvironments(

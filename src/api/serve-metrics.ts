@@ -13,20 +13,23 @@ export interface MetricsEndpoint {
   close(): Promise<void>;
 }
 
-/** Serves metrics at `/metrics`, if a port was given. @throws SyncError `usage` if nothing can listen there */
+/**
+ * Serves metrics at `/metrics` if a port is given.
+ * @throws SyncError `usage` if it cannot listen there
+ */
 export async function serveMetrics(
   { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
-  workerMetrics: WorkerMetrics,
+  metrics: WorkerMetrics,
 ): Promise<MetricsEndpoint | null> {
   if (metricsPort === undefined) return null;
   const port = readNumber('metricsPort', metricsPort);
   const server = createServer(async ({ url }, response) => {
     if (url !== '/metrics') return void response.writeHead(404).end();
     try {
-      const text = await workerMetrics.text();
-      response.writeHead(200, { 'content-type': workerMetrics.contentType }).end(text);
+      const text = await metrics.text();
+      response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
     } catch {
-      // The log says what is wrong with the database.
+      // The log explains what is wrong with the database.
       response.writeHead(503).end();
     }
   });

@@ -21,9 +21,9 @@ export interface ServeOptions extends ApiOptions, OptionsNamed<'host' | 'port'> 
 export interface RunningServer {
   /** Its base URL. */
   readonly url: string;
-  /** Reads the file of tokens again. If it is not valid, the error is logged and the old tokens stay. */
+  /** Reloads the token file. If it is invalid, the error is logged and the old tokens stay. */
   reloadTokens(): void;
-  /** Closes the server. Responses in progress are finished first, within a time limit. */
+  /** Closes the server. Responses in progress are finished first, up to a time limit. */
   close(): Promise<void>;
 }
 
@@ -32,7 +32,7 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
   checkOptions(options);
   const host = options.host ?? OPTIONS.host.default;
   const port = readNumber('port', options.port);
-  // Imported only here: a program that only syncs needs no server.
+  // Loaded only here: a program that only syncs needs no server.
   const { openApi } = await import('./prepare-server.ts');
   const api = await openApi(options);
   try {
@@ -73,7 +73,7 @@ async function closePatiently(server: FastifyInstance): Promise<void> {
 /** @returns the base URL. @throws SyncError `usage` when the server cannot listen on the address */
 async function listen(server: FastifyInstance, { host, port }: { host: string; port: number }): Promise<string> {
   try {
-    // For the name `localhost` alone Fastify makes two servers, and it can stop only one of them in time.
+    // For the name `localhost`, Fastify creates two servers and can stop only one of them in time.
     const { address } = await lookup(host);
     await server.listen({ host: address, port });
   } catch (cause) {

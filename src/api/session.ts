@@ -14,19 +14,19 @@ import type { RunSummary } from '../sync/summary.ts';
 import { openStore } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
 
-/** One run over HTTP into the mirror. */
-export async function runOnce(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary> {
+/** Runs one sync over HTTP into the mirror. */
+export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary> {
   const store = await openStore(settings.db);
-  const source = openSource(store, settings, runWatcher);
+  const source = openSource(store, settings, watcher);
   try {
     const ports = {
       source,
       keptQuota: settings.keptQuota ?? null,
       mirrorExists: await store.exists(),
-      openMirror: () => store.open(runWatcher.signal, QUIET_MS),
+      openMirror: () => store.open(watcher.signal, QUIET_MS),
       clock,
-      signal: runWatcher.signal,
-      onProgress: runWatcher.onProgress,
+      signal: watcher.signal,
+      onProgress: watcher.onProgress,
     };
     const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
     return await runSync(ports, options);
@@ -49,12 +49,11 @@ export async function resumeSource(
   return source;
 }
 
-/** The quota that the last run left; null when there is no mirror. */
+/** The quota that the last run left; null if there is no mirror. */
 async function readKeptQuota(store: MirrorStore): Promise<KeptQuota | null> {
   return (await store.exists()) ? store.read(loadKeptQuota) : null;
 }
 
-/** The service that the settings name. */
 function openSource(
   store: MirrorStore,
   settings: SyncSettings,
@@ -88,7 +87,7 @@ function quotaKeeperOf(
 const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
 /**
- * How long the checkpoints of pages without changes wait to be written together: a run without changes writes almost
+ * How long checkpoints of pages without changes wait to be committed together, so a run without changes writes almost
  * nothing.
  */
 const QUIET_MS = 1000;

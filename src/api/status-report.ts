@@ -12,10 +12,10 @@ import { type MirrorScope, rows, type SqlStatements, value } from '../destinatio
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
-/** The status of a mirror; `status --json` prints it. The names are those of the run log's tables. */
+/** The status of a mirror; `status --json` prints it. Fields are named as in the run log's tables. */
 export interface StatusReport {
   readonly db: string;
-  /** Null until the first run has had a successful response. */
+  /** Null until a run has had a successful response. */
   readonly base_url: string | null;
   readonly checked_at: Instant;
   readonly last_run: RunStatusReport | null;
@@ -24,7 +24,7 @@ export interface StatusReport {
   readonly environments: readonly EnvironmentStatus[];
 }
 
-/** As in `sync_runs`; `killed` is a run whose process ended before it could record its end. */
+/** As in `sync_runs`, except that `killed` is a run whose process ended before recording its end. */
 export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'left_over'> {
   readonly run: number;
   readonly cycle: number;
@@ -55,7 +55,7 @@ export interface StreamReportStatus {
   /** Why the next round must be a scan. */
   readonly scan_due: string | null;
   readonly unavailable: boolean;
-  /** The round that has not ended yet. */
+  /** The unfinished round. */
   readonly under_way: UnderWay | null;
   readonly rows_held: number;
   readonly rows_rejected: number;
@@ -71,14 +71,14 @@ interface UnderWay {
   readonly pages: number;
 }
 
-/** The mirror that a status is of. */
+/** The mirror whose status is reported. */
 interface StatusSubject {
-  /** What the report calls it. */
+  /** Its name in the report. */
   readonly name: string;
   scopeOf(envId: string): MirrorScope;
 }
 
-/** Everything is read from one state of the mirror if the statements run in one transaction. */
+/** Reads one consistent state if the statements run in one transaction. */
 export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): SqlStatements<StatusReport> {
   const found = yield* all(
     queryBuilder.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
@@ -96,9 +96,7 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
   };
 }
 
-/**
- * The last sync as it is recorded. Whether one that is `running` still is, the record cannot tell (see `withVerdict`).
- */
+/** The last sync as recorded. The record alone cannot tell whether a `running` one still is (see `withVerdict`). */
 export function* readLastRun(): StateStatements<RunStatusReport | null> {
   const last = queryBuilder
     .select()
@@ -113,8 +111,8 @@ export function* readLastRun(): StateStatements<RunStatusReport | null> {
 }
 
 /**
- * The report when nobody writes the mirror any more: a run recorded as `running` was killed, unless it has ended since
- * the report was read. `again` is the last run, read anew.
+ * The report if nothing writes to the mirror any more: a run recorded as `running` was killed, unless it has ended
+ * since the report was read. `again` is the last run, read again.
  */
 export function withVerdict(report: StatusReport, again: RunStatusReport | null): StatusReport {
   const { last_run: run } = report;
@@ -122,28 +120,28 @@ export function withVerdict(report: StatusReport, again: RunStatusReport | null)
   return { ...report, last_run: isKilled ? { ...run, status: 'killed' } : again };
 }
 
-function* readStreams(mirrorScope: MirrorScope, now: Instant): SqlStatements<StreamReportStatus[]> {
-  const checkpoints = yield* loadCheckpoints(mirrorScope.envId);
+function* readStreams(scope: MirrorScope, now: Instant): SqlStatements<StreamReportStatus[]> {
+  const checkpoints = yield* loadCheckpoints(scope.envId);
   const streams: StreamReportStatus[] = [];
   for (const stream of CATALOGUE) {
     const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
-    const status = yield* readStream(mirrorScope, stream, checkpoint, now);
+    const status = yield* readStream(scope, stream, checkpoint, now);
     if (!stream.optional || status.last_run !== null || status.rows > 0) streams.push(status);
   }
   return streams;
 }
 
 function* readStream(
-  mirrorScope: MirrorScope,
+  scope: MirrorScope,
   stream: CatalogueEntry<CollectionName>,
   checkpoint: Checkpoint,
   now: Instant,
 ): SqlStatements<StreamReportStatus> {
   const { watermark, round } = checkpoint;
-  const { heldRemovals, rejected } = yield* outstandingCounts(mirrorScope, stream);
+  const { heldRemovals, rejected } = yield* outstandingCounts(scope, stream);
   return {
     stream: stream.name,
-    rows: yield* countTable(mirrorScope, stream),
+    rows: yield* countTable(scope, stream),
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
@@ -152,8 +150,8 @@ function* readStream(
     under_way: round === null ? null : yield* underWay(round),
     rows_held: heldRemovals,
     rows_rejected: rejected,
-    marks: yield* countMarks(mirrorScope, stream),
-    last_run: yield* readLastStreamRun(mirrorScope, stream.name),
+    marks: yield* countMarks(scope, stream),
+    last_run: yield* readLastStreamRun(scope, stream.name),
   };
 }
 
@@ -162,31 +160,28 @@ function* underWay({ mode, reason, pages, cycle, firstPageAt, read }: Round): St
   return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
 }
 
-function* readLastStreamRun(
-  mirrorScope: MirrorScope,
-  stream: StreamName,
-): SqlStatements<StreamReportStatus['last_run']> {
+function* readLastStreamRun(scope: MirrorScope, stream: StreamName): SqlStatements<StreamReportStatus['last_run']> {
   const sql = `select * from sync_stream_runs where env_id = @env and stream = @stream and run_id = (
     select max(run_id) from sync_stream_runs where env_id = @env and stream = @stream)`;
-  const [stored] = (yield* rows(mirrorScope, sql, { stream })) as unknown as readonly StreamRun[];
+  const [stored] = (yield* rows(scope, sql, { stream })) as unknown as readonly StreamRun[];
   if (stored === undefined) return null;
   const { env_id: _, stream: __, ...rest } = stored;
   return rest;
 }
 
-function* countRejectedEnvironments(mirrorScope: MirrorScope): SqlStatements<number> {
+function* countRejectedEnvironments(scope: MirrorScope): SqlStatements<number> {
   const sql = "select count(*) from rejected_rows where env_id = @env and stream = 'environments'";
-  return Number(yield* value(mirrorScope, sql));
+  return Number(yield* value(scope, sql));
 }
 
 /** Marks of deleted rows need no read. */
-function* countMarks(mirrorScope: MirrorScope, stream: CatalogueEntry): SqlStatements<number> {
+function* countMarks(scope: MirrorScope, stream: CatalogueEntry): SqlStatements<number> {
   if (stream.parentTable !== undefined) {
-    // Reads that were left to a later run are counted: the next run makes them.
+    // Includes reads that were deferred to a later run: the next run makes them.
     const run = Number.MAX_SAFE_INTEGER;
-    const { inside, outside } = yield* countMarked(mirrorScope, stream, { since: null, settledBefore: null, run });
+    const { inside, outside } = yield* countMarked(scope, stream, { since: null, settledBefore: null, run });
     return inside + outside;
   }
   const sql = 'select count(*) from marks where env_id = @env and stream = @stream';
-  return Number(yield* value(mirrorScope, sql, { stream: stream.name }));
+  return Number(yield* value(scope, sql, { stream: stream.name }));
 }

@@ -5,9 +5,9 @@ import type { RunSummary } from '../sync/summary.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 /**
- * Brings the mirror up to date in one run. It works in a separate thread, so that the caller never waits for SQLite.
- * @returns how the run ended, whatever happened on the way: see `status`, `error` and `recovery`
- * @throws SyncError `usage` for options that are not valid
+ * Brings the mirror up to date in one run. Runs in a separate thread, so the caller never waits for SQLite.
+ * @returns how the run ended, even if it failed: see `status`, `error` and `recovery`
+ * @throws SyncError `usage` if an option is invalid
  */
 export async function sync(options: SyncOptions): Promise<RunSummary> {
   checkOptions(options);

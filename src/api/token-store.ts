@@ -15,11 +15,14 @@ export interface AuthOptions {
 }
 
 export interface TokenStore {
-  /** Reads the tokens. @throws SyncError `usage` for a file that cannot be read, or when no token would be accepted */
+  /**
+   * Loads the tokens.
+   * @throws SyncError `usage` if the file cannot be read or no token would be accepted
+   */
   load(): void;
   /** The current tokens. */
   keys(): readonly TokenHash[];
-  /** Reads the tokens again. If they are not valid, the error is logged and the old tokens stay. */
+  /** Reloads the tokens. If they are invalid, the error is logged and the old tokens stay. */
   reload(): void;
 }
 
@@ -30,11 +33,11 @@ interface TokenStorePorts {
   readonly log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
 }
 
-export function openTokenStore(authOptions: AuthOptions, { mirror, log }: TokenStorePorts): TokenStore {
-  const { tokensFile } = authOptions;
+export function openTokenStore(auth: AuthOptions, { mirror, log }: TokenStorePorts): TokenStore {
+  const { tokensFile } = auth;
   let keys: readonly TokenHash[] = [];
   const read = (): void => {
-    const found = keysOf(authOptions);
+    const found = keysOf(auth);
     if (found.length === 0) throw noToken(`${tokensFile} contains no token`);
     const ofFile = tokensFile === null ? [] : warningsOfFile(tokensFile);
     for (const warning of [...ofFile, ...warningsOfLimits(found, mirror)]) log.warn(warning);
@@ -43,9 +46,9 @@ export function openTokenStore(authOptions: AuthOptions, { mirror, log }: TokenS
   const reload = (): void => {
     try {
       read();
-      log.info(`${tokensFile} was read again: ${keys.length} tokens`);
+      log.info(`${tokensFile} was reloaded: ${keys.length} tokens`);
     } catch (error) {
-      log.error(`the tokens were not changed: ${(error as Error).message}`);
+      log.error(`the tokens were not reloaded: ${(error as Error).message}`);
     }
   };
   return { load: read, keys: () => keys, reload };

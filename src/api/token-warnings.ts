@@ -5,13 +5,13 @@ import type { TokenHash } from '../server/access.ts';
 
 const WRITABLE_BY_ALL = 0o002;
 
-/** A warning when every user of this machine can add a token. */
+/** Warns if every user of this machine can add a token. */
 export function warningsOfFile(path: string): string[] {
   const open = (statSync(path).mode & WRITABLE_BY_ALL) !== 0;
   return open ? [`every user of this machine can write ${path}: run chmod o-w ${path}`] : [];
 }
 
-/** Warns when a token is limited to something that the mirror does not contain: it may see nothing, or too little. */
+/** Warns if a token is limited to something that the mirror does not contain: it may see nothing, or too little. */
 export function warningsOfLimits(keys: readonly TokenHash[], mirror: MirrorFile): string[] {
   const readers = keys.map(({ reader }) => reader);
   const unknown = {
@@ -48,7 +48,7 @@ const trimmed = (path: string): string => path.replace(/\/+$/, '');
 const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): Set<string> =>
   new Set([...all].filter((id) => !known.has(id)));
 
-/** A token names an environment by its id, not by its name. */
+/** A token must name an environment by id, not by name. */
 function unknownEnvironments(ids: ReadonlySet<string>, { db }: MirrorFile): Set<string> {
   const known = db.select({ id: environments.id }).from(environments).all();
   return without(ids, new Set(known.map(({ id }) => id)));

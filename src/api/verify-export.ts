@@ -13,7 +13,7 @@ export interface VerifyExportOptions extends MirrorOptions {
 }
 
 /**
- * Compares an export with the mirror as it is now: all rows, and the bytes of all files. It works in a separate thread.
+ * Compares an export with the current mirror: all rows, and the bytes of all files. Runs in a separate thread.
  * @throws SyncError
  */
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
@@ -21,7 +21,7 @@ export async function verifyExport(options: VerifyExportOptions): Promise<Verify
   const db = givenAddress(options);
   const { against, signal = new AbortController().signal } = options;
   if (typeof against !== 'string' || against === '')
-    throw new OptionError('against', 'no folder of an export: name one with --against');
+    throw new OptionError('against', 'no export folder: name one with --against');
   const thread = startRunThread();
   try {
     return await thread.verifyExport({ db, against }, signal);

@@ -22,18 +22,21 @@ import { resumeSource } from './session.ts';
 
 export interface VerifySettings extends SyncSettings {
   readonly depth: CompareDepth;
-  /** What is found is written. */
+  /** Whether to write the findings to the mirror. */
   readonly repair: boolean;
 }
 
-/** Who watches a verification, and how it is stopped. */
+/** The listeners of a verification, and the signal that stops it. */
 export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onProgress(progress: VerifyProgress): void;
-  /** Receives each failure that the report names in one line. */
+  /** Receives each error that the report shortens to one line. */
   onFailure(error: Error): void;
 }
 
-/** One verification over HTTP of the mirror, recorded in it where that is possible. @throws SyncError */
+/**
+ * Verifies the mirror over HTTP, and records the result in it if possible.
+ * @throws SyncError
+ */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   const store = await openStore(settings.db);
   try {
@@ -45,7 +48,7 @@ export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): 
   }
 }
 
-/** Records the result of a verification of the whole mirror for those who read the mirror, if it can be written now. */
+/** Records the verification of a whole mirror for its readers, if the mirror can be written now. */
 async function record(store: MirrorStore, settings: SyncSettings, report: VerifyReport): Promise<void> {
   const isWhole = settings.environments.length === 0 && settings.streamNames.length === 0;
   if (!isWhole || report.error !== null || report.equal === null) return;
@@ -58,7 +61,7 @@ async function record(store: MirrorStore, settings: SyncSettings, report: Verify
 }
 
 async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
-  // Before anything is read: nobody else may write between what is found and what is written.
+  // Locked before anything is read: nothing else may write between finding and repairing a difference.
   const locked = settings.repair ? await openWhole(store, watch.signal) : null;
   try {
     return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
@@ -67,9 +70,12 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   }
 }
 
-/** Opens the mirror, and holds every environment of it. @throws SyncError */
+/**
+ * Opens the mirror and locks all its environments.
+ * @throws SyncError
+ */
 async function openWhole(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
-  // A mirror that is missing or of another version is refused before it is changed.
+  // Refuses a missing mirror or one of another version before changing it.
   await store.read(loadEnvironments);
   const mirror = await store.open(stop);
   try {
@@ -124,7 +130,10 @@ function isRepairable({ verifications }: VerifyResult, { findings }: VerifyRepor
   return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
 }
 
-/** The mirror, open for reading; of this base URL and no other (R26). @throws SyncError `usage` */
+/**
+ * Opens the mirror for reading; it must belong to this base URL (R26).
+ * @throws SyncError `usage`
+ */
 function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: string }): MirrorFile {
   const mirror = openForReading(path);
   try {

@@ -21,7 +21,10 @@ export type VerifyEvent =
   | ({ readonly type: 'progress' } & VerifyProgress)
   | { readonly type: 'failure'; readonly error: Error };
 
-/** Compares the mirror with the source now. @throws SyncError */
+/**
+ * Compares the mirror with the current source.
+ * @throws SyncError
+ */
 export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
   checkOptions(options);
   const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);
@@ -42,17 +45,13 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
 }
 
 /** @throws SyncError `usage` for streams that cannot be verified */
-function refuseUnverified(streams: readonly string[], compareDepth: CompareDepth): void {
+function refuseUnverified(streams: readonly string[], depth: CompareDepth): void {
   if (streams.includes('test_executions'))
     throw new SyncError(
       'usage',
       'test_executions cannot be verified: the mirror keeps every execution, but the source shows only 90 days; leave it out of --stream',
     );
-  if (
-    compareDepth === 'count' &&
-    streams.length > 0 &&
-    !streams.some((name) => ['assets', 'table_assets'].includes(name))
-  )
+  if (depth === 'count' && streams.length > 0 && !streams.some((name) => ['assets', 'table_assets'].includes(name)))
     throw new SyncError(
       'usage',
       '--depth count compares only the number of tables: leave --stream out, or use --depth ids or --depth rows',

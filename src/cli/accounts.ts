@@ -20,7 +20,7 @@ export const accounts: CommandAction = async (args, io) => {
   const action = args['action'] as string | undefined;
   const perform = ACTIONS.get(action ?? 'list');
   if (perform === undefined)
-    throw new SyncError('usage', `accounts cannot ${action}: write one of ${[...ACTIONS.keys()].join(', ')}`);
+    throw new SyncError('usage', `unknown action ${action} of accounts: use one of ${[...ACTIONS.keys()].join(', ')}`);
   return perform(args, io);
 };
 
@@ -31,36 +31,36 @@ const ACTIONS: ReadonlyMap<string, CommandAction> = new Map([
   ['test', test],
 ]);
 
-async function add(args: CommandArguments, commandIo: CommandIo): Promise<number> {
+async function add(args: CommandArguments, io: CommandIo): Promise<number> {
   const { drop: _, ...options } = libraryOptions(args);
-  // The library checks the values.
+  // The library validates the values.
   const report = await addAccount({ ...options, name: nameIn(args) } as unknown as AddAccountOptions);
-  printReport(report, args, commandIo, ({ account, schema, replaced }) => {
-    const next = `workers sync it into the schema ${schema}; obsync accounts test ${account} asks the service for it now`;
+  printReport(report, args, io, ({ account, schema, replaced }) => {
+    const next = `workers sync it into the schema ${schema}; run obsync accounts test ${account} to check it now`;
     return [`account ${account} ${replaced ? 'changed' : 'added'}: ${next}`, ...aboutToken(report), ''].join('\n');
   });
   return 0;
 }
 
 function aboutToken({ token_env, token_file }: AccountReport): string[] {
-  if (token_file !== null) return [`its token is read from ${token_file}, on the host of each worker`];
+  if (token_file !== null) return [`each worker reads its token from ${token_file} on its own host`];
   if (token_env === null || (process.env[token_env] ?? '').trim() !== '') return [];
   return [`the variable ${token_env} is not set here: set it for every worker`];
 }
 
-async function list(args: CommandArguments, commandIo: CommandIo): Promise<number> {
+async function list(args: CommandArguments, io: CommandIo): Promise<number> {
   if (args['account'] !== undefined) throw new SyncError('usage', 'accounts list takes no name: it lists all accounts');
   const report = await listAccounts(mirrorOptions(args));
-  printReport(report, args, commandIo, ({ accounts: all }, width) =>
+  printReport(report, args, io, ({ accounts: all }, width) =>
     all.length === 0 ? 'there are no accounts: add one with obsync accounts add\n' : renderAccounts(all, width),
   );
   return 0;
 }
 
-async function remove(args: CommandArguments, commandIo: CommandIo): Promise<number> {
+async function remove(args: CommandArguments, io: CommandIo): Promise<number> {
   const drop = args['drop'] === true;
   const report = await removeAccount({ ...mirrorOptions(args), name: nameIn(args), drop });
-  printReport(report, args, commandIo, ({ account, schema, dropped }) =>
+  printReport(report, args, io, ({ account, schema, dropped }) =>
     dropped
       ? `account ${account} removed, with its mirror in the schema ${schema}\n`
       : `account ${account} removed; its mirror stays in the schema ${schema}\n`,
@@ -68,13 +68,13 @@ async function remove(args: CommandArguments, commandIo: CommandIo): Promise<num
   return 0;
 }
 
-async function test(args: CommandArguments, commandIo: CommandIo): Promise<number> {
+async function test(args: CommandArguments, io: CommandIo): Promise<number> {
   const report = await testAccount({ ...mirrorOptions(args), name: nameIn(args) });
-  printReport(report, args, commandIo, renderTest);
+  printReport(report, args, io, renderTest);
   return report.environments.some(({ wanted }) => wanted) && report.unknown.length === 0 ? 0 : 1;
 }
 
-/** The library says what is wrong with a name that is missing. */
+/** The library reports a missing name. */
 function nameIn(args: CommandArguments): string {
   return args['account'] as string;
 }
@@ -104,14 +104,14 @@ function renderTest({ account, base_url, environments, unknown }: AccountTestRep
     id: env_id,
     name: environment,
     cron,
-    next: wanted ? (next_run === null ? 'never: it has no cron expression' : at(next_run)) : 'never: not asked for',
+    next: wanted ? (next_run === null ? 'never: no cron expression' : at(next_run)) : 'never: not selected',
   }));
   return [
-    `${base_url} shows ${counted(environments.length, 'environment')} to account ${account}`,
+    `${base_url} lists ${counted(environments.length, 'environment')} for account ${account}`,
     ...(environments.length === 0
       ? ['check the permissions of the token']
       : [renderFitting(TEST_COLUMNS, shown, width)]),
-    ...unknown.map((name) => `there is no environment ${name}: change --env`),
+    ...unknown.map((name) => `the service lists no environment ${name}: correct --env`),
     '',
   ].join('\n');
 }

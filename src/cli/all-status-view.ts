@@ -8,7 +8,7 @@ interface ShownRow extends AccountEnvironmentStatus {
   readonly account: string;
 }
 
-/** Renders a status of all accounts: a line for each environment, and below them what went wrong and who works. */
+/** Renders the status of all accounts: a line per environment, then the errors and the workers. */
 export function renderAllStatus(report: AllStatusReport, width: number | null): string {
   const { accounts, workers } = report;
   const rows = accounts.flatMap(({ account, environments }) => environments.map((each) => ({ account, ...each })));

@@ -8,30 +8,31 @@ import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const bi: CommandAction = async (args, io) => {
-  // The library checks the values.
+  // The library validates the values.
   const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
   const db = NAME_MIRROR.includes(report.tool) ? givenFile(libraryOptions(args), 'bi') : null;
   if (db !== null && !existsSync(db)) {
     const log = await io.log('warn');
-    log.warn(`${db} does not exist yet: the files name it as the mirror, so sync it there, or name another with --db`);
+    log.warn(`${db} does not exist yet: the files refer to it as the mirror. Sync into it, or name another with --db`);
   }
   printReport(report, args, io, renderFiles);
   return 0;
 };
 
 function renderFiles({ tool, to, files }: BiReport): string {
-  const lines = files.map(({ path, written }) => `  ${path}${written ? '' : ' (as it was)'}\n`);
-  return `${to} holds ${counted(files.length, 'file')} for ${tool}:\n${lines.join('')}${NEXT[tool](to)}\n`;
+  const lines = files.map(({ path, written }) => `  ${path}${written ? '' : ' (unchanged)'}\n`);
+  return `${to} contains ${counted(files.length, 'file')} for ${tool}:\n${lines.join('')}${NEXT[tool](to)}\n`;
 }
 
-/** What to do with the files. */
+/** How to use the files. */
 const NEXT: Readonly<Record<BiReport['tool'], (to: string) => string>> = {
   dbt: () =>
-    'It belongs among the models of a dbt project; the variables obsync_database and obsync_schema say where the mirror is.',
-  semantic: () => 'Give it to a tool that reads Apache Ossie 0.1.1; change obsync.main in it to where the mirror is.',
+    'Copy it into the models of a dbt project. Set the variables obsync_database and obsync_schema to where the mirror is.',
+  semantic: () =>
+    'Load it into a tool that reads Apache Ossie 0.1.1. Replace obsync.main in it with the database and schema of the mirror.',
   grafana: () =>
-    'Import a dashboard and choose the data source, or copy provisioning into the folder of that name of Grafana.',
-  superset: () => 'Import the archive of your database: superset import-dashboards -p FILE -u admin.',
+    'Import a dashboard and choose the data source, or copy provisioning into Grafana’s provisioning folder.',
+  superset: () => 'Import the archive for your database: superset import-dashboards -p FILE -u admin.',
   metabase: (to) =>
-    `Set METABASE_URL, METABASE_API_KEY and METABASE_DATABASE, the name of the mirror in Metabase, and run it: node ${join(to, 'metabase.mjs')}`,
+    `Set METABASE_URL, METABASE_API_KEY and METABASE_DATABASE, the name of the mirror in Metabase, then run: node ${join(to, 'metabase.mjs')}`,
 };

@@ -3,17 +3,17 @@ import { OptionError } from '../settings/option-error.ts';
 import type { CommandArguments } from './command.ts';
 import type { SettingsByName } from './settings.ts';
 
-/** The options that may name a mirror in PostgreSQL, and where else their passwords may be. */
+/** The options that may name a mirror in PostgreSQL, and the alternatives for their passwords. */
 const ADDRESSES = {
   db: 'or put the whole address into OBSYNC_DB or into a file for --db-file',
   to: 'or set OBSYNC_TO',
 } as const;
 
-/** Variables that may hold an address with its password: only the user and root can read them. */
+/** Variables that may contain an address with its password: only the user and root can read them. */
 const PRIVATE = ['OBSYNC_DB', 'OBSYNC_TO'];
 
 /**
- * Refuses two mirrors, and a password where other users of the machine can read it: on the command line, or in a config
+ * Refuses two mirrors, and a password that other users of the machine can read: on the command line or in a config
  * file.
  * @throws OptionError
  */
@@ -24,10 +24,10 @@ export function checkMirror(given: CommandArguments, settings: SettingsByName): 
     if (typeof value !== 'string' || PRIVATE.includes(from) || !saysPassword(value)) continue;
     throw new OptionError(
       name,
-      `--${name} holds a password, which others can read in ${from}: leave it out there, and set PGPASSWORD, use ~/.pgpass or a service file, ${elsewhere}`,
+      `--${name} contains a password, which others can read in ${from}: remove it there, and set PGPASSWORD, use ~/.pgpass or a service file, ${elsewhere}`,
     );
   }
   const { db, dbFile } = given;
   if (db !== undefined && dbFile !== undefined)
-    throw new OptionError('dbFile', `two mirrors: one by --db, one by --db-file ${dbFile}: leave one of them out`);
+    throw new OptionError('dbFile', `two mirrors, one in --db and one in --db-file ${dbFile}: remove one of them`);
 }

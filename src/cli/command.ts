@@ -9,15 +9,19 @@ export interface CommandIo {
   readonly outIsTerminal: boolean;
   readonly errIsTerminal: boolean;
   log(level: string): Promise<Logger>;
-  /** A log that never blocks the program, even when nobody reads it. */
+  /** A log that never blocks the program, even if nothing reads it. */
   serverLog(level: string): Promise<Logger>;
 }
 
-/** The values of a command's options and arguments by their names, such as `pageSize`. */
+/** The values of a command's options and arguments by name, such as `pageSize`. */
 export type CommandArguments = Readonly<Record<string, unknown>>;
 
-/** What a command does. @returns the exit code. @throws SyncError */
-export type CommandAction = (args: CommandArguments, commandIo: CommandIo) => Promise<number>;
+/**
+ * The action of a command.
+ * @returns the exit code
+ * @throws SyncError
+ */
+export type CommandAction = (args: CommandArguments, io: CommandIo) => Promise<number>;
 
 export type CommandOptions = Readonly<Record<string, OptionEntry>>;
 
@@ -35,5 +39,5 @@ export interface CliCommand {
   readonly run: CommandAction;
 }
 
-/** Given instead of an SQL statement or of its file: the statement is read from stdin. */
+/** In place of an SQL statement or its file: read the statement from stdin. */
 export const STDIN = '-';

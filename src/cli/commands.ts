@@ -29,7 +29,7 @@ const QUERY_OPTIONS = {
   format: {
     type: 'string',
     choices: ['table', 'csv', 'json', 'ndjson'],
-    describe: 'how rows are printed (default: table on a terminal, else csv)',
+    describe: 'output format of the rows (default: table on a terminal, else csv)',
   },
   ...pick('statementTimeout', 'config'),
 } as const;
@@ -39,7 +39,7 @@ const DEMO_OPTIONS = {
   keep: {
     type: 'boolean',
     default: false,
-    describe: 'go on until stopped: the source keeps changing, syncs follow, and a page shows the mirror',
+    describe: 'keep running until stopped: the source changes, syncs follow, and a page shows the mirror',
   },
   ...pick('logLevel', 'config'),
 } as const;
@@ -48,13 +48,13 @@ const ACCOUNTS_OPTIONS = {
   ...pick('db', 'dbFile', 'baseUrl', 'tokenEnv'),
   tokenFile: {
     ...OPTIONS.tokenFile,
-    describe: 'file on the workers’ hosts that holds the access token of the account',
+    describe: 'file on the workers’ hosts that contains the access token of the account',
   },
   ...pick('schema', 'cron', 'delay', 'env', 'stream', 'history', 'fullEvery', 'overlap', 'pageSize', 'concurrency'),
   ...pick('retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'replace', 'drop', 'json', 'config'),
 } as const;
 
-/** Every command. Its code is loaded when it runs: help needs none of it, and no command needs the code of another. */
+/** Every command. Its code is loaded only when it runs: help needs none of it, and no command needs another's. */
 export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'sync',
@@ -77,14 +77,14 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'status',
-    describe: 'show what is mirrored, how fresh it is, and the last problems; reads only the file',
+    describe: 'show what is mirrored, how fresh it is, and the last problems; sends no requests',
     options: pick('db', 'dbFile', 'all', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {
     name: 'verify',
     describe:
-      'compare the mirror with the source now: what is missing, extra or unequal (exit 0 equal, 1 not); with --against, an export with the mirror',
+      'compare the mirror with the source now: what is missing, extra or unequal (exit 0 if equal, else 1); with --against, compare an export with the mirror',
     options: VERIFY_OPTIONS,
     run: async (args, io) =>
       args['against'] === undefined
@@ -110,14 +110,14 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'export',
     describe:
-      'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files or as Delta tables; only what has changed',
+      'write the tables of the mirror, as of one instant, as Parquet, CSV or NDJSON files or as Delta tables; rewrites only what has changed',
     options: pick('db', 'dbFile', 'to', 'format', 'table', 'views', 'env', 'keep', 'logLevel', 'json', 'config'),
     run: async (args, io) => (await import('./export.ts')).exportTo(args, io),
   },
   {
     name: 'copy',
     describe:
-      'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy goes on',
+      'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy continues there',
     options: {
       ...pick('db', 'dbFile'),
       to: {
@@ -138,10 +138,10 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'bi',
     describe:
-      'write files by which other tools know the mirror: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
+      'write files that describe the mirror to other tools: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
     options: {
       ...pick('db', 'dbFile'),
-      to: { type: 'string', describe: 'folder of the files; it is made if it does not exist' },
+      to: { type: 'string', describe: 'folder of the files; created if it does not exist' },
       ...pick('json', 'config'),
     },
     positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' }],
@@ -150,13 +150,13 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'serve',
     describe:
-      'serve the mirror as the read API of the source, to the token in OBSYNC_SERVE_TOKEN and those of --tokens',
+      'serve the mirror as the read API of the source, to clients with the token in OBSYNC_SERVE_TOKEN or one of --tokens',
     options: pick('db', 'dbFile', 'host', 'port', 'tokens', 'rateLimit', 'dimensionWeights', 'logLevel', 'config'),
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
     name: 'report',
-    describe: 'write what the page of serve shows, as of one instant, as one HTML file that needs no server',
+    describe: 'write the page of serve with its data, as of one instant, to one HTML file that needs no server',
     options: {
       ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'the file to write, such as report.html' },
@@ -166,10 +166,10 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'accounts',
-    describe: 'keep the accounts that workers sync, in PostgreSQL: add, list, remove or test one',
+    describe: 'manage the accounts that workers sync, in PostgreSQL: add, list, remove or test one',
     options: ACCOUNTS_OPTIONS,
     positionals: [
-      { name: 'action', describe: 'add, list, remove, or test (asks the service for the environments of the account)' },
+      { name: 'action', describe: 'add, list, remove, or test (lists the environments of the account at the service)' },
       { name: 'account', describe: 'the name of the account' },
     ],
     run: async (args, io) => (await import('./accounts.ts')).accounts(args, io),

@@ -12,7 +12,7 @@ export const copyTo: CommandAction = async (args, io) => {
   limitHeap();
   return untilSignal('a long write: nothing was copied', async (signal) => {
     const report = await copy({
-      // The library checks the values.
+      // The library validates the values.
       ...(libraryOptions(args) as unknown as CopyOptions),
       signal,
       onProgress: ({ table, rows }) => log.info({ table, rows }, 'copied'),
@@ -23,5 +23,5 @@ export const copyTo: CommandAction = async (args, io) => {
 };
 
 function renderCopy({ db, to, rows, tables }: CopyReport): string {
-  return `${to} is a copy of ${db}: ${counted(rows, 'row')} in ${counted(tables.length, 'table')}. The next sync into it goes on where that one was.\n`;
+  return `${to} is a copy of ${db}: ${counted(rows, 'row')} in ${counted(tables.length, 'table')}. The next sync into it continues where the original was.\n`;
 }

@@ -58,28 +58,31 @@ interface DemoRuns {
   readonly logLevel: string;
 }
 
-/** @returns an exit code when a run failed, else null */
+/** @returns an exit code if a run failed, else null */
 async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number | null> {
   const { io, stop } = runs;
-  io.out(`It answers at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
+  io.out(`It is served at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop);
   const changes = renderChanges(source.change('hour'));
   io.out(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
-  io.out('Syncing again: only the changes are read ...\n');
+  io.out('Syncing again, reading only the changes ...\n');
   const second = await syncOnce(runs);
   if (second.status !== 'done') return failed(second, stop);
   io.out(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
   return null;
 }
 
-/** Prints what went wrong, as a sync does. @returns the exit code */
-function failed(summary: RunSummary, stopRequest: StopRequest): number {
+/**
+ * Prints the errors like a sync does.
+ * @returns the exit code
+ */
+function failed(summary: RunSummary, stop: StopRequest): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
   for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error);
-  return exitCodeOfRun(summary, stopRequest.received());
+  return exitCodeOfRun(summary, stop.received());
 }
 
 async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<RunSummary> {
@@ -92,11 +95,11 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<
   }
 }
 
-/** How long the sample stays as it is before it changes again. */
+/** The pause between changes of the sample. */
 const CALM_MS = 4000;
 
 /**
- * Serves the mirror, while the source changes and each change is synced, until a signal comes.
+ * Serves the mirror while the source changes and each change is synced, until a signal arrives.
  * @returns the exit code
  */
 async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<number> {
@@ -119,22 +122,22 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
   }
 }
 
-/** @returns false when a signal came instead */
+/** @returns false if a signal arrived instead */
 function isCalm(signal: AbortSignal): Promise<boolean> {
   return setTimeout(CALM_MS, true, { signal }).catch(() => false);
 }
 
-async function answer(db: string, commandIo: CommandIo): Promise<void> {
+async function answer(db: string, io: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    commandIo.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
+    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
   }
   mirror.close();
 }
 
 function renderAdvice(db: string): string {
-  return `\nAsk another question:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`;
+  return `\nRun another query:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`;
 }
 
 function renderRun({ rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {

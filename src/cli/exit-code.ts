@@ -11,8 +11,8 @@ const CODES: Readonly<Record<RunRecovery, number>> = {
 };
 
 /** The exit code of a failure (see docs/json-and-exit-codes.md). */
-export function exitCodeOf(recoveryKind: RecoveryKind): number {
-  return isRunRecovery(recoveryKind) ? CODES[recoveryKind] : 1;
+export function exitCodeOf(recovery: RecoveryKind): number {
+  return isRunRecovery(recovery) ? CODES[recovery] : 1;
 }
 
 const SIGNAL_CODES: Readonly<Record<string, number>> = { SIGINT: 130, SIGTERM: 143 };

@@ -2,12 +2,12 @@ import type { ExportReport } from '../api/export-mirror.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted } from './words.ts';
 
-/** Renders what an export consists of: a table of its tables, and what was written of it now. */
+/** Renders the contents of an export as a table, and what this run wrote. */
 export function renderExport(report: ExportReport, width: number | null): string {
   const { to, format, instant, rows, files, files_written, bytes_written, files_removed } = report;
   const removed = files_removed === 0 ? '' : `, ${counted(files_removed, 'old file')} removed`;
   return [
-    `${to} holds the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${size(report.bytes)}`,
+    `${to} contains the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${size(report.bytes)}`,
     renderFitting(
       COLUMNS,
       report.tables.filter((table) => table.files > 0),
@@ -19,7 +19,7 @@ export function renderExport(report: ExportReport, width: number | null): string
   ].join('\n');
 }
 
-/** Who asks for less than before may not know that the folder held more. */
+/** Whoever requests less than before may not know that the folder contained more. */
 function droppedLine({
   dropped_tables: tables,
   dropped_environments: environments,

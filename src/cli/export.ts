@@ -9,9 +9,9 @@ import { limitHeap } from './v8-flags.ts';
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(args['logLevel'] as string);
   limitHeap();
-  return untilSignal('a long read: no whole export is changed', async (signal) => {
+  return untilSignal('a long read: the last complete export is unchanged', async (signal) => {
     const report = await exportMirror({
-      // The library checks the values.
+      // The library validates the values.
       ...(libraryOptions(args) as unknown as ExportOptions),
       signal,
       onProgress: ({ table, rows }) => log.info({ table, rows }, 'exported'),

@@ -3,13 +3,11 @@ import { naturalWidth, renderTable } from './rows-view.ts';
 export interface FittingColumn<Row> {
   readonly head: string;
   cell(row: Row): unknown;
-  /**
-   * When the table is too wide, the column with the highest number is left out first; a column without a number stays.
-   */
+  /** If the table is too wide, the column with the highest number is omitted first; a column without a number stays. */
   readonly spare?: number;
 }
 
-/** Renders rows as a table that leaves columns out before it cuts cells. A `width` of null means no limit. */
+/** Renders rows as a table that omits columns before it truncates cells. A `width` of null means no limit. */
 export function renderFitting<Row>(
   columns: readonly FittingColumn<Row>[],
   rows: readonly Row[],

@@ -1,7 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 
-/** At most so many bytes of lines wait for a reader; further lines are dropped. */
+/** The most bytes of lines that wait for a reader; further lines are dropped. */
 const MOST_WAITING_BYTES = 1024 * 1024;
 
 /** How long `end` waits for a reader. */
@@ -9,14 +9,14 @@ const PATIENCE_MS = 500;
 
 export interface LineQueue {
   write(line: string): void;
-  /** Resolves when all lines are written, or when the reader did not take them in time. */
+  /** Resolves when all lines are written, or when the reader was too slow. */
   end(): Promise<void>;
 }
 
 /**
- * Writes lines to a file descriptor and never blocks the writer. Neither Node's file streams nor its threads can do
- * this for a pipe: a thread that waits for a reader keeps the process alive. When there is room again after lines were
- * dropped, `onDropped` receives their number.
+ * Writes lines to a file descriptor without ever blocking the writer. Neither Node's file streams nor its thread pool
+ * can do this for a pipe: a thread that waits for a reader keeps the process alive. Once there is room again after
+ * lines were dropped, `onDropped` receives their number.
  */
 export function openLineQueue(descriptor: number, onDropped: (lines: number) => void): LineQueue {
   const kind = fstatSync(descriptor);
@@ -27,19 +27,19 @@ export function openLineQueue(descriptor: number, onDropped: (lines: number) => 
   return queueTo(new Socket({ fd: descriptor, readable: false, writable: true }), onDropped);
 }
 
-/** The line is lost when the disk is full: the program must not fail because of its log. */
+/** A full disk loses the line: the program must not fail because of its log. */
 function writeTo(descriptor: number, line: string): void {
   try {
     writeSync(descriptor, line);
   } catch {
-    // The log itself failed, so there is no place to report it.
+    // The log itself failed, so there is nowhere to report it.
   }
 }
 
 /** @internal */
 export function queueTo(socket: Socket, onDropped: (lines: number) => void): LineQueue {
   let dropped = 0;
-  // The reader has closed the pipe, so there is no place to report it.
+  // The reader has closed the pipe, so there is nowhere to report it.
   socket.on('error', () => socket.destroy());
   socket.on('drain', () => {
     const lines = dropped;

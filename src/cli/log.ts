@@ -17,13 +17,13 @@ export function createLog(level: string): Logger {
 }
 
 /**
- * The log of a server, which keeps running whether or not anybody reads its log. `flush` calls back when the lines are
- * written, or when nobody has read them for a while.
+ * The log of a server, which runs whether or not anything reads its log. `flush` calls back when the lines are written,
+ * or when the reader was too slow.
  */
 export function createServerLog(level: string): Logger {
   const prettify = prettyFactory(PRETTY);
   const queue = openLineQueue(2, (dropped) =>
-    log.warn(`${dropped} log lines were dropped because nobody read them in time`),
+    log.warn(`${dropped} log lines were dropped because they were not read in time`),
   );
   const log: Logger = pino(optionsOf(level), {
     write: (line: string) => queue.write(String(prettify(line))),

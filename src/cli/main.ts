@@ -8,7 +8,7 @@ if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
   );
   process.exitCode = 2;
 } else if (process.argv.length === 3 && ['--version', '-v'].includes(process.argv[2] ?? '')) {
-  // Imported only here, as the rest of the program is: older versions of Node cannot even load it.
+  // Loaded only here, like the rest of the program: older versions of Node cannot even load it.
   const { version } = await import('./version.ts');
   process.stdout.write(`${version()}\n`);
 } else {

@@ -5,7 +5,7 @@ import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const migrate: CommandAction = async (args, io) => {
-  // The library checks the values.
+  // The library validates the values.
   const report = await migrateMirror(libraryOptions(args) as unknown as MigrateOptions);
   printReport(report, args, io, renderMigration);
   return 0;
@@ -13,9 +13,9 @@ export const migrate: CommandAction = async (args, io) => {
 
 function renderMigration({ db, change, citus }: MigrateReport): string {
   const changed = {
-    made: `${db} was made; the first sync fills it.`,
-    updated: `${db} was brought up to date.`,
-    none: `${db} was up to date.`,
+    made: `${db} was created; the first sync fills it.`,
+    updated: `${db} was migrated.`,
+    none: `${db} was already up to date.`,
   }[change];
   return citus === null ? `${changed}\n` : `${changed}\n${renderDistribution(citus)}\n`;
 }
@@ -23,7 +23,7 @@ function renderMigration({ db, change, citus }: MigrateReport): string {
 function renderDistribution({ distributed_now: now, distributed, local }: NonNullable<MigrateReport['citus']>): string {
   const done =
     now.length === 0
-      ? `All ${counted(distributed.length, 'table')} of environments were distributed by env_id before.`
-      : `${counted(now.length, 'table')} distributed by env_id now: ${now.join(', ')}.`;
+      ? `All ${counted(distributed.length, 'table')} of environments were already distributed by env_id.`
+      : `${counted(now.length, 'table')} are now distributed by env_id: ${now.join(', ')}.`;
   return `${done}\nOn the coordinator: ${local.join(', ')}.`;
 }

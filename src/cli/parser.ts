@@ -13,7 +13,7 @@ const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with probl
 
 Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for --full-every) or in the JSON file that \
 --config names (fullEvery). A flag overrides a variable, and a variable overrides the file. The token of the service \
-comes only from OBSYNC_TOKEN or from the file that --token-file names. The tokens that a server accepts come from \
+comes only from OBSYNC_TOKEN or from a file for --token-file. The tokens that a server accepts come from \
 OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
 
 /**
@@ -26,7 +26,10 @@ const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
     .map(([name]) => [flagOf(name), { type: 'boolean', global: false, hidden: true }]),
 );
 
-/** Parses a command line for `run`, which gets what its flags and arguments say. It throws SyncError `usage`. */
+/**
+ * Creates the parser of a command line. It calls `run` with the parsed flags and arguments, and throws SyncError
+ * `usage`.
+ */
 export function createParser(
   argv: readonly string[],
   run: (command: CliCommand, parsed: CommandArguments) => Promise<void>,
@@ -34,7 +37,7 @@ export function createParser(
   const parser: Argv = yargs(argv.map(withoutComment))
     .scriptName('obsync')
     .usage(
-      '$0 <command> [options]\n\nMirrors a data-observability service into a local SQLite file and keeps it up to date.',
+      '$0 <command> [options]\n\nMirrors a data-observability service into SQLite or PostgreSQL and keeps it up to date.',
     )
     .locale('en')
     .updateStrings({
@@ -80,7 +83,7 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
 }
 
 /**
- * Numbers stay text, because yargs reads an empty one as 0. yargs only shows the default: variables and the file
+ * Numbers stay text, because yargs reads an empty one as 0. The default is only for the help: variables and the file
  * override it.
  */
 function yargsOption({ default: defaultValue, ...entry }: OptionEntry): YargsOption {
@@ -92,12 +95,15 @@ function yargsOption({ default: defaultValue, ...entry }: OptionEntry): YargsOpt
   };
 }
 
-/** What the flags of a command line say, by the names of the options. @throws OptionError */
+/**
+ * The options that the flags of a command line set, by option name.
+ * @throws OptionError
+ */
 export function flagsOf({ options }: CliCommand, parsed: CommandArguments): CommandArguments {
   return readValues(options, (name) => parsed[flagOf(name)]);
 }
 
-/** Why yargs refuses a command line: derived from what it has parsed, else in its own words, two of which are ours. */
+/** Why yargs rejected a command line: derived from its parse result where possible, else yargs' own message. */
 function refusal({ argv, aliases }: ParsedLine, message: string): SyncError {
   const [name, ...rest] = argv._.map(String);
   const command = COMMANDS.find((each) => each.name === name);

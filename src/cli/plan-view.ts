@@ -5,7 +5,7 @@ import { counted, modeText } from './words.ts';
 
 const HEAD = ['environment', 'stream', 'mode', 'requests'];
 
-/** Renders a forecast: a table, and below it one line for each remark. `width` is that of the terminal. */
+/** Renders a forecast: a table, then one line per remark. `width` is that of the terminal. */
 export function renderForecast(report: ForecastReport, width: number | null): string {
   const { streams } = report;
   const rows = streams.map((stream) => [
@@ -31,16 +31,16 @@ function remarks({ streams, missing, at_least, mirror_exists }: ForecastReport):
       const remark = REMARKS[stream.status];
       return remark === undefined ? [] : [`${stream.environment}, ${stream.stream}: ${remark}`];
     }),
-    ...missing.map((name) => `${name} is no longer listed by the source: the sync does not read it`),
-    ...(mirror_exists ? [] : ['there is no mirror yet: nobody knows before the first sync how many requests it needs']),
-    ...(at_least ? ['+ means at least: the list was never read to its end, or was read with larger pages'] : []),
+    ...missing.map((name) => `${name} is no longer listed by the source: the sync skips it`),
+    ...(mirror_exists ? [] : ['there is no mirror yet: the number of requests is unknown until the first sync']),
+    ...(at_least ? ['+ means at least: the list was never read completely, or was read with larger pages'] : []),
   ];
 }
 
 const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
-  denied: 'was denied (403) at the last request, and is expected to be denied again',
-  unavailable: 'was not live (404) at the last request, and is expected to be not live again',
-  waiting: 'waits for the first scan of a stream that is not read',
+  denied: 'the last request was denied (403), the next one probably too',
+  unavailable: 'it was not live (404) at the last request, and probably still is not',
+  waiting: 'it waits for the first scan of a stream that is not selected',
   held: 'deletions are held back; --allow-shrink applies them',
 };
 
@@ -68,14 +68,14 @@ function stop({ at_least, max_requests, runs }: ForecastReport): string {
 }
 
 function waiting({ seconds, quota, max_wait_seconds: maxWaitSeconds }: ForecastReport): string {
-  if (quota === null) return 'nobody knows how long it waits for quota: no response has reported one';
+  if (quota === null) return 'it is unknown how long it waits for quota: no response has reported one';
   const of = quota.limit === null ? '' : ` of ${quota.limit} in ${durationText(quota.window_seconds)}`;
   const left = `${quota.remaining} requests${of} are left`;
-  if (seconds === null) return `nobody knows how long it waits for quota: ${left}`;
+  if (seconds === null) return `it is unknown how long it waits for quota: ${left}`;
   if (seconds === 0) return `it does not wait for quota: ${left}`;
   if (Math.min(seconds, Math.max(quota.reset_seconds, quota.window_seconds)) > maxWaitSeconds)
     return `it would wait for quota longer than --max-wait ${maxWaitSeconds}, so it ends early: ${left}`;
-  return `it waits ${durationText(seconds)} for quota: ${left}; the response times of the service are added`;
+  return `it waits ${durationText(seconds)} for quota: ${left}, plus the response times of the service`;
 }
 
 function durationText(seconds: number): string {

@@ -4,16 +4,16 @@ import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
 /**
- * Prints a report on stdout: as JSON with `--json`, else as the text that `render` makes for the width of the terminal.
+ * Prints a report on stdout: as JSON with `--json`, else as the text that `render` creates for the terminal's width.
  */
 export function printReport<Report>(
   report: Report,
   args: CommandArguments,
-  commandIo: CommandIo,
+  io: CommandIo,
   render: (report: Report, width: number | null) => string,
 ): void {
-  const width = widthOf(process.stdout, commandIo.outIsTerminal);
-  commandIo.out(
+  const width = widthOf(process.stdout, io.outIsTerminal);
+  io.out(
     args['json'] === true
       ? `${JSON.stringify(report, null, 2)}\n`
       : wrapText(render(printableReport(report), width), width),

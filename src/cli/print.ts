@@ -1,8 +1,8 @@
 import type { Writable } from 'node:stream';
 
 /**
- * Writes texts as fast as they are read, and stops when they can no longer be written. The listener of the stream's
- * errors decides what that means (see `program.ts`).
+ * Writes texts at the reader's pace, and stops when they can no longer be written. The stream's error listener decides
+ * what that means (see `program.ts`).
  */
 export async function print(texts: Iterable<string> | AsyncIterable<string>, out: Writable): Promise<void> {
   for await (const text of texts) {

@@ -6,7 +6,7 @@ export function printable(text: string): string {
   });
 }
 
-/** A report, which consists of JSON values, with all its strings made printable: names come from the service. */
+/** Escapes all strings of a report, which consists of JSON values: names come from the service. */
 export function printableReport<Report>(report: Report): Report {
   return JSON.parse(JSON.stringify(report), (_, value: unknown) =>
     typeof value === 'string' ? printable(value) : value,

@@ -12,11 +12,14 @@ import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';
 import { withoutPasswords } from './without-passwords.ts';
 
-/** Runs one command line. Every error ends here. @returns the exit code */
+/**
+ * Runs one command line and handles every error.
+ * @returns the exit code
+ */
 export async function main(argv: readonly string[]): Promise<number> {
   const io = processIo();
   process.stdout.on('error', endOutput);
-  // stderr fails when the disk is full or its reader has gone. That changes nothing else.
+  // stderr fails when the disk is full or its reader has gone. Nothing else should change.
   process.stderr.on('error', () => {});
   let code = 0;
   let settings: SettingsByName = new Map();
@@ -48,29 +51,25 @@ function located(error: unknown, settings: SettingsByName): unknown {
   return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });
 }
 
-/** Options that name a file with a secret in it, and what it is. */
+/** Options that name a file containing a secret, and what the file is. */
 const SECRET_FILES = { tokenFile: 'the token file', dbFile: 'the address file' } as const;
 
 /** Warns of settings that are valid but probably a mistake. */
-async function warn(args: CommandArguments, commandIo: CommandIo): Promise<void> {
+async function warn(args: CommandArguments, io: CommandIo): Promise<void> {
   const open = Object.entries(SECRET_FILES).flatMap(([name, what]) => {
     const path = args[name];
     if (typeof path !== 'string' || !isReadByAll(path)) return [];
     return [`every user of this machine can read ${what} ${path}: make it readable by its owner only (chmod 600)`];
   });
-  const warnings = [
-    ...unknownVariables(commandIo.env),
-    ...open,
-    ...warningsOfAddresses(addressesIn(args), commandIo.env),
-  ];
+  const warnings = [...unknownVariables(io.env), ...open, ...warningsOfAddresses(addressesIn(args), io.env)];
   if (warnings.length === 0) return;
-  const log = await commandIo.log((args['logLevel'] as string | undefined) ?? 'warn');
+  const log = await io.log((args['logLevel'] as string | undefined) ?? 'warn');
   for (const each of warnings) log.warn(each);
 }
 
 /**
- * The addresses of mirrors, and of what else `--to` may name.
- * @throws SyncError `usage` if the file of one cannot be read
+ * The addresses of mirrors, and whatever else `--to` names.
+ * @throws SyncError `usage` if a file that contains an address cannot be read
  */
 function addressesIn(args: CommandArguments): string[] {
   const file = args['dbFile'];
@@ -78,7 +77,7 @@ function addressesIn(args: CommandArguments): string[] {
   return given.filter((each) => typeof each === 'string');
 }
 
-/** Prints the error in one line, and its stack only at `--log-level debug`. */
+/** Prints the error on one line, and its stack only with `--log-level debug`. */
 function report(error: unknown, level: unknown): number {
   const message = error instanceof Error ? error.message : String(error);
   printFailure(withoutPasswords(message));
@@ -86,7 +85,7 @@ function report(error: unknown, level: unknown): number {
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 
-/** Ends the output. A reader that has closed the pipe, such as `head`, is not an error. */
+/** Ends the output. It is no error if the reader, such as `head`, has closed the pipe. */
 function endOutput(error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') return;
   process.stderr.write(`obsync: stdout cannot be written: ${error.message}\n`);

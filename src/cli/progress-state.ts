@@ -4,7 +4,7 @@ import type { StreamCounters } from '../sync/stream-counter.ts';
 import { printable } from './printable.ts';
 import { counted, modeText } from './words.ts';
 
-/** What a live view shows of a run. Times are milliseconds since 1970. */
+/** What the live view of a run shows. Times are milliseconds since 1970. */
 export interface ProgressState {
   readonly lines: ReadonlyMap<string, ProgressLine>;
   readonly ended: number;
@@ -47,32 +47,32 @@ type WaitEvent = Extract<SourceEvent, { type: 'wait' }>;
 const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
   quota: 'waiting for quota',
   'rate-limited': 'too many requests (429), waiting',
-  retry: 'trying again in',
+  retry: 'retrying in',
 };
 
 function whyOf({ reason, about }: WaitEvent): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
 }
 
-/** Why the quota is kept in memory, in one line. */
+/** Why the quota is not shared with other processes, on one line. */
 export function unsharedText({ reason }: Extract<SourceEvent, { type: 'unshared' }>): string {
-  return `this process does not share what it knows of the quota with others: ${reason}`;
+  return `the quota is not shared with other processes: ${reason}`;
 }
 
-/** A wait in one line. */
+/** A wait, on one line. */
 export function waitText(event: WaitEvent): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }
 
-/** A response in one line; with its query when `everything` is logged. */
+/** A response, on one line; with its query if `everything` is logged. */
 export function requestText(
   { status, path, query, durationMs }: Extract<SourceEvent, { type: 'request' }>,
   everything: boolean,
 ): string {
-  return `${status === 0 ? 'no answer' : status} GET ${path}${everything ? query : ''} ${Math.round(durationMs)} ms`;
+  return `${status === 0 ? 'no response' : status} GET ${path}${everything ? query : ''} ${Math.round(durationMs)} ms`;
 }
 
-/** The lines to show: the streams under way, then what the run waits for. */
+/** The lines to show: the streams in progress, then what the run is waiting for. */
 export function renderProgress(
   { lines, ended, wait }: ProgressState,
   nowMs: number,
@@ -81,7 +81,7 @@ export function renderProgress(
   const shown = [...lines.values()].slice(0, Math.max(1, screen.rows - 3)).map(renderLine);
   const left = wait === null ? 0 : Math.ceil((wait.untilMs - nowMs) / 1000);
   const waiting = wait !== null && left > 0 ? `, ${wait.why} ${left} s` : '';
-  const summary = `${counted(ended, 'stream')} ended, ${lines.size} under way`;
+  const summary = `${counted(ended, 'stream')} ended, ${lines.size} in progress`;
   // A command that reads no stream shows only its waits.
   const last = ended + lines.size > 0 ? [summary + waiting] : waiting === '' ? [] : [waiting.slice(2)];
   return [...shown, ...last].map((line) => printable(line).slice(0, screen.columns - 1)).join('\n');

@@ -14,7 +14,7 @@ import {
 import { columnsOf } from './terminal-width.ts';
 import { counted, modeText } from './words.ts';
 
-/** Shows a run on stderr: as a live view on a terminal, else as lines of the log. */
+/** Shows a run on stderr: a live view on a terminal, else log lines. */
 export interface RunView {
   onProgress(event: SyncEvent): void;
   end(): void;
@@ -22,11 +22,9 @@ export interface RunView {
 
 const FRAME_MS = 100;
 
-/** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal needs no log. */
-export async function watchRun(commandIo: CommandIo, level: string): Promise<RunView> {
-  return commandIo.errIsTerminal && !['debug', 'trace'].includes(level)
-    ? liveView()
-    : lineView(await commandIo.log(level));
+/** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal no log. */
+export async function watchRun(io: CommandIo, level: string): Promise<RunView> {
+  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(await io.log(level));
 }
 
 async function liveView(): Promise<RunView> {
@@ -65,14 +63,14 @@ function logEnvironments(
   { environments, missing }: Extract<RunProgressEvent, { type: 'environments' }>,
 ): void {
   log.info(`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
-  for (const { name } of missing) log.warn(`${name} is no longer listed by the source; its rows are kept`);
+  for (const { name } of missing) log.warn(`${name} is no longer listed by the source; its rows stay`);
 }
 
 function logEnd(log: Logger, { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;
-  // The command reports the error that ends the whole run; it is reported once.
+  // The command reports the error that ends the whole run, so it appears once.
   if (summary.error === null || status === 'stopped') log.info(line);
   else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);
 }

@@ -22,12 +22,12 @@ export const query: CommandAction = async (args, io) => {
   }
 };
 
-/** @throws SyncError `usage` when there is no statement, or two */
+/** @throws SyncError `usage` if there is no statement, or more than one */
 async function statementOf(sql: string | undefined, file: string | undefined): Promise<string> {
   if (sql !== undefined && file !== undefined)
     throw new SyncError(
       'usage',
-      `query takes one SQL statement, but one is given as an argument and one in ${file}: leave one of them out`,
+      `query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`,
     );
   if (file === STDIN || sql === STDIN) return text(process.stdin);
   if (file !== undefined) return readTextFile(file);
@@ -39,8 +39,8 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
   return sql;
 }
 
-function formatOf(columns: readonly string[], format: string | undefined, commandIo: CommandIo): RowsFormat {
-  switch (format ?? (commandIo.outIsTerminal ? 'table' : 'csv')) {
+function formatOf(columns: readonly string[], format: string | undefined, io: CommandIo): RowsFormat {
+  switch (format ?? (io.outIsTerminal ? 'table' : 'csv')) {
     case 'csv':
       return csvFormat(columns);
     case 'json':
@@ -48,6 +48,6 @@ function formatOf(columns: readonly string[], format: string | undefined, comman
     case 'ndjson':
       return ndjsonFormat(columns);
     default:
-      return tableFormat(columns, widthOf(process.stdout, commandIo.outIsTerminal));
+      return tableFormat(columns, widthOf(process.stdout, io.outIsTerminal));
   }
 }

@@ -5,7 +5,7 @@ import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const report: CommandAction = async (args, io) => {
-  // The library checks the values.
+  // The library validates the values.
   const written = await writeReport(libraryOptions(args) as unknown as ReportOptions);
   printReport(written, args, io, renderWritten);
   return written.passed ? 0 : 1;

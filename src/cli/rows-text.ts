@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 
 type ResultRows = readonly (readonly unknown[])[];
 
-/** Makes text of rows, a batch at a time, so that any number of them takes no more memory than one batch. */
+/** Formats rows one batch at a time, so any number of rows takes the memory of one batch. */
 export interface RowsFormat {
   /** Rows per batch: enough to be fast, few enough to use little memory. */
   readonly batchSize: number;
@@ -13,22 +13,22 @@ export interface RowsFormat {
 
 const BATCH = 500;
 
-/** The text of rows that are there. */
-export function* formatted(rowsFormat: RowsFormat, rows: Iterable<readonly unknown[]>): Generator<string> {
-  yield rowsFormat.begin();
-  for (const batch of batches(rows, rowsFormat.batchSize)) yield rowsFormat.batch(batch);
-  yield rowsFormat.end();
+/** Formats rows that are in memory or iterated synchronously. */
+export function* formatted(format: RowsFormat, rows: Iterable<readonly unknown[]>): Generator<string> {
+  yield format.begin();
+  for (const batch of batches(rows, format.batchSize)) yield format.batch(batch);
+  yield format.end();
 }
 
-/** The text of rows that come in portions. */
+/** Formats rows that arrive in portions. */
 export async function* formattedPortions(
-  rowsFormat: RowsFormat,
+  format: RowsFormat,
   portions: AsyncIterable<ResultRows>,
 ): AsyncGenerator<string> {
-  yield rowsFormat.begin();
+  yield format.begin();
   for await (const portion of portions)
-    for (const batch of batches(portion, rowsFormat.batchSize)) yield rowsFormat.batch(batch);
-  yield rowsFormat.end();
+    for (const batch of batches(portion, format.batchSize)) yield format.batch(batch);
+  yield format.end();
 }
 
 /** CSV with a header line. NULL is an empty field; an empty string is quoted. */
@@ -72,7 +72,7 @@ export function ndjsonFormat(columns: readonly string[]): RowsFormat {
   };
 }
 
-/** A name that occurs more than once gets a number: `id`, `id_2`. */
+/** A duplicate name gets a number: `id`, `id_2`. */
 function keysOf(columns: readonly string[]): string[] {
   const taken = new Set(columns);
   const used = new Set<string>();

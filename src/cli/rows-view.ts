@@ -2,10 +2,10 @@ import { printable } from './printable.ts';
 import type { RowsFormat } from './rows-text.ts';
 import { graphemes, textWidth, widthOfGrapheme } from './text-width.ts';
 
-/** Rows per batch: a table of many rows takes no more memory than one batch. */
+/** Rows per batch: a table of many rows takes the memory of one batch. */
 const BATCH = 1000;
 
-/** `renderTable` for any number of rows. When later rows need wider columns, a new table begins. */
+/** `renderTable` for any number of rows. A new table starts whenever later rows need wider columns. */
 export function tableFormat(columns: readonly string[], width: number | null): RowsFormat {
   const heads = columns.map(printable);
   let shape: TableLayout | null = null;
@@ -33,19 +33,18 @@ export function tableFormat(columns: readonly string[], width: number | null): R
 function bodyOf(
   heads: readonly string[],
   cells: readonly (readonly string[])[],
-  tableLayout: TableLayout,
+  layout: TableLayout,
   { opens, width, shown }: { opens: boolean; width: number | null; shown: number },
 ): string {
-  const { widths } = tableLayout;
+  const { widths } = layout;
   if (widths === null) return renderLists(heads, cells, width as number, shown);
-  return [
-    ...(opens ? [opening(heads, tableLayout, widths)] : []),
-    ...cells.map((row) => line(row, tableLayout, widths)),
-  ].join('\n');
+  return [...(opens ? [opening(heads, layout, widths)] : []), ...cells.map((row) => line(row, layout, widths))].join(
+    '\n',
+  );
 }
 
 /**
- * Renders rows as a table. When it is wider than `width`, the longest cells are cut with `…`. When the cells would
+ * Renders rows as a table. If it is wider than `width`, the longest cells are truncated with `…`. If the cells would
  * become too short to read, each row becomes a list. A `width` of null means no limit.
  */
 export function renderTable(
@@ -65,11 +64,11 @@ export function renderTable(
 
 /** The layout of a table. */
 interface TableLayout {
-  /** Widths of the columns when no cell is cut. */
+  /** Column widths if no cell is truncated. */
   readonly natural: readonly number[];
-  /** Widths of the columns as shown; null when there are too many columns for the width. */
+  /** Column widths as shown; null if there are too many columns for the width. */
   readonly widths: readonly number[] | null;
-  /** Which columns hold numbers: they are aligned right. */
+  /** Which columns contain numbers, which are aligned right. */
   readonly numeric: readonly boolean[];
 }
 
@@ -93,8 +92,8 @@ function isSame(one: TableLayout, other: TableLayout): boolean {
   return isAsWide && numeric.every((each, i) => each === other.numeric[i]);
 }
 
-function opening(heads: readonly string[], tableLayout: TableLayout, widths: readonly number[]): string {
-  return [rule(TOP, widths), line(heads, tableLayout, widths), rule(MIDDLE, widths)].join('\n');
+function opening(heads: readonly string[], layout: TableLayout, widths: readonly number[]): string {
+  return [rule(TOP, widths), line(heads, layout, widths), rule(MIDDLE, widths)].join('\n');
 }
 
 function line(texts: readonly string[], { numeric }: TableLayout, widths: readonly number[]): string {
@@ -109,7 +108,7 @@ function rule([left, middle, right]: readonly [string, string, string], widths: 
   return left + widths.map((each) => '─'.repeat(each + 2)).join(middle) + right;
 }
 
-/** The width of a table in which no cell is cut. */
+/** The width of a table in which no cell is truncated. */
 export function naturalWidth(columns: readonly string[], rows: readonly (readonly unknown[])[]): number {
   const widths = naturalWidths(
     columns.map(printable),
@@ -140,7 +139,7 @@ const TOP = ['┌', '┬', '┐'] as const;
 const MIDDLE = ['├', '┼', '┤'] as const;
 const BOTTOM = ['└', '┴', '┘'] as const;
 
-/** The text of a cell: NULL has no quotes, the string `NULL` has; a BLOB is hexadecimal. */
+/** The text of a cell: NULL is unquoted, the string `NULL` is quoted; a BLOB is hexadecimal. */
 function cellText(value: unknown): string {
   if (value === null) return 'NULL';
   if (value === 'NULL') return '"NULL"';
@@ -156,10 +155,13 @@ function longest(cells: readonly (readonly string[])[], column: number): number 
   return cells.reduce((most, row) => Math.max(most, textWidth(row[column] as string)), 0);
 }
 
-/** A narrower column would not be readable. */
+/** A narrower column would be unreadable. */
 const LEAST = 8;
 
-/** Cuts the widest columns until the table fits. @returns null when it cannot */
+/**
+ * Shrinks the widest columns until the table fits.
+ * @returns null if it cannot fit
+ */
 function narrow(widths: readonly number[], width: number): number[] | null {
   const room = width - 3 * widths.length - 1;
   const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));

@@ -6,9 +6,13 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
 
-/** Serves the mirror until a signal comes. @returns the exit code. @throws SyncError `usage` */
-export async function serveMirror(args: CommandArguments, commandIo: CommandIo): Promise<number> {
-  const log = await commandIo.serverLog(args['logLevel'] as string);
+/**
+ * Serves the mirror until a signal arrives.
+ * @returns the exit code
+ * @throws SyncError `usage`
+ */
+export async function serveMirror(args: CommandArguments, io: CommandIo): Promise<number> {
+  const log = await io.serverLog(args['logLevel'] as string);
   const stop = stopOnSignals('a long read');
   let server: RunningServer | null = null;
   let missed = false;
@@ -18,9 +22,9 @@ export async function serveMirror(args: CommandArguments, commandIo: CommandIo):
   };
   if (args['tokens'] !== undefined) process.on('SIGHUP', onHangUp);
   try {
-    server = await serve({ ...libraryOptions(args), token: commandIo.env['OBSYNC_SERVE_TOKEN'], logger: log });
+    server = await serve({ ...libraryOptions(args), token: io.env['OBSYNC_SERVE_TOKEN'], logger: log });
     if (missed) server.reloadTokens();
-    commandIo.out(`${server.url}\n`);
+    io.out(`${server.url}\n`);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: responses in progress are finished first');
     await server.close();

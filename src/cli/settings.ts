@@ -9,19 +9,19 @@ import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandArguments, type CommandIo, type CommandOptions, STDIN } from './command.ts';
 import { ALL_OPTIONS } from './commands.ts';
 
-/** The options that are set by a variable or by the config file, and by no flag. */
+/** Options set by a variable or the config file, and not by a flag. */
 export type SettingsByName = ReadonlyMap<string, SettingValue>;
 
 interface SettingValue {
   readonly value: unknown;
-  /** The variable, or the config file. */
+  /** The variable or the config file. */
   readonly from: string;
 }
 
-export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into the file that --token-file names';
+export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into a file for --token-file';
 
 /**
- * The options that `OBSYNC_…` variables and the config file set. A variable overrides the file.
+ * The options that `OBSYNC_…` variables and the config file set. Variables override the file.
  * @throws SyncError `usage`
  */
 export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
@@ -30,12 +30,12 @@ export function settingsOf(options: CommandOptions, flags: CommandArguments, env
   return new Map(found.filter(([name]) => name in options && !(name in flags)));
 }
 
-/** A warning for each variable that names no option: otherwise a misspelt one would be ignored silently. */
+/** A warning for each variable that matches no option: otherwise a misspelt one would be ignored silently. */
 export function unknownVariables(env: CommandIo['env']): string[] {
   const known = [...Object.keys(ALL_OPTIONS).map(variableOf), 'OBSYNC_TOKEN', 'OBSYNC_SERVE_TOKEN'];
   return Object.keys(env)
     .filter((name) => name.startsWith('OBSYNC_') && !known.includes(name))
-    .map((name) => `${name} is ignored because there is no such variable${didYouMean(name, known)}`);
+    .map((name) => `${name} is ignored: there is no such variable${didYouMean(name, known)}`);
 }
 
 function variableOf(name: string): string {
@@ -53,7 +53,7 @@ function readVariables(options: CommandOptions, env: CommandIo['env']): [string,
   });
 }
 
-/** Options that name a file beside the config file, whatever the current folder is. */
+/** Options that name a file relative to the config file, not to the current folder. */
 const BESIDE = ['tokenFile', 'dbFile'];
 
 function readConfig(path: string): [string, SettingValue][] {
@@ -81,7 +81,10 @@ function parseConfig(path: string): object {
   throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
 }
 
-/** The values of a command's options that are given, each checked. @throws OptionError */
+/**
+ * The given values of a command's options, validated.
+ * @throws OptionError
+ */
 export function readValues(options: CommandOptions, givenFor: (name: string) => unknown): CommandArguments {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, entry]) => {
@@ -96,7 +99,7 @@ export function defaultsOf(options: CommandOptions): CommandArguments {
 }
 
 /**
- * A value as a flag, a variable or the config file gives it: one of several values may be given alone.
+ * Validates a value from a flag, a variable or the config file. A single value may stand for a list.
  * @throws OptionError
  */
 function readValue(name: string, { type, choices, commas = false }: OptionEntry, given: unknown): unknown {
@@ -118,6 +121,6 @@ function readValue(name: string, { type, choices, commas = false }: OptionEntry,
     : values;
   if (choices !== undefined) for (const part of parts) readChoice(name, part, choices);
   if (type === 'array') return parts;
-  // What is not a number becomes NaN, which the library refuses with the range of the option.
+  // Anything else becomes NaN, which the library rejects with the option's range.
   return type === 'number' ? Number(given) : given;
 }

@@ -8,9 +8,9 @@ export interface StopRequest {
 }
 
 /**
- * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. The
- * process also ends when a clean stop takes too long: SQLite cannot be interrupted, and rolls back what was not
- * committed when the file is opened again (R5). The message then says what was `cutOff`.
+ * The first signal stops the program cleanly; a second one, at least a moment later, ends the process immediately. So
+ * does a clean stop that takes too long: SQLite cannot be interrupted, and rolls back uncommitted changes when the file
+ * is next opened (R5). The message then names what was `cutOff`.
  */
 export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   const controller = new AbortController();
@@ -18,8 +18,8 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   let deadline: NodeJS.Timeout | undefined;
   const onSignal = (signal: NodeJS.Signals): void => {
     received ??= signal;
-    // Not immediately, for two reasons: the listener that restores the cursor is called next, and ends the process when
-    // it is the only one; and npm forwards a Ctrl-C that the terminal has already sent.
+    // Not immediately, for two reasons: the listener that restores the cursor is called next, and would end the process
+    // if it were the only one; and npm forwards a Ctrl-C that the terminal has already sent.
     setTimeout(ignore, PATIENCE_MS).unref();
     deadline ??= setTimeout(endBy, DEADLINE_MS, signal, cutOff).unref();
     controller.abort();
@@ -35,11 +35,11 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
   return { signal: controller.signal, received: () => received, dispose };
 }
 
-const LONG_WRITE = 'a long write: the next run starts it again';
+const LONG_WRITE = 'a long write: the next run repeats it';
 
 const PATIENCE_MS = 1000;
 
-/** After the three seconds that a request in flight may take, and before the five seconds of the whole stop. */
+/** After the three seconds that a request in flight may take, and before the five seconds for the whole stop. */
 const DEADLINE_MS = 4000;
 
 /** Ends the process by the signal itself: `process.exit` would wait for the thread that runs SQLite. */
@@ -51,10 +51,10 @@ function endBy(signal: NodeJS.Signals, cutOff: string): void {
   else process.kill(process.pid, signal);
 }
 
-/** The first process of a container is not ended by a signal that it has no listener for. */
+/** Process 1 of a container is not ended by a signal that it has no listener for. */
 const FIRST_PID = 1;
 
-/** Replaces this program by another one: that ends all threads, whatever they are doing. */
+/** Replaces this program with another one: that ends all threads, whatever they are doing. */
 function replaceBy(exitCode: number): void {
   process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${exitCode}`], process.env);
 }

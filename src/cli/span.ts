@@ -1,4 +1,4 @@
-/** A duration in the largest unit of which it has at least two. */
+/** Formats a duration in the largest unit of which it has at least two. */
 export function span(seconds: number): string {
   if (seconds < 120) return `${seconds} s`;
   if (seconds < 7200) return `${Math.floor(seconds / 60)} min`;

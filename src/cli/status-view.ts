@@ -5,7 +5,7 @@ import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { span } from './span.ts';
 import { counted, modeText } from './words.ts';
 
-/** Renders a status: a table for each environment, and below it one line for each remark. */
+/** Renders a status: a table per environment, each followed by one line per remark. */
 export function renderStatus(report: StatusReport, width: number | null): string {
   const rejected = report.environments_rejected;
   return [
@@ -20,12 +20,11 @@ export function renderStatus(report: StatusReport, width: number | null): string
 function renderEnvironment(environment: EnvironmentStatus, report: StatusReport, width: number | null): string[] {
   const { env_id, environment: name, cron, missing_since, streams } = environment;
   const title = `${name} (${env_id})${cron === null ? '' : `, cron ${cron}`}`;
-  const missing =
-    missing_since === null ? '' : `, not listed by the source since ${at(missing_since)}; its rows are kept`;
+  const missing = missing_since === null ? '' : `, not listed by the source since ${at(missing_since)}; its rows stay`;
   return [title + missing, renderFitting(COLUMNS, streams, width), ...streams.flatMap((each) => notes(each, report))];
 }
 
-/** A stream without a watermark was never synced to the end, unless its rows come with those of another stream. */
+/** A stream without a watermark was never fully synced, unless another stream brings its rows. */
 const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
   { head: 'stream', cell: ({ stream }) => stream },
   { head: 'rows', cell: ({ rows }) => rows },
@@ -42,7 +41,7 @@ const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
 function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
-    ...(unavailable ? ['unavailable: the service says that it is not live'] : []),
+    ...(unavailable ? ['unavailable: the service reports that it is not live'] : []),
     ...(under_way === null ? [] : [underWay(under_way, { now, isRunning: run?.status === 'running' })]),
     ...(rows_held > 0
       ? [`${counted(rows_held, 'deletion')} held back: \`obsync sync --allow-shrink\` applies them`]
@@ -50,34 +49,34 @@ function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: S
     ...(rows_rejected > 0 ? [`${counted(rows_rejected, 'row')} rejected: see the table rejected_rows`] : []),
     ...(marks > 0 ? [`${counted(marks, 'follow-up read')} pending`] : []),
     ...(scan_due === null ? [] : [`the next run scans it in full (${scan_due})`]),
-    // The deletions held back are shown above.
+    // Deletions that are held back are shown above.
     ...(last_run?.error == null || last_run.status === 'held' ? [] : [`${last_run.status}: ${last_run.error}`]),
   ].map((note) => `  ${status.stream}: ${note}`);
 }
 
-/** A round that has begun is under way only while a run is. */
+/** An unfinished round is in progress only while a run is. */
 function underWay(
   { mode, reason, since, pages }: NonNullable<StreamReportStatus['under_way']>,
   { now, isRunning }: { now: Instant; isRunning: boolean },
 ): string {
   const read = `a ${modeText(mode, reason)}`;
-  const begun = since === null ? '' : `, begun ${ago(since, now)} (${at(since)})`;
-  if (isRunning) return `${read} is under way${begun}: ${counted(pages, 'page')} so far`;
-  return `${read}${begun}, was stopped after ${counted(pages, 'page')}; the next run continues it`;
+  const begun = since === null ? '' : `, started ${ago(since, now)} (${at(since)})`;
+  if (isRunning) return `${read} is in progress${begun}: ${counted(pages, 'page')} so far`;
+  return `${read}${begun}, stopped after ${counted(pages, 'page')}; the next run continues it`;
 }
 
 function lastRun(run: RunStatusReport | null, now: Instant): string {
-  if (run === null) return 'no run has been made yet';
+  if (run === null) return 'there has been no run yet';
   const { rows_written, rows_deleted, requests, ended_at, started_at, error } = run;
   const intro = `run ${run.run} ${OUTCOMES[run.status]}`;
-  if (ended_at === null) return `${intro}; it began ${ago(started_at, now)} (${at(started_at)})`;
+  if (ended_at === null) return `${intro}; it started ${ago(started_at, now)} (${at(started_at)})`;
   const work = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
   const line = `${intro}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
   return error === null ? line : `${line}\n${error}`;
 }
 
 const OUTCOMES: Readonly<Record<RunStatusReport['status'], string>> = {
-  running: 'is under way',
+  running: 'is in progress',
   killed: 'was killed; the next run continues',
   done: 'is done',
   problems: 'ended with problems',

@@ -4,20 +4,20 @@ import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, modeText } from './words.ts';
 
 interface SummaryStyle {
-  /** The width of the terminal in columns; null when the output is not a terminal. */
+  /** The width of the terminal in columns; null if the output is not a terminal. */
   readonly width: number | null;
-  /** Also shows the streams in which nothing changed. */
+  /** Also shows unchanged streams. */
   readonly verbose: boolean;
 }
 
-/** Renders a run: a table for each environment, and below it one line for each problem. */
-export function renderSummary(summary: RunSummary, summaryStyle: SummaryStyle): string {
+/** Renders a run: a table per environment, then one line per problem. */
+export function renderSummary(summary: RunSummary, style: SummaryStyle): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
-  const busy = environments.filter((streams) => summaryStyle.verbose || streams.some(didSomething));
+  const busy = environments.filter((streams) => style.verbose || streams.some(didSomething));
   const idle = environments.length - busy.length;
   const others = busy.length === 0 ? '' : 'other ';
   return [
-    ...busy.flatMap((streams) => [...environmentLines(streams, summaryStyle), '']),
+    ...busy.flatMap((streams) => [...environmentLines(streams, style), '']),
     ...(idle === 0 ? [] : [`nothing changed in ${counted(idle, `${others}environment`)}`]),
     ...problems(summary),
     outcome(summary),
@@ -25,12 +25,12 @@ export function renderSummary(summary: RunSummary, summaryStyle: SummaryStyle): 
   ].join('\n');
 }
 
-/** Whether a table would show anything beyond the error of the run. */
+/** Whether a table would show anything beyond the run's error. */
 export function isWorthATable({ streams, error }: RunSummary): boolean {
   return error === null || streams.some(didSomething);
 }
 
-/** Streams that the run did not reach are counted in the lines of the run. */
+/** Streams that the run did not reach are counted in the run's own lines. */
 function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
   const counts = [
     stream.rows_written,
@@ -55,7 +55,7 @@ function environmentLines(streams: readonly StreamSummary[], { width, verbose }:
   ];
 }
 
-/** Leaves out counts that are all zero, and the status when every stream is done. */
+/** Omits counts that are all zero, and the status if every stream is done. */
 function columnsFor(streams: readonly StreamSummary[]): FittingColumn<StreamSummary>[] {
   const changes = COUNTS.filter(([, field]) => streams.some((stream) => stream[field] > 0));
   const isDone = streams.every(({ status }) => status === 'done');
@@ -79,7 +79,7 @@ function problems({ streams, missing, streams_not_reached, clock_spread_seconds 
   return [
     ...(clock_spread_seconds > CLOCK_TOLERANCE_SECONDS
       ? [
-          `the Date headers of the answers are up to ${counted(Math.round(clock_spread_seconds / 3600), 'hour')} apart: a clock of the service or of a proxy is wrong. The earliest one counts, so nothing is missed, but more is read than necessary`,
+          `the Date headers of the responses are up to ${counted(Math.round(clock_spread_seconds / 3600), 'hour')} apart: a clock of the service or of a proxy is wrong. obsync uses the earliest one, so it misses nothing but reads more than necessary`,
         ]
       : []),
     ...streams
@@ -91,12 +91,12 @@ function problems({ streams, missing, streams_not_reached, clock_spread_seconds 
         (stream) =>
           `${stream.environment}, ${stream.stream}: ${counted(stream.rows_late, 'row')} arrived later than the overlap allows: set a longer --overlap`,
       ),
-    ...missing.map((name) => `${name} is no longer listed by the source; its rows are kept`),
+    ...missing.map((name) => `${name} is no longer listed by the source; its rows stay`),
     ...streams
       .filter((stream) => stream.rejected_standing > 0)
       .map(
         (stream) =>
-          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows. A rejected row is removed when the source has corrected or dropped it; one without a key is removed by the next scan (--full)`,
+          `${stream.environment}, ${stream.stream}: ${counted(stream.rejected_standing, 'row')} rejected: see the table rejected_rows. An entry disappears once the source has corrected or deleted the row; for a row without a key, after the next scan (--full)`,
       ),
     ...(streams_not_reached > 0 ? [`${counted(streams_not_reached, 'stream')} not reached`] : []),
   ];
@@ -106,7 +106,7 @@ function outcome({ run, status, rows_written, rows_deleted, requests }: RunSumma
   return `run ${run} ${OUTCOMES[status]}: ${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
 }
 
-/** The error of the run says what stopped it and that the next run continues. */
+/** The run's error says what stopped it and that the next run continues. */
 const OUTCOMES: Readonly<Record<RunSummary['status'], string>> = {
   done: 'is done',
   problems: 'ended with problems',

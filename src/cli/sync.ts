@@ -26,15 +26,12 @@ export const sync: CommandAction = async (args, io) => {
   }
 };
 
-/**
- * Cron mails every line of output, so a successful run prints nothing there when the log level asks for problems only.
- */
-function show(summary: RunSummary, args: CommandArguments, commandIo: CommandIo): void {
-  const quiet =
-    !commandIo.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
+/** Cron mails every line of output, so a successful run prints nothing if the log level asks for problems only. */
+function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void {
+  const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
   const verbose = args['verbose'] === true;
   if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
-    printReport(summary, args, commandIo, (shown, width) => renderSummary(shown, { width, verbose }));
+    printReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
   if (summary.error !== null) printFailure(summary.error);
 }
 

@@ -1,6 +1,6 @@
 /**
- * The width of a terminal in columns; null for other outputs, which take lines of any length. A terminal may report 0:
- * unknown.
+ * The width of a terminal in columns; null for other outputs, which accept lines of any length. A terminal may report
+ * 0, which means unknown.
  */
 export function widthOf(stream: { readonly columns?: number | undefined }, isTerminal: boolean): number | null {
   return isTerminal ? columnsOf(stream) : null;

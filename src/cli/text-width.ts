@@ -1,12 +1,14 @@
 let segmenter: Intl.Segmenter | null = null;
 
-/** The segmenter is made only when a text needs it: that takes longer than all the rest of a command's start. */
+/**
+ * The segmenter is created only for texts that need it: creating it takes longer than the rest of a command's start-up.
+ */
 export function graphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);
 }
 
-/** The number of terminal columns that a text takes. */
+/** The number of terminal columns that a text occupies. */
 export function textWidth(text: string): number {
   // The range includes dashes, quotation marks and `…`.
   if (/^[\x20-\x7e\u2010-\u2027]*$/.test(text)) return text.length;

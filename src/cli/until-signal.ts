@@ -4,7 +4,7 @@ import { printFailure } from './print-failure.ts';
 import { stopOnSignals } from './signals.ts';
 
 /**
- * Performs what reads for long and is stopped by a signal (R27).
+ * Runs a long read that a signal can stop (R27).
  * @returns the exit code. `cutOff` is as for `stopOnSignals`.
  */
 export async function untilSignal(cutOff: string, action: (signal: AbortSignal) => Promise<number>): Promise<number> {

@@ -10,10 +10,10 @@ import { counted } from './words.ts';
 
 export const verifyAgainst: CommandAction = async (args, io) => {
   if (args['repair'] === true)
-    throw new SyncError('usage', '--repair is for the mirror: to renew an export, run `obsync export` again');
+    throw new SyncError('usage', '--repair is for the mirror: to repair an export, run `obsync export` again');
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined)
-      throw new SyncError('usage', `--${name} is for the mirror: --against compares all that the export holds`);
+      throw new SyncError('usage', `--${name} is for the mirror: --against compares the whole export`);
   limitHeap();
   const against = args['against'] as string;
   return untilSignal('a long read: nothing was changed', async (signal) => {
@@ -27,11 +27,11 @@ const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'
   missing: 'the mirror has rows that are not exported',
   extra: 'the mirror no longer has these rows',
   unequal: 'the mirror has other rows',
-  damaged: 'the file is missing or unreadable, or is not as it was written',
+  damaged: 'the file is missing or unreadable, or was changed after it was written',
   unlogged: 'the Delta log does not have what was exported',
 };
 
-const AFTER_REFUSAL = 'An export refuses a log that is damaged or closed to it: do first what its line says.';
+const AFTER_REFUSAL = 'An export refuses a log that is damaged or not writable: first do what its line says.';
 
 function renderVerifyExport(report: VerifyExportReport): string {
   const { against, instant, files, rows, differences } = report;
@@ -42,8 +42,6 @@ function renderVerifyExport(report: VerifyExportReport): string {
     return `  ${what}: ${path ?? partition}: ${reason ?? MEANINGS[what]}`;
   });
   const isRefused = differences.some(({ reason }) => reason !== null);
-  const advice = isRefused
-    ? AFTER_REFUSAL
-    : 'Run `obsync export` again: it writes what has changed, and what is damaged.';
+  const advice = isRefused ? AFTER_REFUSAL : 'Run `obsync export` again: it rewrites what has changed or is damaged.';
   return [`${compared}. ${counted(differences.length, 'difference')}:`, ...lines, advice, ''].join('\n');
 }

@@ -10,9 +10,9 @@ export interface VerifyView {
   end(): void;
 }
 
-export async function watchVerify(commandIo: CommandIo, level: string): Promise<VerifyView> {
-  const log = await commandIo.log(level);
-  const isLive = commandIo.errIsTerminal && !['debug', 'trace'].includes(level);
+export async function watchVerify(io: CommandIo, level: string): Promise<VerifyView> {
+  const log = await io.log(level);
+  const isLive = io.errIsTerminal && !['debug', 'trace'].includes(level);
   const draw = isLive ? (await import('log-update')).createLogUpdate(process.stderr) : null;
   return {
     onProgress(event) {
@@ -31,7 +31,7 @@ export async function watchVerify(commandIo: CommandIo, level: string): Promise<
           else log.info(waitText(event));
           break;
         case 'failure':
-          // The report shows it in one line.
+          // The report shows it on one line.
           log.debug({ err: event.error }, event.error.message);
       }
     },
@@ -39,28 +39,28 @@ export async function watchVerify(commandIo: CommandIo, level: string): Promise<
   };
 }
 
-/** At most so many findings of one stream are shown; `--json` has all. */
+/** The most findings shown per stream; `--json` has all. */
 const MOST_SHOWN = 10;
 
-/** Renders a verification: a table, the findings below it, and the verdict in the last line. */
+/** Renders a verification: a table, then the findings, and the verdict on the last line. */
 export function renderVerify(report: VerifyReport, width: number | null): string {
   return [
     ...table(report, width),
     ...problems(report),
     ...grouped(report.findings.filter(({ what }) => what !== 'unsynced')),
-    ...under('possible, not looked at again:', report.possible),
+    ...under('possible, not checked again:', report.possible),
     ...pendingLines(report),
     ...(report.repair?.not_repaired ?? []).map((what) => `not repaired: ${what}`),
-    ...report.not_looked_at.map((what) => `not looked at: ${what}`),
+    ...report.not_looked_at.map((what) => `not checked: ${what}`),
     answer(report),
     '',
   ].join('\n');
 }
 
-/** A table with more streams than this shows only those with a difference. */
+/** A table of more streams shows only those with a difference. */
 const MOST_STREAMS = 12;
 
-/** When there are many streams, equal ones are only counted, and unsynced ones are listed below the table. */
+/** With many streams, equal ones are only counted, and unsynced ones are listed below the table. */
 function table({ depth, streams }: VerifyReport, width: number | null): string[] {
   const isEqual = ({ status, pending }: StreamReport): boolean => status === 'equal' && pending === 0;
   const isLong = streams.length > MOST_STREAMS;
@@ -77,7 +77,7 @@ function table({ depth, streams }: VerifyReport, width: number | null): string[]
 
 const NUMBERS = ['missing', 'extra', 'unequal', 'possible', 'pending'] as const;
 
-/** `3 missing, 1 extra`; with the status unless the numbers already say it. */
+/** `3 missing, 1 extra`, preceded by the status unless the numbers imply it. */
 function result(stream: StreamReport): string {
   const numbers = NUMBERS.filter((name) => stream[name] > 0).map((name) => `${stream[name]} ${name}`);
   const isSaid = ['different', 'unsure'].includes(stream.status);
@@ -90,8 +90,8 @@ function problems({ streams }: VerifyReport): string[] {
       ...(status === 'unavailable' ? [`${environment}, ${stream}: not live at the source (404), its rows stay`] : []),
       ...(error === null ? [] : [`${environment}, ${stream}: could not be read: ${error}`]),
     ]),
-    ...byEnvironment(streams, 'unsynced', 'never synced to the end, run `obsync sync`'),
-    ...byEnvironment(streams, 'stopped', 'not looked at to the end'),
+    ...byEnvironment(streams, 'unsynced', 'never fully synced, run `obsync sync`'),
+    ...byEnvironment(streams, 'stopped', 'not fully compared'),
   ];
 }
 
@@ -130,17 +130,17 @@ function pendingLines({ pending }: VerifyReport): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
   return [...kinds].flatMap(([why, all]) =>
     under(
-      `no difference so far, ${why}; ${whenBrought(all)}:`,
+      `no difference so far, ${why}; ${whenSynced(all)}:`,
       all.map((finding) => ({ ...finding, why: null })),
     ),
   );
 }
 
 /** Scores are read once per clock hour (R22): another sync in the same hour reads none. */
-function whenBrought(pending: readonly VerifyFinding[]): string {
+function whenSynced(pending: readonly VerifyFinding[]): string {
   const scores = pending.filter(({ stream }) => stream === 'asset_health_scores').length;
-  if (scores === pending.length) return 'a sync in a later hour brings these';
-  return scores === 0 ? 'the next sync brings these' : 'the next sync brings these (scores: a sync in a later hour)';
+  if (scores === pending.length) return 'a sync in a later hour fetches them';
+  return scores === 0 ? 'the next sync fetches them' : 'the next sync fetches them (scores: a sync in a later hour)';
 }
 
 function answer(report: VerifyReport): string {
@@ -149,9 +149,9 @@ function answer(report: VerifyReport): string {
   const rows = streams.reduce((sum, stream) => sum + stream.rows, 0);
   const compared = counted(rows, depth === 'count' ? 'table counted' : 'row compared');
   const repaired = findings.filter((finding) => finding.repaired).length;
-  const already = repaired > 0 ? `, ${repaired} repaired: run it again` : '';
+  const already = repaired > 0 ? `, ${repaired} repaired: run verify again` : '';
   if (equal === null) return `not finished: ${undecided(report)}${already}, ${compared}, ${spent}`;
-  const but = pending.length === 0 ? '' : ', but for what the next sync brings';
+  const but = pending.length === 0 ? '' : ', except for what the next sync fetches';
   if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference repaired')}, ${spent}`;
   if (equal) return `${EQUAL[depth]}${but}: ${compared}, ${spent}`;
   return `the mirror does not equal the source: ${openOf(report)}, ${spent}${advice(report, repaired)}`;
@@ -159,21 +159,21 @@ function answer(report: VerifyReport): string {
 
 function undecided({ streams, not_looked_at: unlooked }: VerifyReport): string {
   const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
-  if (possible > 0) return counted(possible, 'difference possible, not looked at again');
+  if (possible > 0) return counted(possible, 'difference possible, not checked again');
   return unlooked.some((what) => what.startsWith('environment '))
     ? 'an environment cannot be read'
     : 'no difference so far';
 }
 
-/** `2 differences, 40 possible ones, 7 streams never synced to their end` */
+/** `2 differences, 40 possible ones, 7 streams never fully synced` */
 function openOf({ findings, streams }: VerifyReport): string {
   const open = findings.filter(({ repaired, what }) => !repaired && what !== 'unsynced').length;
   const unsynced = streams.filter(({ status }) => status === 'unsynced').length;
   const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
   return [
     ...(open > 0 ? [counted(open, 'difference')] : []),
-    ...(possible > 0 ? [`${possible} possible, not looked at again`] : []),
-    ...(unsynced > 0 ? [counted(unsynced, 'stream never synced to the end')] : []),
+    ...(possible > 0 ? [`${possible} possible, not checked again`] : []),
+    ...(unsynced > 0 ? [counted(unsynced, 'stream never fully synced')] : []),
   ].join(', ');
 }
 
@@ -181,12 +181,12 @@ function advice({ repair, error, findings }: VerifyReport, repaired: number): st
   if (repair !== null)
     return error === null
       ? `, ${repaired} repaired`
-      : '; the repair was cut off, what it has written stays: run it again';
+      : '; the repair was interrupted and what it wrote stays: run it again';
   const isUnsynced = findings.some(({ what }) => what === 'unsynced');
   const isDifferent = findings.some(({ what }) => what !== 'unsynced');
   return [
     ...(isUnsynced ? ['run `obsync sync`'] : []),
-    ...(isDifferent ? ['--repair writes what was found'] : []),
+    ...(isDifferent ? ['run with --repair to fix them'] : []),
   ].reduce((text, each) => `${text}; ${each}`, '');
 }
 
@@ -198,6 +198,6 @@ function counted(count: number, what: string): string {
 
 const EQUAL: Readonly<Record<VerifyReport['depth'], string>> = {
   count: 'the number of tables is the same',
-  ids: 'the mirror holds the same ids as the source',
+  ids: 'the mirror has the same ids as the source',
   rows: 'the mirror equals the source',
 };

@@ -22,7 +22,7 @@ export const verify: CommandAction = async (args, io) => {
     return exitCodeOfReport(report, stop.received());
   } catch (error) {
     const signal = stop.received();
-    // Before there was anything to report.
+    // The signal arrived before there was anything to report.
     if (signal === null || !(error instanceof SyncError) || error.recovery !== 'signal') throw error;
     printFailure(error.message);
     return exitCodeOfSignal(signal);
@@ -32,8 +32,8 @@ export const verify: CommandAction = async (args, io) => {
   }
 };
 
-function show(report: VerifyReport, args: CommandArguments, commandIo: CommandIo): void {
-  if (args['json'] === true || report.environments.length > 0) printReport(report, args, commandIo, renderVerify);
+function show(report: VerifyReport, args: CommandArguments, io: CommandIo): void {
+  if (args['json'] === true || report.environments.length > 0) printReport(report, args, io, renderVerify);
   if (report.error !== null) printFailure(report.error);
 }
 

@@ -3,7 +3,7 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** The mode of a stream, with its reason when the mode does not imply it: `scan (first)`, `feed`. */
+/** The mode of a stream, with its reason unless the mode implies it: `scan (first)`, `feed`. */
 export function modeText(mode: string, reason: string): string {
   return reason === mode || reason === 'increment' ? mode : `${mode} (${reason})`;
 }

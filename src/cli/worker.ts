@@ -7,11 +7,11 @@ import { stopOnSignals } from './signals.ts';
 import { limitHeap } from './v8-flags.ts';
 
 export const worker: CommandAction = async (args, io) => {
-  const stop = stopOnSignals('syncs: their jobs go to other workers');
+  const stop = stopOnSignals('syncs: other workers take over their jobs');
   const log = await io.log(args['logLevel'] as string);
   limitHeap();
   try {
-    // The library checks the values.
+    // The library validates the values.
     const options = libraryOptions(args) as WorkOptions;
     await runWorker({ ...options, signal: stop.signal, onProgress: (event) => logEvent(log, event) });
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
@@ -23,13 +23,15 @@ export const worker: CommandAction = async (args, io) => {
 function logEvent(log: Logger, event: WorkEvent): void {
   switch (event.type) {
     case 'started':
-      log.info(`worker ${event.worker} looks for jobs${event.metrics === null ? '' : `; metrics at ${event.metrics}`}`);
+      log.info(
+        `worker ${event.worker} is looking for jobs${event.metrics === null ? '' : `; metrics at ${event.metrics}`}`,
+      );
       return;
     case 'trouble':
       log.warn(event.message);
       return;
     case 'begun':
-      log.debug(`${nameOf(event)}: begun`);
+      log.debug(`${nameOf(event)}: started`);
       return;
     case 'job': {
       const line = `${nameOf(event)}: ${event.result} in ${event.seconds.toFixed(1)} s`;
@@ -39,7 +41,7 @@ function logEvent(log: Logger, event: WorkEvent): void {
     }
     case 'source':
       if (event.event.type === 'wait')
-        log.info(`${nameOf(event)}: waits ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);
+        log.info(`${nameOf(event)}: waiting ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);
   }
 }
 

@@ -1,6 +1,6 @@
 import { textWidth } from './text-width.ts';
 
-/** Breaks lines that are longer than `width` between words; the rest is indented. A `width` of null means no limit. */
+/** Breaks lines longer than `width` between words and indents the continuation. A `width` of null means no limit. */
 export function wrapText(text: string, width: number | null): string {
   if (width === null) return text;
   return text

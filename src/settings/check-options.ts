@@ -5,7 +5,7 @@ import { LIBRARY_OPTIONS, OPTIONS, type OptionEntry } from './option-table.ts';
 
 type OptionType = OptionEntry['type'] | (typeof LIBRARY_OPTIONS)[keyof typeof LIBRARY_OPTIONS];
 
-/** What each option of the library takes. One object of options may be given to several functions. */
+/** The type of each option of the library. The same options object may be passed to several functions. */
 const TYPES: ReadonlyMap<string, OptionType> = new Map<string, OptionType>([
   ...Object.entries(OPTIONS).map(([name, { type }]) => [name, type] as const),
   ...Object.entries(LIBRARY_OPTIONS),
@@ -13,7 +13,7 @@ const TYPES: ReadonlyMap<string, OptionType> = new Map<string, OptionType>([
 
 const NEEDS: Readonly<Record<OptionType, { what: string; fits: (value: unknown) => boolean }>> = {
   string: { what: 'a string', fits: (value) => typeof value === 'string' },
-  // A number may be given as text, as in a flag.
+  // A number may be given as text, like a flag's.
   number: { what: 'a number', fits: (value) => typeof value === 'number' || typeof value === 'string' },
   boolean: { what: 'true or false', fits: (value) => typeof value === 'boolean' },
   array: {
@@ -25,20 +25,20 @@ const NEEDS: Readonly<Record<OptionType, { what: string; fits: (value: unknown) 
   function: { what: 'a function', fits: (value) => typeof value === 'function' },
 };
 
-/** A signal of another realm, as of `node:vm` or a test's DOM, is no instance of this one's class. */
+/** A signal from another realm, such as `node:vm` or a test's DOM, is not an instance of this realm's class. */
 function isAbortSignal(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const { aborted, addEventListener } = value as Partial<Record<keyof AbortSignal, unknown>>;
   return typeof aborted === 'boolean' && typeof addEventListener === 'function';
 }
 
-/** What a value should be instead, such as `a number`; null when it is of the type. */
+/** The expected type, such as `a number`, if the value does not have it; else null. */
 export function typeMismatch(type: OptionType, value: unknown): string | null {
   return NEEDS[type].fits(value) ? null : NEEDS[type].what;
 }
 
 /**
- * Checks the names and types of options that a JavaScript program gives.
+ * Checks the names and types of options from a JavaScript program.
  * @throws OptionError
  * @throws SyncError `usage`
  */

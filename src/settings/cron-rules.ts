@@ -4,7 +4,10 @@ import { OptionError, readNumber } from './option-error.ts';
 import type { OptionsNamed } from './options.ts';
 import { clock } from './sync-settings.ts';
 
-/** When syncs are due, as the options say it. @throws OptionError */
+/**
+ * When syncs are due according to the options.
+ * @throws OptionError
+ */
 export function cronRules({
   cron,
   delay,

@@ -2,7 +2,7 @@ import { SyncError } from '../core/errors.ts';
 import { type NumberRange, OPTIONS } from './option-table.ts';
 import type { NumberOption } from './options.ts';
 
-/** The value of an option is not valid, wherever it was given. */
+/** An option has an invalid value, wherever it was set. */
 export class OptionError extends SyncError {
   /** Its name, such as `pageSize`. */
   readonly option: string;
@@ -13,7 +13,10 @@ export class OptionError extends SyncError {
   }
 }
 
-/** Reads the value of an option. @throws OptionError with the message of the error that `read` throws */
+/**
+ * Reads the value of an option.
+ * @throws OptionError with the message of any error that `read` throws
+ */
 export function readOption<T>(option: string, read: () => T): T {
   try {
     return read();
@@ -23,7 +26,10 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
-/** A number in the range of its option, by default the option's default. @throws OptionError */
+/**
+ * A number in the option's range, or its default.
+ * @throws OptionError
+ */
 export function readNumber(name: NumberOption, given: unknown): number {
   const { default: defaultValue, range }: { default?: number; range: NumberRange } = OPTIONS[name];
   const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
@@ -33,7 +39,7 @@ export function readNumber(name: NumberOption, given: unknown): number {
   throw new OptionError(name, `--${flagOf(name)} needs a ${whole ? 'whole ' : ''}number ${bounds}`);
 }
 
-/** @throws OptionError when the value is not one of the choices */
+/** @throws OptionError if the value is not one of the choices */
 export function readChoice<Choice extends string>(name: string, given: unknown, choices: readonly Choice[]): Choice {
   const choice = choices.find((each) => each === given);
   if (choice !== undefined) return choice;
@@ -41,7 +47,7 @@ export function readChoice<Choice extends string>(name: string, given: unknown, 
   throw new OptionError(name, `--${flagOf(name)} cannot be ${JSON.stringify(given)}: choose one of ${quoted}`);
 }
 
-/** The name of an option on the command line and in every message: `pageSize` is `page-size`. */
+/** The name of an option on the command line and in messages: `pageSize` becomes `page-size`. */
 export function flagOf(option: string): string {
   return option.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

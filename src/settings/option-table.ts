@@ -1,7 +1,7 @@
 import { EXPORT_FORMATS } from '../export/formats.ts';
 import { STREAM_NAMES } from '../streams/catalogue.ts';
 
-/** The numbers that an option takes: whole ones, unless it says otherwise. */
+/** The numbers that an option accepts: integers, unless it says otherwise. */
 export interface NumberRange {
   readonly min: number;
   readonly max?: number;
@@ -13,7 +13,7 @@ export interface OptionEntry {
   readonly default?: string | number | boolean;
   readonly range?: NumberRange;
   readonly choices?: readonly string[];
-  /** One value may hold several, separated by commas. */
+  /** Whether one value may contain several, separated by commas. */
   readonly commas?: boolean;
   readonly alias?: string;
   readonly describe: string;
@@ -23,7 +23,7 @@ const A_DAY = 86_400;
 const PORTS = { min: 0, max: 65_535 } as const;
 
 /**
- * The options of the commands and of the library. Flags, variables, keys of a config file, help, checks and the
+ * The options of the commands and of the library. Flags, variables, keys of a config file, help, validation and the
  * library's types derive from this table: `fullEvery` is `--full-every` and `OBSYNC_FULL_EVERY`.
  */
 export const OPTIONS = {
@@ -33,11 +33,14 @@ export const OPTIONS = {
     default: 'obsync.db',
     describe: 'the mirror: a file, or postgres://user@host/database?schema=name',
   },
-  dbFile: { type: 'string', describe: 'file that holds the address of the mirror with its password, instead of --db' },
-  tokenFile: { type: 'string', describe: 'file that holds the access token (or set OBSYNC_TOKEN)' },
+  dbFile: {
+    type: 'string',
+    describe: 'file that contains the address of the mirror with its password, instead of --db',
+  },
+  tokenFile: { type: 'string', describe: 'file that contains the access token (or set OBSYNC_TOKEN)' },
   tokenEnv: {
     type: 'string',
-    describe: 'variable of the workers that holds the access token of the account, such as SHOP_TOKEN',
+    describe: 'variable of the workers that contains the access token of the account, such as SHOP_TOKEN',
   },
   env: { type: 'array', describe: 'only these environments, by id or name (repeatable, or separated by commas)' },
   stream: {
@@ -83,7 +86,7 @@ export const OPTIONS = {
     type: 'number',
     default: 600,
     range: { min: 0, max: A_DAY, whole: false },
-    describe: 'seconds that the statement may take in PostgreSQL; 0: as long as it takes',
+    describe: 'seconds that the statement may take in PostgreSQL; 0: no limit',
   },
   maxWait: {
     type: 'number',
@@ -110,7 +113,7 @@ export const OPTIONS = {
     describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
   },
   schema: { type: 'string', describe: 'schema of the account’s mirror; default: obsync_ and the name of the account' },
-  replace: { type: 'boolean', default: false, describe: 'change the account if there is one of this name' },
+  replace: { type: 'boolean', default: false, describe: 'change the account if one with this name exists' },
   drop: { type: 'boolean', default: false, describe: 'also drop the account’s mirror, with all its rows' },
   metricsPort: {
     type: 'number',
@@ -127,7 +130,7 @@ export const OPTIONS = {
   port: { type: 'number', default: 8484, range: PORTS, describe: 'port to listen on; 0 picks a free one' },
   tokens: {
     type: 'string',
-    describe: 'JSON file of the accepted tokens and what each may see (see docs/serve.md); read again on SIGHUP',
+    describe: 'JSON file of the accepted tokens and what each may see (see docs/serve.md); reloaded on SIGHUP',
   },
   rateLimit: {
     type: 'string',
@@ -155,7 +158,7 @@ export const OPTIONS = {
     type: 'string',
     describe: 'folder of an export to compare with the mirror, instead of comparing the mirror with the source',
   },
-  to: { type: 'string', describe: 'folder of the export; it is made if it does not exist' },
+  to: { type: 'string', describe: 'folder of the export; created if it does not exist' },
   format: {
     type: 'string',
     default: 'parquet',
@@ -172,12 +175,12 @@ export const OPTIONS = {
     type: 'number',
     default: 1,
     range: { min: 0, max: 1000 },
-    describe: 'number of earlier exports whose files are kept, for readers that still go by their manifests',
+    describe: 'number of earlier exports whose files are kept, for readers that still use their manifests',
   },
   maxFailing: {
     type: 'number',
     range: { min: 0 },
-    describe: 'exit 1 if more tests fail than this number; the report is written nevertheless',
+    describe: 'exit 1 if more tests fail than this number; the report is written anyway',
   },
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 
@@ -189,10 +192,10 @@ export const COMMAND_OPTIONS = {
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe: 'how much is logged',
   },
-  verbose: { type: 'boolean', default: false, describe: 'also show the streams in which nothing changed' },
+  verbose: { type: 'boolean', default: false, describe: 'also show unchanged streams' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
   all: { type: 'boolean', default: false, describe: 'show every account of the database, and its workers' },
-  file: { type: 'string', alias: 'f', describe: 'file that holds the SQL statement; - reads it from stdin' },
+  file: { type: 'string', alias: 'f', describe: 'file that contains the SQL statement; - reads it from stdin' },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 

@@ -4,14 +4,14 @@ import type { OPTIONS, OptionEntry } from './option-table.ts';
 
 type OptionTable = typeof OPTIONS;
 
-/** The names of the options that take a number. */
+/** The names of numeric options. */
 export type NumberOption = {
   [Name in keyof OptionTable]: OptionTable[Name]['type'] extends 'number' ? Name : never;
 }[keyof OptionTable];
 
 type ChoiceOf<Entry> = Entry extends { readonly choices: readonly (infer Choice)[] } ? Choice : string;
 
-/** What a program gives for an option. */
+/** The type of an option's value in a program. */
 type OptionValue<Entry extends OptionEntry> = {
   string: ChoiceOf<Entry>;
   number: number;
@@ -19,7 +19,7 @@ type OptionValue<Entry extends OptionEntry> = {
   array: readonly ChoiceOf<Entry>[];
 }[Entry['type']];
 
-/** Some options of the table, as a program gives them. */
+/** These options of the table, as a program passes them. */
 export type OptionsNamed<Name extends keyof OptionTable> = {
   readonly [Each in Name]?: OptionValue<OptionTable[Each]> | undefined;
 };
@@ -27,7 +27,7 @@ export type OptionsNamed<Name extends keyof OptionTable> = {
 /** Where the mirror is. */
 export type MirrorOptions = OptionsNamed<'db' | 'dbFile'>;
 
-/** Options of what requests the service. */
+/** Options of everything that sends requests to the service. */
 type RequestOptions = OptionsNamed<
   | 'tokenFile'
   | 'allowHttp'
@@ -42,20 +42,17 @@ type RequestOptions = OptionsNamed<
   | 'maxRequests'
 >;
 
-/**
- * Where the service is, and how to send requests to it. Each option has the name and meaning of the one of the command
- * line.
- */
+/** Where the service is, and how to send requests to it. Each option means the same as on the command line. */
 export interface ServiceOptions extends MirrorOptions, RequestOptions {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
-  /** The access token; by default, the variable `OBSYNC_TOKEN`. */
+  /** The access token; defaults to the variable `OBSYNC_TOKEN`. */
   readonly token?: string | undefined;
-  /** The name of the place where `token` was found, for error messages. */
+  /** Where `token` was found, for error messages. */
   readonly tokenFrom?: string | undefined;
   /**
-   * Shares what is known of the account's quota with other processes of this user, in a file of the state folder; true
-   * by default.
+   * Whether to share the account's quota with other processes of this user, in a file in the state folder; true by
+   * default.
    */
   readonly shareQuota?: boolean | undefined;
   /** Stops the work cleanly when aborted. */

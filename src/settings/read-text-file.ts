@@ -1,10 +1,10 @@
 import { readFileSync, statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
 
-/** The contents of pipes and the like: they can be read only once, and a second read would wait for ever. */
+/** The contents of pipes and the like, which can be read only once: a second read would block forever. */
 const readOnce = new Map<string, string>();
 
-/** @throws SyncError `usage` when the file cannot be read */
+/** @throws SyncError `usage` if the file cannot be read */
 export function readTextFile(path: string): string {
   try {
     const isRegular = statSync(path).isFile();

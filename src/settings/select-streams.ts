@@ -2,7 +2,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import type { StreamSelection } from './sync-settings.ts';
 
-/** The entries of the streams that a run reads. */
+/** The catalogue entries of the streams that a run reads. */
 export function selectStreams({ streamNames, history }: StreamSelection): CatalogueEntry[] {
   return CATALOGUE.filter(
     ({ name, optional }) =>

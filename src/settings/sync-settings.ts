@@ -13,13 +13,13 @@ import { type AccessToken, readToken } from './token.ts';
 
 /** Which streams a run reads. */
 export interface StreamSelection {
-  /** When empty, all streams that are not optional. */
+  /** If empty, all streams that are not optional. */
   readonly streamNames: readonly string[];
   /** Also the history of test executions. */
   readonly history: boolean;
 }
 
-/** The settings of a run, made from the options of its caller. */
+/** The settings of a run, derived from the caller's options. */
 export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, StreamSelection, AccessToken {
   readonly db: string;
   readonly retries: number;
@@ -27,18 +27,21 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly maxWaitMs: number;
   readonly maxRequests: number | null;
   readonly shareQuota: boolean;
-  /** The quota that this process's requests outside of runs left (R23). */
+  /** The quota left by this process's requests outside of runs (R23). */
   readonly keptQuota?: KeptQuota | null;
 }
 
 /** The listeners of a run, and the signal that stops it. */
 export interface RunWatcher {
   readonly signal: AbortSignal;
-  onProgress(collectionsEvent: CollectionsEvent): void;
+  onProgress(event: CollectionsEvent): void;
   onSourceEvent(event: SourceEvent): void;
 }
 
-/** Checks the options and fills in the defaults. @throws SyncError `usage` */
+/**
+ * Validates the options and fills in the defaults.
+ * @throws SyncError `usage`
+ */
 export function syncSettings(options: SyncOptions): SyncSettings {
   const { baseUrl, allowHttp = OPTIONS.allowHttp.default, maxRequests } = options;
   if (typeof baseUrl !== 'string')
@@ -65,7 +68,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
   };
 }
 
-/** The listeners that the options give; without any, events are dropped. */
+/** The listeners in the options; by default, events are dropped. */
 export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
   return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
 }

@@ -7,23 +7,29 @@ import { readTextFile } from './read-text-file.ts';
 /** The access token, and where it was found. */
 export interface AccessToken {
   readonly token: string;
-  /** The name of the place, for messages. */
+  /** The name of that place, for messages. */
   readonly tokenFrom: string;
 }
 
-/** The access token (R25). @throws SyncError `usage` when there is no token, or two */
+/**
+ * Finds the access token (R25).
+ * @throws SyncError `usage` if there is no token, or two
+ */
 export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
   const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();
   if (tokenFile === undefined) {
     if (given === '')
-      throw new SyncError('usage', 'no access token: set OBSYNC_TOKEN, or name a file that holds it with --token-file');
+      throw new SyncError(
+        'usage',
+        'no access token: set OBSYNC_TOKEN, or name a file that contains it with --token-file',
+      );
     return checked({ token: given, tokenFrom });
   }
   if (given !== '')
     throw new SyncError(
       'usage',
-      `two access tokens: one in ${tokenFrom}, one in the token file ${tokenFile}: leave one of them out`,
+      `two access tokens, one in ${tokenFrom} and one in the token file ${tokenFile}: remove one of them`,
     );
   return checked({ token: readTextFile(tokenFile).trim(), tokenFrom: `the token file ${tokenFile}` });
 }
@@ -32,7 +38,7 @@ function checked(found: AccessToken): AccessToken {
   const { token, tokenFrom } = found;
   if (token === '') throw new SyncError('usage', `${tokenFrom} is empty: write the access token into it`);
   if (/^bearer\s/i.test(token))
-    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: leave out the word Bearer`);
+    throw new SyncError('usage', `the access token in ${tokenFrom} begins with Bearer: remove the word Bearer`);
   if (TOKEN_PATTERN.test(token)) return found;
   throw new SyncError(
     'usage',

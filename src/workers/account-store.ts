@@ -9,23 +9,23 @@ import { isAlive } from './worker-identity.ts';
 export interface SyncAccount {
   readonly name: string;
   readonly baseUrl: string;
-  /** The variable that holds the token; null if a file does (R25). */
+  /** The variable that contains the token; null if a file does (R25). */
   readonly tokenEnv: string | null;
-  /** The file that holds the token; null if a variable does. */
+  /** The file that contains the token; null if a variable does. */
   readonly tokenFile: string | null;
   /** The schema of its mirror. */
   readonly schema: string;
   /** The cron expression of all environments; null if each has its own. */
   readonly cron: string | null;
   readonly delaySeconds: number;
-  /** The options of its syncs, in the names of the library. */
+  /** The options of its syncs, named as in the library. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** An account, and what is known of it. */
+/** A stored account with what is known about it. */
 export interface KnownAccount extends SyncAccount {
   readonly addedAt: Instant;
-  /** How many environments it has; null until they were listed. */
+  /** How many environments it has; null until they are listed. */
   readonly environments: number | null;
   readonly listingError: string | null;
 }
@@ -46,21 +46,21 @@ export function accountOf(row: AccountRow): SyncAccount {
 }
 
 /**
- * Adds an account, or changes it if it may be replaced; its environments are then due to be listed.
+ * Adds an account, or changes it if `replace` allows; a listing of its environments is then due.
  * @returns whether it existed before
  * @throws SyncError `usage` if the name or the schema is taken
  */
 export async function storeAccount(
-  workDatabase: WorkDatabase,
+  database: WorkDatabase,
   account: SyncAccount,
   { replace }: { replace: boolean },
 ): Promise<boolean> {
-  return workDatabase.transaction(async (transaction) => {
-    // Two accounts that are added at the same time see each other's schema.
+  return database.transaction(async (transaction) => {
+    // Two accounts that are added at the same time must see each other's schema.
     await transaction.query('lock table obsync_accounts.accounts in share row exclusive mode');
     const before = await findAccount(transaction, account.name);
     if (before !== null && !replace)
-      throw new SyncError('usage', `there is an account ${account.name} already: change it with --replace`);
+      throw new SyncError('usage', `the account ${account.name} already exists: change it with --replace`);
     await refuseTakenSchema(transaction, account);
     const row = rowOf(account);
     await transaction.drizzle
@@ -84,21 +84,24 @@ function rowOf({ name, baseUrl, tokenEnv, tokenFile, schema, cron, delaySeconds,
   };
 }
 
-async function refuseTakenSchema(workTransaction: WorkTransaction, { name, schema }: SyncAccount): Promise<void> {
-  const [taken] = await workTransaction.drizzle
+async function refuseTakenSchema(transaction: WorkTransaction, { name, schema }: SyncAccount): Promise<void> {
+  const [taken] = await transaction.drizzle
     .select({ name: accounts.name })
     .from(accounts)
     .where(and(eq(accounts.mirror_schema, schema), ne(accounts.name, name)));
   if (taken === undefined) return;
-  throw new SyncError('usage', `the schema ${schema} is that of account ${taken.name}: name another with --schema`);
+  throw new SyncError(
+    'usage',
+    `account ${taken.name} already uses the schema ${schema}: name another one with --schema`,
+  );
 }
 
-/** Has the environments of an account listed now. */
+/** Makes a listing of the account's environments due now. */
 export async function requestListing({ drizzle }: WorkDatabase, name: string): Promise<void> {
   await drizzle.update(accounts).set(DUE_NOW).where(eq(accounts.name, name));
 }
 
-/** A listing in flight may not know of the change: it isn't recorded. */
+/** A listing in flight may not know of the change, so its result isn't recorded. */
 const DUE_NOW = { listing_due_at: sql`now()`, worker: null };
 
 /** @returns null if there is no such account */
@@ -122,17 +125,17 @@ export async function loadAccounts({ drizzle }: WorkDatabase): Promise<KnownAcco
 }
 
 /**
- * Forgets an account. Its mirror stays, unless it is to be dropped.
- * @throws SyncError `usage` if there is no such account or its schema holds something else, `locked` if a worker syncs
- * it just now
+ * Deletes an account. Its mirror stays unless `drop` is set.
+ * @throws SyncError `usage` if there is no such account or its schema contains anything else, `locked` if a worker is
+ * syncing it
  */
 export async function deleteAccount(
-  workDatabase: WorkDatabase,
+  database: WorkDatabase,
   name: string,
   drop: DropMirror | null,
 ): Promise<SyncAccount> {
-  return workDatabase.transaction(async (transaction) => {
-    // Of two programs that remove it, the second one waits, and finds none.
+  return database.transaction(async (transaction) => {
+    // If two processes delete it, the second one waits and then finds nothing.
     const [row] = await transaction.drizzle.select().from(accounts).where(eq(accounts.name, name)).for('update');
     if (row === undefined) throw noAccount(name);
     const account = accountOf(row);
@@ -144,7 +147,10 @@ export async function deleteAccount(
   });
 }
 
-/** Drops the mirror in a schema. @throws SyncError if it may not be dropped */
+/**
+ * Drops the mirror in a schema.
+ * @throws SyncError if it must not be dropped
+ */
 type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<void>;
 
 export function noAccount(name: string): SyncError {
@@ -161,6 +167,6 @@ async function refuseBusy({ drizzle }: WorkTransaction, name: string): Promise<v
   if (busy === undefined) return;
   throw new SyncError(
     'locked',
-    `a worker syncs account ${name} just now (${busy.host}, process ${busy.pid}): wait until it has ended`,
+    `a worker is syncing account ${name} (${busy.host}, process ${busy.pid}): wait until it has ended`,
   );
 }

@@ -5,14 +5,14 @@ import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
-/** The database that holds the accounts. */
+/** The database of the accounts. */
 export interface WorkDatabase {
   readonly drizzle: NodePgDatabase;
   /** Runs one statement outside of a transaction. */
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
-  /** Does the work in one transaction, all of it or none. */
+  /** Runs the work in one transaction, all or nothing. */
   transaction<Done>(work: (transaction: WorkTransaction) => Promise<Done>): Promise<Done>;
-  /** Turns what a statement threw into an error that says what to do. */
+  /** Turns an error of a statement into one that says what to do. */
   explain(error: unknown): unknown;
   close(): Promise<void>;
 }
@@ -22,15 +22,15 @@ export interface WorkTransaction {
   query(text: string, values?: readonly unknown[]): Promise<{ rows: Record<string, unknown>[] }>;
 }
 
-/** How many connections a worker has for its own statements; a sync in flight has further ones of its own. */
+/** How many connections a worker uses for its own statements; a sync in flight has its own. */
 const MAX_CONNECTIONS = 3;
 
 export interface WorkConnections {
-  /** Is told of connections that end while nothing uses them. */
+  /** Called when an idle connection ends. */
   readonly onLost?: (error: Error) => void;
 }
 
-/** Opens no connection before the first statement. */
+/** Creates a pool that opens no connection before the first statement. */
 export function openWorkDatabase(
   { client, answerTimeoutMs, display }: PostgresAddress,
   { onLost }: WorkConnections = {},
@@ -57,7 +57,7 @@ export function openWorkDatabase(
         return done;
       } catch (error) {
         if (isConnectionUsable(error)) {
-          // What failed says more than a rollback that fails because the connection is gone.
+          // The original error explains more than a rollback that fails because the connection is gone.
           await connection.query('rollback').catch((cause: Error) => {
             lost = cause;
           });
@@ -73,8 +73,8 @@ export function openWorkDatabase(
 }
 
 /**
- * Whether the connection answers after this error. One that may still be at a statement is closed, which rolls back as
- * well.
+ * Whether the connection still responds after this error. If a statement may still be running, the connection is
+ * closed, which also rolls back.
  */
 function isConnectionUsable(error: unknown): boolean {
   return error instanceof SyncError || sqlStateOf(error) !== null;

@@ -17,8 +17,8 @@ export function dueAfter(
 }
 
 /**
- * SQL for the place in the queue of an environment that is due then. What is due first comes first, but environments of
- * one account that are due together come a minute apart: an account with a thousand of them keeps no other waiting.
+ * SQL for the queue position of an environment that is due then. Environments due earlier come first, but those of one
+ * account that are due together are a minute apart, so an account with a thousand of them delays no other.
  */
 export function queueTime(account: string, envId: string, due: Instant | null) {
   return sql`${due}::timestamptz + interval '1 minute' * (
@@ -26,7 +26,7 @@ export function queueTime(account: string, envId: string, due: Instant | null) {
     where other.account = ${account} and other.env_id <> ${envId} and other.due_at = ${due}::timestamptz)`;
 }
 
-/** SQL for the time of the database in so many seconds. */
+/** SQL for the database's time this many seconds from now. */
 export function inSeconds(seconds: number) {
   return sql`now() + make_interval(secs => ${seconds})`;
 }

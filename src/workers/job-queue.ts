@@ -12,7 +12,7 @@ import { isAlive } from './worker-identity.ts';
 export interface ClaimedSync {
   readonly account: SyncAccount;
   readonly environment: ListedEnvironment;
-  /** When it began, by the clock of the database. */
+  /** When it was claimed, by the clock of the database. */
   readonly startedAt: Instant;
 }
 
@@ -24,7 +24,7 @@ export interface ClaimedListing {
 
 export type ClaimedJob = ClaimedSync | ClaimedListing;
 
-/** Who claims a job, and which accounts it leaves out: those it works on already, or has no token for. */
+/** The worker that claims a job, and the accounts it excludes: those it is working on, or has no token for. */
 export interface JobClaim {
   readonly worker: string;
   readonly without: readonly string[];
@@ -37,14 +37,17 @@ export interface SyncOutcome {
   readonly error: string | null;
 }
 
-/** When a job that did not run may be claimed again, and what status shows of it. */
+/** When a job that did not run may be claimed again, and the error that status shows for it. */
 export interface JobDeferral {
   readonly worker: string;
   readonly afterSeconds: number;
   readonly error: string | null;
 }
 
-/** Claims the sync that comes first, unless another worker syncs its account. @returns null if there is none */
+/**
+ * Claims the next sync in the queue whose account no other worker is syncing.
+ * @returns null if there is none
+ */
 export async function claimSync({ drizzle }: WorkDatabase, { worker, without }: JobClaim): Promise<ClaimedSync | null> {
   const { account, env_id } = accountEnvironments;
   const [row] = await drizzle
@@ -74,7 +77,10 @@ export async function claimSync({ drizzle }: WorkDatabase, { worker, without }: 
   };
 }
 
-/** Claims the listing that has been due for longest. @returns null if there is none */
+/**
+ * Claims the listing that has been due longest.
+ * @returns null if there is none
+ */
 export async function claimListing(
   { drizzle }: WorkDatabase,
   { worker, without }: JobClaim,
@@ -94,23 +100,26 @@ export async function claimListing(
 
 const LIVE_WORKERS = sql`(select workers.worker from obsync_accounts.workers where ${isAlive})`;
 
-/** A worker leaves out what it works on, so what else has its name was claimed by a statement whose answer was lost. */
+/**
+ * A worker excludes the jobs it is working on, so any other job in its name was claimed by a statement whose response
+ * was lost.
+ */
 function whereClaimable(worker: string) {
   return sql`(worker is null or worker = ${worker} or worker not in ${LIVE_WORKERS})`;
 }
 
 /**
- * Records how a sync ended, and when the next one is due. A good end counts even if another worker has claimed the sync
- * meanwhile; any other end is then left to that one.
+ * Records how a sync ended, and when the next one is due. Success counts even if another worker has claimed the sync
+ * meanwhile; any other end is then left to that worker.
  */
 export async function endSync(
   { drizzle }: WorkDatabase,
-  claimedSync: ClaimedSync,
+  claim: ClaimedSync,
   { worker, outcome, next }: { worker: string; outcome: SyncOutcome; next: NextTick },
 ): Promise<void> {
-  const { account, environment, startedAt } = claimedSync;
+  const { account, environment, startedAt } = claim;
   const due = dueAfter(account, environment, startedAt, { now: startedAt, next });
-  // If the cron expression has changed since the sync began, it stays due: the next sync follows the new one.
+  // If the cron expression has changed since the sync started, it stays due: the next sync follows the new one.
   const isSameCron = sql`${accountEnvironments.cron} is not distinct from ${environment.cron}
     and (select ${accounts.cron} from ${accounts} where ${accounts.name} = ${account.name}) is not distinct from ${account.cron}`;
   const { due_at, queue_at } = accountEnvironments;
@@ -128,13 +137,13 @@ export async function endSync(
       error,
       ...(status === 'done' ? { synced_at: timeOf(startedAt) } : {}),
     })
-    .where(status === 'done' ? whereNewest(claimedSync) : whereStillOf(claimedSync, worker));
+    .where(status === 'done' ? whereNewest(claim) : whereStillOf(claim, worker));
 }
 
-/** Releases a sync that did not run: it stays due, in its place. */
+/** Releases a sync that did not run: it stays due and keeps its queue position. */
 export async function deferSync(
   { drizzle }: WorkDatabase,
-  claimedSync: ClaimedSync,
+  claim: ClaimedSync,
   { worker, afterSeconds, error }: JobDeferral,
 ): Promise<void> {
   await drizzle
@@ -145,7 +154,7 @@ export async function deferSync(
       retry_at: inSeconds(afterSeconds),
       ...(error === null ? {} : { error }),
     })
-    .where(whereStillOf(claimedSync, worker));
+    .where(whereStillOf(claim, worker));
 }
 
 /** Selects the environment unless another worker has claimed it since. */
@@ -158,7 +167,7 @@ function whereStillOf({ account, environment, startedAt }: ClaimedSync, worker: 
   );
 }
 
-/** Selects the environment unless a sync that began later has ended. */
+/** Selects the environment unless a sync that started later has ended. */
 function whereNewest({ account, environment, startedAt }: ClaimedSync) {
   const { account: of, env_id, last_started_at } = accountEnvironments;
   return and(

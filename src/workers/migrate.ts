@@ -4,7 +4,7 @@ import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../core/errors.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
 
-/** The migrations are part of the package, wherever this file has been compiled to. */
+/** The package contains the migrations, wherever this file was compiled to. */
 const MIGRATIONS = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'schema', 'migrations-accounts');
 
 const SCHEMA = 'obsync_accounts';
@@ -12,55 +12,55 @@ const JOURNAL_TABLE = '__drizzle_migrations';
 const JOURNAL = `${SCHEMA}.${JOURNAL_TABLE}`;
 
 /**
- * Makes the tables of the accounts, or migrates those of an older version, in one transaction. Another process that
- * does the same waits.
- * @throws SyncError `usage` if a newer version or an unreleased build made them
+ * Creates the tables of the accounts, or migrates them from an older version, in one transaction. Other processes that
+ * do the same wait.
+ * @throws SyncError `usage` if a newer version or an unreleased build created them
  */
-export async function migrateAccounts(workDatabase: WorkDatabase): Promise<void> {
+export async function migrateAccounts(database: WorkDatabase): Promise<void> {
   const all = readMigrationFiles({ migrationsFolder: MIGRATIONS });
-  if ((await accountsVersion(workDatabase)) === latestOf(all)) return;
-  await workDatabase.transaction(async (transaction) => {
-    // A lock of the transaction: behind a pooler, the next statement after it may meet another session.
+  if ((await accountsVersion(database)) === latestOf(all)) return;
+  await database.transaction(async (transaction) => {
+    // A transaction-level lock: behind a pooler, the next transaction may use another session.
     await transaction.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [SCHEMA]);
     const from = await accountsVersion(transaction);
     if (from > latestOf(all))
-      throw new SyncError('usage', `the accounts in schema ${SCHEMA} were made by a newer obsync: update this one`);
+      throw new SyncError('usage', `the accounts in schema ${SCHEMA} were created by a newer obsync: update this one`);
     if (from > 0 && from < firstOf(all))
       throw new SyncError(
         'usage',
-        `the accounts in schema ${SCHEMA} were made by an unreleased build of obsync: drop the schema and add them again`,
+        `the accounts in schema ${SCHEMA} were created by an unreleased build of obsync: drop the schema and add them again`,
       );
     const { rows } = await transaction.query('select 1 from pg_namespace where nspname = $1', [SCHEMA]);
-    // Only a schema that is not there has to be made, which not every user may.
+    // Creating a schema needs a privilege, so an existing one is not created again.
     const statements = statementsAfter(all, from).filter((each) => rows.length === 0 || !/^create schema/i.test(each));
     for (const statement of statements) await transaction.query(statement);
     await record(transaction, all, from);
   });
 }
 
-/** Whether the tables are there. */
-export async function hasAccounts(workDatabase: WorkDatabase): Promise<boolean> {
-  return (await accountsVersion(workDatabase)) > 0;
+/** Whether the tables exist. */
+export async function hasAccounts(database: WorkDatabase): Promise<boolean> {
+  return (await accountsVersion(database)) > 0;
 }
 
-/** When the last migration of the accounts was written, in milliseconds; 0 if there are no accounts. */
-async function accountsVersion(workDatabase: Pick<WorkDatabase, 'query'>): Promise<number> {
-  // Not `to_regclass`, which may still go by what this session knew before it waited for another one.
-  const { rows } = await workDatabase.query(
+/** When the last migration of the accounts was created, in milliseconds; 0 if there are no accounts. */
+async function accountsVersion(database: Pick<WorkDatabase, 'query'>): Promise<number> {
+  // Not `to_regclass`, which may use what this session cached before it waited for another one.
+  const { rows } = await database.query(
     'select 1 from pg_class c join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2',
     [SCHEMA, JOURNAL_TABLE],
   );
   if (rows.length === 0) return 0;
-  const { rows: latest } = await workDatabase.query(`select max(created_at) as version from ${JOURNAL}`);
+  const { rows: latest } = await database.query(`select max(created_at) as version from ${JOURNAL}`);
   return Number(latest[0]?.['version'] ?? 0);
 }
 
-async function record(workTransaction: WorkTransaction, all: readonly MigrationMeta[], from: number): Promise<void> {
-  await workTransaction.query(
+async function record(transaction: WorkTransaction, all: readonly MigrationMeta[], from: number): Promise<void> {
+  await transaction.query(
     `create table if not exists ${JOURNAL} (id bigint generated always as identity primary key, hash text not null, created_at bigint not null)`,
   );
   for (const { hash, folderMillis } of all.filter((each) => each.folderMillis > from))
-    await workTransaction.query(`insert into ${JOURNAL} (hash, created_at) values ($1, $2)`, [hash, folderMillis]);
+    await transaction.query(`insert into ${JOURNAL} (hash, created_at) values ($1, $2)`, [hash, folderMillis]);
 }
 
 function statementsAfter(all: readonly MigrationMeta[], from: number): string[] {

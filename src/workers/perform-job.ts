@@ -8,14 +8,14 @@ import { type ClaimedJob, type ClaimedListing, type ClaimedSync, deferSync, endS
 import { deferListing, isStillListing, recordEnvironments, recordListing } from './record-listing.ts';
 import { TokenNotOnHostError } from './token-not-on-host.ts';
 
-/** How a sync of one environment ended, as its summary says it. */
+/** How a sync of one environment ended, from its summary. */
 export interface SyncResult {
   readonly status: string;
   readonly error: string | null;
   readonly recovery: RecoveryKind | null;
 }
 
-/** What a worker does its jobs with. */
+/** What a worker needs to perform its jobs. */
 export interface WorkerPorts {
   readonly database: WorkDatabase;
   readonly next: NextTick;
@@ -30,9 +30,9 @@ export interface WorkerPorts {
 }
 
 /**
- * How a job ended; `locked`: another process held the environment; `not due`: the account was changed or
- * removed meanwhile; `no token`: this host does not have the
- * account's token; `not ended`: the database did not take the end of it, so that it goes to another worker.
+ * How a job ended. `locked`: another process held the environment. `not due`: the account was changed or removed
+ * meanwhile. `no token`: this host does not have the account's token. `not ended`: the end could not be recorded in the
+ * database, so another worker takes the job.
  */
 type JobResult =
   | 'done'
@@ -65,7 +65,10 @@ export interface JobEnd {
   readonly error: string | null;
 }
 
-/** Does one job to its end, unless the signal is aborted. @throws what the database throws */
+/**
+ * Performs one job completely unless the signal is aborted.
+ * @throws any error of the database
+ */
 export async function performJob(
   ports: WorkerPorts,
   job: ClaimedJob,
@@ -78,32 +81,32 @@ export async function performJob(
 
 async function performSync(
   ports: WorkerPorts,
-  claimedSync: ClaimedSync,
+  claim: ClaimedSync,
   { worker, signal }: { worker: string; signal: AbortSignal },
 ): Promise<JobEnd> {
   const { database, next } = ports;
-  const { name: environment } = claimedSync.environment;
-  const outcome = await syncResult(ports, claimedSync, signal);
+  const { name: environment } = claim.environment;
+  const outcome = await syncResult(ports, claim, signal);
   if (outcome instanceof TokenNotOnHostError) {
     const { message: error } = outcome;
-    await deferSync(database, claimedSync, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
+    await deferSync(database, claim, { worker, afterSeconds: NO_TOKEN_SECONDS, error });
     return { environment, result: 'no token', error };
   }
-  // The worker stops, and releases all that it has claimed.
+  // The worker is stopping and releases all its claims.
   if (outcome.recovery === 'signal') return { environment, result: 'given back', error: null };
   if (outcome.recovery === 'locked') {
-    // A lease whose holder has died is free by then (R26).
-    await deferSync(database, claimedSync, { worker, afterSeconds: LEASE_MS / 1000, error: null });
+    // By then a lease whose holder has died is free (R26).
+    await deferSync(database, claim, { worker, afterSeconds: LEASE_MS / 1000, error: null });
     return { environment, result: 'locked', error: null };
   }
-  await endSync(database, claimedSync, { worker, outcome, next });
+  await endSync(database, claim, { worker, outcome, next });
   return { environment, result: outcome.status === 'done' ? 'done' : 'problems', error: outcome.error };
 }
 
-/** Long enough that workers without the token don't claim the job again and again. */
+/** Long enough that workers without the token don't keep claiming the job. */
 const NO_TOKEN_SECONDS = 60;
 
-/** Whatever goes wrong in a sync ends this sync alone: the next one is due at its time, as after any run. */
+/** Whatever fails in a sync ends only this sync: the next one is due at its usual time. */
 async function syncResult(
   ports: WorkerPorts,
   { account, environment }: ClaimedSync,
@@ -150,7 +153,7 @@ async function listingOf(ports: WorkerPorts, account: SyncAccount, signal: Abort
   }
 }
 
-/** What an error says to a user: one of the database in the words of the program. */
+/** The message of an error for users; database errors are explained. */
 export function messageOf({ explain }: WorkDatabase, thrown: unknown): string {
   const error = explain(thrown);
   return error instanceof Error ? error.message : String(error);

@@ -11,31 +11,31 @@ import type { JobDeferral } from './job-queue.ts';
 
 /**
  * Records which environments an account has now, and when each is due.
- * @returns what is wrong with its choice of environments; null if nothing is
+ * @returns the problem with its selected environments; null if there is none
  */
 export async function recordEnvironments(
-  workTransaction: WorkTransaction,
+  transaction: WorkTransaction,
   account: SyncAccount,
   { listed, next }: { listed: readonly ListedEnvironment[]; next: NextTick },
 ): Promise<string | null> {
-  const { drizzle } = workTransaction;
+  const { drizzle } = transaction;
   const { chosen, unknown } = wantedOf(listed, (account.options['env'] as readonly string[] | undefined) ?? []);
-  const now = await databaseTime(workTransaction);
+  const now = await databaseTime(transaction);
   const known = await drizzle.select().from(accountEnvironments).where(eq(accountEnvironments.account, account.name));
   const before = new Map(known.map((row) => [row.env_id, row]));
   for (const environment of chosen) {
     const row = before.get(environment.id);
     const lastStart = instantOf(row?.started_at ?? row?.last_started_at);
     const scheduled = dueAfter(account, environment, lastStart, { now, next });
-    await recordEnvironment(workTransaction, account.name, {
+    await recordEnvironment(transaction, account.name, {
       environment,
-      // A sync in flight stays due until its end is recorded: its worker may be killed.
+      // A sync in flight stays due until its end is recorded, because its worker may be killed.
       due:
         row == null || row.worker === null ? dueSince(scheduled, instantOf(row?.due_at), now) : instantOf(row.due_at),
       row,
     });
   }
-  await deleteUnlisted(workTransaction, account.name, chosen);
+  await deleteUnlisted(transaction, account.name, chosen);
   return unknown.length > 0 ? noSuchEnvironment(unknown, listed).message : null;
 }
 
@@ -60,7 +60,7 @@ async function recordEnvironment(
 
 type EnvironmentRow = typeof accountEnvironments.$inferSelect;
 
-/** Deletes environments that are no longer listed, unless a sync of theirs is in flight. */
+/** Deletes environments that are no longer listed, unless a sync of one is in flight. */
 async function deleteUnlisted(
   { drizzle }: WorkTransaction,
   account: string,
@@ -72,8 +72,8 @@ async function deleteUnlisted(
 }
 
 /**
- * Records that the environments of an account were listed, or why they were not. They are listed again after the usual
- * time; after a failure in a minute, and then after twice the time each, until it is the usual one.
+ * Records that the environments of an account were listed, or why not. The next listing is due after the usual time;
+ * after a failure in a minute, then with exponential backoff up to the usual time.
  */
 export async function recordListing(
   { drizzle }: Pick<WorkDatabase, 'drizzle'>,
@@ -92,7 +92,10 @@ export async function recordListing(
     .where(eq(accounts.name, account));
 }
 
-/** Locks the account. @returns false if the listing is another's meanwhile, or the account was changed or removed */
+/**
+ * Locks the account.
+ * @returns false if another worker claimed the listing meanwhile, or the account was changed or removed
+ */
 export async function isStillListing({ drizzle }: WorkTransaction, account: string, worker: string): Promise<boolean> {
   const rows = await drizzle
     .select({ name: accounts.name })
@@ -102,7 +105,7 @@ export async function isStillListing({ drizzle }: WorkTransaction, account: stri
   return rows.length > 0;
 }
 
-/** Releases a listing that could not be done: it is due again later. */
+/** Releases a listing that could not be performed: it becomes due again later. */
 export async function deferListing(
   { drizzle }: WorkDatabase,
   account: string,
@@ -118,7 +121,7 @@ function whereListing(account: string, worker: string) {
   return and(eq(accounts.name, account), eq(accounts.worker, worker));
 }
 
-/** As long as the listing has failed already, at least a minute. */
+/** Doubles the time for which the listing has been failing, starting at one minute. */
 const AFTER_FAILURE = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
   now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
 

@@ -2,17 +2,17 @@ import { LIST_EVERY_SECONDS } from '../core/schedule/schedule.ts';
 import type { WorkDatabase } from './database.ts';
 
 /**
- * Repairs times that lie in the future because the clock of the server ran ahead and was set back. Starts in the
- * future count as now (as `believable` of the schedule), and the environments are due to be listed, which finds when
- * each is due.
+ * Repairs times in the future, left by a server clock that ran ahead and was set back. A start in the future counts as
+ * now (like `capAtNow` of the schedule), and a listing of the environments becomes due, which finds when each sync is
+ * due.
  */
 export async function repairFutureTimes({ query }: WorkDatabase): Promise<void> {
   for (const statement of STATEMENTS) await query(statement);
 }
 
 /**
- * No sync begins in the future. None waits for much longer than until it is due, and no listing for much longer than
- * from one to the next.
+ * No sync starts in the future. None waits much longer than until it is due, and no listing much longer than the usual
+ * interval.
  */
 const STATEMENTS = [
   `update obsync_accounts.account_environments set last_started_at = now(), ended_at = least(ended_at, now()),

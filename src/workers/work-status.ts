@@ -5,9 +5,9 @@ import type { WorkDatabase } from './database.ts';
 import { instantOf } from './due-time.ts';
 import { isAlive } from './worker-identity.ts';
 
-/** Every account, its environments and the workers, as of one instant. */
-export async function loadWorkStatus(workDatabase: WorkDatabase) {
-  return workDatabase.transaction(async ({ drizzle, query }) => {
+/** All accounts, their environments and the workers, as of one instant. */
+export async function loadWorkStatus(database: WorkDatabase) {
+  return database.transaction(async ({ drizzle, query }) => {
     await query('set transaction isolation level repeatable read, read only');
     const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
     const now = instantOfMs(Number(rows[0]?.['ms']));
@@ -59,7 +59,7 @@ function environmentStatus(
   named: ReadonlyMap<string, string>,
 ) {
   const synced = instantOf(row.synced_at);
-  // A worker that has ended works on nothing, whatever it wrote last.
+  // A worker that has ended works on nothing, whatever it recorded last.
   const worker = named.get(row.worker ?? '') ?? null;
   return {
     env_id: row.env_id,

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { WorkDatabase } from './database.ts';
 
-/** A worker as the others know it. */
+/** A worker as others see it. */
 export interface WorkerIdentity {
   readonly worker: string;
   readonly host: string;
@@ -10,10 +10,10 @@ export interface WorkerIdentity {
   readonly concurrency: number;
 }
 
-/** SQL for whether a worker lives. One that has been silent for as long as a lease lasts is presumed dead. */
+/** SQL for whether a worker is alive. One that has been silent for the duration of a lease is presumed dead. */
 export const isAlive = sql.raw(`workers.seen_at > now() - interval '${LEASE_MS} ms'`);
 
-/** Records that a worker lives, and deletes those that have been silent for a day. */
+/** Records that a worker is alive, and deletes workers that have been silent for a day. */
 export async function recordHeartbeat(
   { query }: WorkDatabase,
   { worker, host, pid, concurrency }: WorkerIdentity,
@@ -26,7 +26,7 @@ export async function recordHeartbeat(
   );
 }
 
-/** Releases all that a worker has claimed, and deletes it. */
+/** Releases all claims of a worker, and deletes it. */
 export async function releaseWorker({ query }: WorkDatabase, worker: string): Promise<void> {
   await query(
     `with syncs as (

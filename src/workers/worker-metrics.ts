@@ -3,7 +3,7 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
 import type { WorkerEvent } from './perform-job.ts';
 
-/** What a worker measures, for Prometheus. */
+/** The metrics of a worker, for Prometheus. */
 export interface WorkerMetrics {
   readonly contentType: string;
   onEvent(event: MeasuredEvent): void;
@@ -15,13 +15,13 @@ type MeasuredEvent =
   | { readonly type: 'started' }
   | { readonly type: 'source'; readonly event: SourceEvent };
 
-/** Counts what this worker does, and asks the database what is due for all of them when it is read. */
-export function createWorkerMetrics(workDatabase: WorkDatabase): WorkerMetrics {
+/** Counts the jobs of this worker, and queries the shared queue whenever metrics are read. */
+export function createWorkerMetrics(database: WorkDatabase): WorkerMetrics {
   const registry = new Registry();
   const registers = [registry];
   const onEvent = countEvents(registers);
-  addQueueGauges(workDatabase, registers);
-  addAgeGauge(workDatabase, registers);
+  addQueueGauges(database, registers);
+  addAgeGauge(database, registers);
   return { contentType: registry.contentType, onEvent, text: () => registry.metrics() };
 }
 
@@ -38,7 +38,7 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
     buckets: [0.5, 1, 2, 5, 10, 30, 60, 300, 900, 3600],
     registers,
   });
-  const running = new Gauge({ name: 'obsync_worker_running', help: 'Syncs that this worker has at hand', registers });
+  const running = new Gauge({ name: 'obsync_worker_running', help: 'Syncs in flight on this worker', registers });
   const requests = new Counter({
     name: 'obsync_worker_requests_total',
     help: 'Requests that this worker has sent to services, by status',
@@ -47,7 +47,7 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
   });
   const waits = new Counter({
     name: 'obsync_worker_wait_seconds_total',
-    help: 'Seconds that syncs of this worker have waited: for quota, after a refusal (429), or before another try',
+    help: 'Seconds that syncs of this worker have waited: for quota, after a 429, or before a retry',
     labelNames: ['reason'],
     registers,
   });
@@ -67,17 +67,13 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
 
 function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
   const values: readonly (readonly [string, string, string])[] = [
-    ['obsync_queue_waiting', 'Syncs of all accounts that are due and not begun', 'count(*) filter (where waits)'],
+    ['obsync_queue_waiting', 'Syncs of all accounts that are due and not started', 'count(*) filter (where waits)'],
     [
       'obsync_queue_oldest_seconds',
-      'How long the sync that has waited longest is due; 0 if none waits',
+      'How long the longest-waiting sync has been due; 0 if none is waiting',
       'coalesce(extract(epoch from now() - min(due_at) filter (where waits)), 0)',
     ],
-    [
-      'obsync_queue_running',
-      'Syncs of all accounts that a worker has begun',
-      'count(*) filter (where worker is not null)',
-    ],
+    ['obsync_queue_running', 'Syncs of all accounts that are in flight', 'count(*) filter (where worker is not null)'],
   ];
   for (const [name, help, value] of values) {
     new Gauge({
@@ -97,7 +93,7 @@ function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
 function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
   new Gauge({
     name: 'obsync_account_age_seconds',
-    help: 'Seconds since the last sync without problems of the account’s stalest environment began; NaN if one never had any',
+    help: 'Seconds since the last sync without problems of the account’s stalest environment started; NaN if an environment never had one',
     labelNames: ['account'],
     registers,
     async collect() {

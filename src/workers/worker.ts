@@ -4,7 +4,7 @@ import { messageOf, performJob, type WorkerPorts } from './perform-job.ts';
 import { repairFutureTimes } from './repair-future-times.ts';
 import { recordHeartbeat, releaseWorker, type WorkerIdentity } from './worker-identity.ts';
 
-/** How often a worker looks for jobs while there are none. */
+/** How often a worker polls for jobs while there are none. */
 const POLL_MS = 2000;
 
 const HEARTBEAT_MS = 5000;
@@ -12,35 +12,37 @@ const HEARTBEAT_MS = 5000;
 /** A worker repairs times in the future once a minute. */
 const HEARTBEATS_PER_REPAIR = 12;
 
-/** How long an account is left to other workers after its token was not found here. */
+/** How long a worker skips an account whose token was not found on its host. */
 const WITHOUT_TOKEN_MS = 5 * 60_000;
 
-/** How long an account is skipped after the end of one of its jobs could not be recorded: that job is due at once. */
+/**
+ * How long an account is skipped after the end of one of its jobs could not be recorded: that job is due immediately.
+ */
 const NOT_ENDED_MS = 30_000;
 
 /** How long syncs in flight may take to stop: the rest of the five seconds of a stop is for releasing them (R27). */
 const STOP_MS = 3000;
 
-/** The longest wait after the database could not be reached. */
+/** The longest backoff while the database is unreachable. */
 const MAX_BACKOFF_MS = 30_000;
 
-/** Does jobs until the signal is aborted, then releases what is not done. */
+/** Performs jobs until the signal is aborted, then releases unfinished ones. */
 export async function workUntilStopped(
   ports: WorkerPorts,
-  workerIdentity: WorkerIdentity,
+  identity: WorkerIdentity,
   signal: AbortSignal,
 ): Promise<void> {
   const inFlight: JobsInFlight = new Map();
-  // Before the first claim: what an unknown worker has claimed is claimed again.
-  await heartbeat(ports, workerIdentity, { withRepair: true });
-  const heartbeats = keepHeartbeat(ports, workerIdentity, signal);
-  await claimJobs(ports, workerIdentity, { inFlight, skipUntil: new Map(), signal });
+  // Before the first claim: claims of an unknown worker are up for grabs.
+  await heartbeat(ports, identity, { withRepair: true });
+  const heartbeats = keepHeartbeat(ports, identity, signal);
+  await claimJobs(ports, identity, { inFlight, skipUntil: new Map(), signal });
   await heartbeats;
   await waitUntilStopped(inFlight);
-  await release(ports, workerIdentity);
+  await release(ports, identity);
 }
 
-/** Waits until the jobs in flight have stopped, but not for long. */
+/** Waits until the jobs in flight have stopped, up to a limit. */
 async function waitUntilStopped(inFlight: JobsInFlight): Promise<void> {
   const stopped = new AbortController();
   await Promise.race([Promise.allSettled(inFlight.values()), pause(STOP_MS, stopped.signal)]);
@@ -52,7 +54,7 @@ type JobsInFlight = Map<ClaimedJob, Promise<void>>;
 
 interface WorkInProgress {
   readonly inFlight: JobsInFlight;
-  /** The accounts that this worker claims nothing of, and until when. */
+  /** The accounts from which this worker claims nothing, and until when. */
   readonly skipUntil: Map<string, number>;
   readonly signal: AbortSignal;
 }
@@ -66,13 +68,13 @@ async function claimJobs(
   let backoffMs = 0;
   for (let claims = 0; !signal.aborted; claims++) {
     try {
-      // Neither listings nor syncs keep the others waiting.
+      // Alternates, so neither listings nor syncs starve the other.
       const order = claims % 2 === 0 ? CLAIMS : CLAIMS.toReversed();
       const before = inFlight.size;
       const job = before < concurrency ? await claimJob(ports, worker, inProgress, order) : null;
       backoffMs = 0;
       if (job === null) {
-        // A job that ended during the claim may have left another one of its account.
+        // A job that ended during the claim may have made another one of its account claimable.
         if (inFlight.size === before) await waitForWork(inFlight, POLL_MS, signal);
       } else {
         const end = perform(ports, job, { worker, ...inProgress }).finally(() => inFlight.delete(job));
@@ -81,7 +83,7 @@ async function claimJobs(
     } catch (error) {
       backoffMs = Math.min(Math.max(2 * backoffMs, POLL_MS / 2), MAX_BACKOFF_MS);
       const reason = messageOf(ports.database, error);
-      const message = `the queue cannot be read, next try in ${backoffMs / 1000} s: ${reason}`;
+      const message = `the queue cannot be read, retrying in ${backoffMs / 1000} s: ${reason}`;
       ports.onEvent({ type: 'trouble', message });
       await pause(backoffMs, signal);
     }
@@ -115,7 +117,7 @@ async function waitForWork(inFlight: JobsInFlight, ms: number, signal: AbortSign
   ended.abort();
 }
 
-/** Performs one job and reports it. It never fails. */
+/** Performs one job and reports it. Never rejects. */
 async function perform(
   ports: WorkerPorts,
   job: ClaimedJob,
@@ -125,7 +127,7 @@ async function perform(
   const account = job.account.name;
   const environment = job.environment?.id ?? null;
   const seconds = () => (performance.now() - begunMs) / 1000;
-  // Of a listing only the end is reported.
+  // For a listing only the end is reported.
   if (environment !== null) ports.onEvent({ type: 'begun', account, environment });
   try {
     const end = await performJob(ports, job, { worker, signal });
@@ -133,29 +135,29 @@ async function perform(
     ports.onEvent({ type: 'job', account, ...end, seconds: seconds() });
   } catch (error) {
     skipUntil.set(account, performance.now() + NOT_ENDED_MS);
-    const message = `the job could not be ended: ${messageOf(ports.database, error)}`;
+    const message = `the end of the job could not be recorded: ${messageOf(ports.database, error)}`;
     ports.onEvent({ type: 'job', account, environment, result: 'not ended', error: message, seconds: seconds() });
   }
 }
 
-async function keepHeartbeat(ports: WorkerPorts, workerIdentity: WorkerIdentity, signal: AbortSignal): Promise<void> {
+async function keepHeartbeat(ports: WorkerPorts, identity: WorkerIdentity, signal: AbortSignal): Promise<void> {
   for (let beats = 1; !signal.aborted; beats++) {
     await pause(HEARTBEAT_MS, signal);
-    if (!signal.aborted) await heartbeat(ports, workerIdentity, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });
+    if (!signal.aborted) await heartbeat(ports, identity, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });
   }
 }
 
-/** It never fails. */
+/** Never rejects. */
 async function heartbeat(
   { database, onEvent }: WorkerPorts,
-  workerIdentity: WorkerIdentity,
+  identity: WorkerIdentity,
   { withRepair }: { withRepair: boolean },
 ): Promise<void> {
   try {
     if (withRepair) await repairFutureTimes(database);
-    await recordHeartbeat(database, workerIdentity);
+    await recordHeartbeat(database, identity);
   } catch (error) {
-    onEvent({ type: 'trouble', message: `no sign of life could be given: ${messageOf(database, error)}` });
+    onEvent({ type: 'trouble', message: `the heartbeat could not be recorded: ${messageOf(database, error)}` });
   }
 }
 
@@ -166,7 +168,7 @@ async function release({ database, onEvent }: WorkerPorts, { worker }: WorkerIde
   try {
     await releaseWorker(database, worker);
   } catch (error) {
-    onEvent({ type: 'trouble', message: `jobs could not be given back: ${messageOf(database, error)}` });
+    onEvent({ type: 'trouble', message: `jobs could not be released: ${messageOf(database, error)}` });
   }
 }
 

@@ -12,11 +12,11 @@ import { testSchema } from '../support/postgres.ts';
 
 const TOKEN = 'a-token-of-the-tests';
 
-/** What each run has of its own: when it was, by three clocks, what was left of the quota, and its nonce. */
+/** Columns that differ between runs: the times by three clocks, the remaining quota, and the nonce. */
 const OF_A_RUN =
   /^(mirrored_at|scores_at|read_at|(started|ended|server|scanned|scan_ended|quota_noted)_(at|time)|watermark|nonce|quota_(remaining|reset_seconds))$/;
 
-/** Every row of every table; with `left`, all columns but those. */
+/** Every row of every table, without the columns in `left`. */
 async function allRows(db: string, left = /^$/): Promise<Record<string, unknown[]>> {
   const found: Record<string, unknown[]> = {};
   for (const { name, columns } of COPIED_TABLES) {
@@ -29,11 +29,11 @@ async function allRows(db: string, left = /^$/): Promise<Record<string, unknown[
   return found;
 }
 
-/** Each database adds up a mean in its own order. */
+/** Each database sums up a mean in its own order, so results differ in the last digits. */
 const inFewerDigits = (_: string, value: unknown) =>
   typeof value === 'number' ? Number(value.toPrecision(14)) : value;
 
-test('a sync into a copy goes on where the mirror was, with the same requests and the same rows, in PostgreSQL and in a file', async () => {
+test('a sync into a copy, in PostgreSQL or a file, continues where the mirror was, with the same requests and rows', async () => {
   const place = mkdtempSync(join(tmpdir(), 'obsync-goes-on-'));
   onTestFinished(() => rmSync(place, { recursive: true }));
   const source = openSampleSource();
@@ -45,7 +45,7 @@ test('a sync into a copy goes on where the mirror was, with the same requests an
   const [from, back] = [join(place, 'from.db'), join(place, 'back.db')];
   const service = { baseUrl: server.url, token: TOKEN, history: true };
   expect(await sync({ ...service, db: from })).toMatchObject({ status: 'done' });
-  // In the middle of a cycle, so that there are unfinished rounds as well.
+  // During a cycle, so there are unfinished rounds too.
   source.change('hour');
   expect(await sync({ ...service, db: from, full: true, pageSize: 50, maxRequests: 12 })).toMatchObject({
     recovery: 'budget',

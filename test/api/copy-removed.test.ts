@@ -39,7 +39,7 @@ const settings = (tables: readonly string[] = []) => ({
   keep: 1,
 });
 
-test('what reads a copy of a mirror in PostgreSQL leaves none, whether it ends, fails or is stopped', async () => {
+test('commands that read a temporary copy of a PostgreSQL mirror remove it when they finish, fail or are stopped', async () => {
   const watch = { signal: new AbortController().signal, onProgress: () => {} };
   const seen: string[] = [];
   const watching = { ...watch, onProgress: () => void seen.push(...readdirSync(temporary)) };

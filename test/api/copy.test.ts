@@ -36,7 +36,7 @@ function rowsIn(path: string): Record<string, unknown[]> {
   }
 }
 
-/** A copy in this thread, so that what is watched happens in the middle of it. */
+/** Copies in this thread, so watchers run during the copy. */
 async function copyWatched(db: string, to: string, watch: Partial<CopyWatch>) {
   const all = { signal: new AbortController().signal, onProgress: () => {}, ...watch };
   return copyMirror(await openStore(db), await openStore(to), all);
@@ -48,8 +48,8 @@ async function schema(): Promise<TestSchema> {
   return made;
 }
 
-describe('a copy', () => {
-  test('has every table of a mirror, whatever it is kept in', () => {
+describe('copy', () => {
+  test('the list of copied tables has every table of a mirror, in both databases', () => {
     const inPostgres = Object.values(postgresTables).map(
       (table) => table[Symbol.for('drizzle:Name') as never] as string,
     );
@@ -67,7 +67,7 @@ describe('a copy', () => {
     expect(ofFile.toSorted()).toEqual(COPIED_TABLES.map(({ name }) => name).toSorted());
   });
 
-  test('of a file in PostgreSQL, and of that in a file, is equal in every row of every table', async () => {
+  test('copying a file to PostgreSQL and back preserves every row of every table', async () => {
     const [from, back, { url }] = [filledMirror(), join(folder(), 'back.db'), await schema()];
     const events: CopyEvent[] = [];
     const there = await copy({ db: from, to: url, onProgress: (event) => events.push(event) });
@@ -78,7 +78,7 @@ describe('a copy', () => {
     expect(there.rows).toBeGreaterThan(1000);
   });
 
-  test('from one PostgreSQL schema into another, and from one file into another, is equal as well', async () => {
+  test('copying between two PostgreSQL schemas, and between two files, preserves every row', async () => {
     const [from, other, back] = [filledMirror(), join(folder(), 'other.db'), join(folder(), 'back.db')];
     const [one, two] = [await schema(), await schema()];
     await copy({ db: from, to: other });
@@ -88,7 +88,7 @@ describe('a copy', () => {
     expect(rowsIn(back)).toEqual(rowsIn(from));
   });
 
-  test('is made through a pooler that keeps no session', async () => {
+  test('it works through a pooler in transaction mode', async () => {
     const pooler = await transactionPooler(await postgresServer());
     onTestFinished(() => pooler.close());
     const { schema: name } = await schema();
@@ -99,7 +99,7 @@ describe('a copy', () => {
     expect(rowsIn(back)).toEqual(rowsIn(from));
   });
 
-  test('in a file has the indexes, the statistics and the journal of a mirror, and no other file beside it', async () => {
+  test('a copy in a file has the indexes, statistics and journal mode of a mirror, and no leftover files', async () => {
     const [from, { url }] = [filledMirror(), await schema()];
     await copy({ db: from, to: url });
     const to = join(folder(), 'to.db');
@@ -130,7 +130,7 @@ describe('a copy', () => {
     expect(readdirSync(join(to, '..')).filter((name) => !/^to\.db(\.lock|-wal|-shm)?$/.test(name))).toEqual([]);
   });
 
-  test('in PostgreSQL numbers the next row after the greatest', async () => {
+  test('a copy in PostgreSQL continues its sequences after the largest id', async () => {
     const { url, ask } = await schema();
     await copy({ db: filledMirror(), to: url });
     const [greatest] = await ask('select max(id) as id from sync_runs');
@@ -140,7 +140,7 @@ describe('a copy', () => {
     expect(Number(next?.['id'])).toBe(Number(greatest?.['id']) + 1);
   });
 
-  test('of an empty mirror is an empty mirror', async () => {
+  test('a copy of an empty mirror is an empty mirror', async () => {
     const { url, ask } = await schema();
     const back = join(folder(), 'back.db');
     await copy({ db: filledMirror(() => 0), to: url });
@@ -152,7 +152,7 @@ describe('a copy', () => {
     expect(rowsIn(back)['sync_runs']).toEqual([]);
   });
 
-  test('is of one instant, whatever is committed while it is made', async () => {
+  test('a copy is of one instant, whatever is committed meanwhile', async () => {
     const { url } = await schema();
     const from = filledMirror();
     const before = rowsIn(from);
@@ -166,7 +166,7 @@ describe('a copy', () => {
     expect(rowsIn(back)).toEqual(before);
   });
 
-  test('passes rows of any size on in portions', async () => {
+  test('rows of any size are copied in portions', async () => {
     const from = filledMirror(({ name }) => (name === 'marks' ? 20_000 : 3));
     const { connection } = openForWriting(from);
     connection.prepare('update rejected_rows set payload = ?').run('x'.repeat(3_000_000));
@@ -178,8 +178,8 @@ describe('a copy', () => {
   });
 });
 
-describe('a copy is refused', () => {
-  test('where there is a mirror already, or another file', async () => {
+describe('the refusals of copy', () => {
+  test('a destination that has a mirror or another file is refused', async () => {
     const [from, { url, display }] = [
       filledMirror(),
       { ...(await schema()), display: /holds a mirror already: drop its schema/ },
@@ -198,7 +198,7 @@ describe('a copy is refused', () => {
       });
   });
 
-  test('where there is no mirror to copy, or no folder, or no place is named', async () => {
+  test('a missing mirror, folder or destination is refused', async () => {
     const { url } = await schema();
     await expect(copy({ db: url, to: join(folder(), 'x.db') })).rejects.toMatchObject({
       recovery: 'usage',
@@ -206,18 +206,20 @@ describe('a copy is refused', () => {
     });
     await expect(copy({ db: join(folder(), 'none.db'), to: url })).rejects.toThrow('does not exist');
     await expect(copy({ db: filledMirror(), to: join(folder(), 'none', 'x.db') })).rejects.toThrow('make the folder');
-    await expect(copy({ db: filledMirror() } as never)).rejects.toThrow('no place for the copy: name one with --to');
+    await expect(copy({ db: filledMirror() } as never)).rejects.toThrow(
+      'no destination for the copy: name one with --to',
+    );
     await expect(copy({ db: filledMirror(), to: 'postgres:x' })).rejects.toThrow('is not valid');
   });
 
-  test('while a sync holds the place', async () => {
+  test('a destination that a sync has locked is refused', async () => {
     const to = join(folder(), 'to.db');
     const lock = takeLock(to);
     onTestFinished(() => lock.release());
     await expect(copy({ db: filledMirror(), to })).rejects.toMatchObject({ recovery: 'locked' });
   });
 
-  test('of a text that PostgreSQL cannot hold, with the row that has it', async () => {
+  test('a text that PostgreSQL cannot store is refused, and the message names its row', async () => {
     const from = filledMirror();
     const { connection } = openForWriting(from);
     connection.prepare('update assets set name = ? where id = (select min(id) from assets)').run('a\0b');
@@ -231,7 +233,7 @@ describe('a copy is refused', () => {
     await copy({ db: from, to: join(folder(), 'file.db') });
   });
 
-  test('and leaves nothing when it is stopped or fails', async () => {
+  test('a stopped or failed copy leaves nothing behind', async () => {
     const [from, { url, ask }] = [filledMirror(), await schema()];
     const stop = new AbortController();
     const stopLate = ({ table }: CopyEvent): void => {

@@ -35,7 +35,7 @@ import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
 
-/** Two environments behind a server, and where their mirror will be. */
+/** Serves two environments, and picks the path of their mirror. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
@@ -51,7 +51,7 @@ const refused = (message: RegExp, more: object = {}) => ({
 });
 
 describe('the library', () => {
-  test('syncs, forecasts, compares and reports with plain options and sends events', async () => {
+  test('it syncs, forecasts, verifies and reports with plain options, and sends events', async () => {
     const { world, options } = await setUp();
     const events: SyncEvent[] = [];
     const run = await sync({ ...options, onProgress: (event) => events.push(event) });
@@ -69,17 +69,17 @@ describe('the library', () => {
   });
 
   test.each<[string, Omit<Partial<SyncOptions>, 'db' | 'onProgress'>, object]>([
-    ['a page of no rows', { pageSize: 0 }, refused(/^--page-size needs a whole number/, { option: 'pageSize' })],
-    ['a base URL that is none', { baseUrl: 'nowhere' }, refused(/^The base URL is not a URL/, { option: 'baseUrl' })],
+    ['a page size of zero', { pageSize: 0 }, refused(/^--page-size needs a whole number/, { option: 'pageSize' })],
+    ['an invalid base URL', { baseUrl: 'nowhere' }, refused(/^The base URL is not a URL/, { option: 'baseUrl' })],
     [
       'a stream there is not',
       { stream: ['asset' as 'assets'] },
       refused(/^--stream cannot be "asset": choose one of "assets"/, { option: 'stream' }),
     ],
-    ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens: one in the option token/)],
+    ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens, one in the option token/)],
     ['an empty token', { token: ' ' }, refused(/^no access token/)],
     ['no base URL', { baseUrl: undefined as unknown as string }, refused(/^no base URL/)],
-  ])('refuses %s, names the option and sends no request', async (_, wrong, error) => {
+  ])('it refuses %s, names the option and sends no request', async (_, wrong, error) => {
     const options = { baseUrl: 'https://api.example.com', token: 'the-token', db: join(folder(), 'm.db'), ...wrong };
     for (const call of [sync, plan, verify, schedule]) {
       const thrown = await call(options).catch((thrown: unknown) => thrown);
@@ -107,7 +107,7 @@ describe('the library', () => {
     },
   );
 
-  test('a signal of another realm is taken, and what only looks like one is refused (R27)', async () => {
+  test('a signal of another realm is accepted, and an object that only resembles one is refused (R27)', async () => {
     const { options } = await setUp();
     const { signal } = new AbortController();
     const foreign = Object.create(null, {
@@ -141,12 +141,12 @@ describe('the library', () => {
     expectTypeOf<'environments'>().not.toExtend<StreamName>();
   });
 
-  test('every option of a function is in the tables of options, which check it', () => {
+  test('every option of a function is in the option tables, which validate it', () => {
     type Named = keyof (SyncOptions & VerifyOptions & ScheduleOptions & ServeOptions & QueryOptions);
     expectTypeOf<Exclude<Named, keyof typeof OPTIONS | keyof typeof LIBRARY_OPTIONS>>().toBeNever();
   });
 
-  test('stops when its signal is aborted, and the next run carries on (R27)', async () => {
+  test('a sync stops when its signal is aborted, and the next run resumes (R27)', async () => {
     const { options } = await setUp();
     const stop = new AbortController();
     const onProgress = ({ type }: SyncEvent): void => (type === 'environments' ? stop.abort() : undefined);
@@ -156,7 +156,7 @@ describe('the library', () => {
     expect(await sync({ ...options, signal: AbortSignal.abort() })).toMatchObject({ recovery: 'signal' });
   });
 
-  test('finishes a run whose listener throws, and then throws the same error', async () => {
+  test('a run whose listener throws is finished, and then rejects with that error', async () => {
     const { options } = await setUp();
     const onProgress = (): never => {
       throw new Error('the watcher failed');
@@ -165,7 +165,7 @@ describe('the library', () => {
     expect(await status(options)).toMatchObject({ last_run: { status: 'done' } });
   });
 
-  test('schedules runs until its signal is aborted', async () => {
+  test('a schedule runs until its signal is aborted', async () => {
     const { options } = await setUp();
     const stop = new AbortController();
     const events: ScheduleEvent[] = [];
@@ -182,7 +182,7 @@ describe('the library', () => {
     expect(events).toContainEqual({ type: 'log', level: 'info', message: expect.stringContaining('next run now') });
   });
 
-  test('goes on with a schedule whose listener throws at every event, and warns once', async () => {
+  test('a schedule whose listener throws at every event continues, and warns once', async () => {
     const { options } = await setUp();
     const stop = new AbortController();
     const warnings: Error[] = [];
@@ -208,7 +208,7 @@ describe('the library', () => {
     expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 
-  test('a verification that cannot begin closes the mirror and releases its lock', async () => {
+  test('a verification that cannot start closes the mirror and releases its lock', async () => {
     const { options } = await setUp();
     await sync(options);
     const settings = { ...syncSettings(options), concurrency: -1, depth: 'rows' as const, repair: true };
@@ -218,7 +218,7 @@ describe('the library', () => {
     expectOpenNowhere(options.db);
   });
 
-  test('a run that cannot make its indexes closes the mirror and releases its lock', async () => {
+  test('a run that cannot create its indexes closes the mirror and releases its lock', async () => {
     const { options } = await setUp();
     await sync(options);
     const writer = new Database(options.db);
@@ -234,7 +234,7 @@ describe('the library', () => {
     expectOpenNowhere(options.db);
   });
 
-  test('serves what it has mirrored, and closes the mirror when it is closed', async () => {
+  test('a server serves the mirror, and closes it when the server is closed', async () => {
     const { options } = await setUp();
     await sync(options);
     const server = await serve({ db: options.db, port: 0, token: 'served-token', rateLimit: 'off' });
@@ -247,8 +247,8 @@ describe('the library', () => {
   });
 });
 
-describe('a query of the library', () => {
-  test('gives rows as lists and as objects, and integers as numbers if they are exact', async () => {
+describe('the query of an open mirror', () => {
+  test('it returns rows as lists or objects, and integers as numbers if they are exact', async () => {
     const { options } = await setUp();
     await sync(options);
     const sql = 'select ? as text, 7 as small, 9223372036854775807 as large, null as missing';
@@ -265,7 +265,7 @@ describe('a query of the library', () => {
     await expect(query({ db: options.db, sql: 'delete from assets' })).rejects.toMatchObject(refused(/only reads/));
   });
 
-  test('may stop before the last row, and close the mirror beside a result that is not read', async () => {
+  test('iteration may stop early, and the mirror may be closed while a result is unread', async () => {
     const { options } = await setUp();
     await sync(options);
     const mirror = await openMirror(options);
@@ -275,7 +275,7 @@ describe('a query of the library', () => {
     mirror.close();
   });
 
-  test('sees one state of the mirror within a snapshot, whatever is written meanwhile', async () => {
+  test('queries inside a snapshot see one state of the mirror, whatever is written meanwhile', async () => {
     const { options } = await setUp();
     await sync(options);
     const mirror = await openMirror(options);
@@ -290,7 +290,7 @@ describe('a query of the library', () => {
   });
 });
 
-/** SQLite lets a file leave WAL mode only while no other connection has it open. */
+/** A file can leave WAL mode only if no other connection has it open. */
 function expectOpenNowhere(db: string): void {
   const connection = new Database(db, { timeout: 0 });
   expect(connection.pragma('journal_mode = delete', { simple: true })).toBe('delete');

@@ -7,7 +7,7 @@ import { createWorld, HOUR } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
-test('what PostgreSQL cannot hold is changed or rejected in every run, and a verification finds nothing else (R20)', async () => {
+test('every run changes or rejects what PostgreSQL cannot store, and a verification finds nothing else (R20)', async () => {
   const world = createWorld(['e1']);
   const place = world.environments.get('e1') ?? createEnvironment('e1', () => '');
   furnish(place);
@@ -39,8 +39,8 @@ test('what PostgreSQL cannot hold is changed or rejected in every run, and a ver
   );
 });
 
-test('keys of 1,000 bytes are stored, unless an entry of an index would exceed 2,600 bytes with the environment (R20)', async () => {
-  // PostgreSQL would compress letters that repeat.
+test('keys of 1,000 bytes are stored in PostgreSQL unless an index entry with the environment would exceed 2,600 bytes (R20)', async () => {
+  // PostgreSQL would compress repeated letters.
   const longId = (bytes: number) => randomBytes(bytes).toString('hex').slice(0, bytes);
   const environments = ['e1', longId(700)];
   const [one = '', other = ''] = [longId(1000), longId(1000)];

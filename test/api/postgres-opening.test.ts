@@ -9,7 +9,7 @@ import { freshPath } from '../crash/scenes.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
 
-/** A mirror, and a way to it on which the next connections are reset while they are being opened. */
+/** A mirror behind a proxy that resets the next connections while they are being opened. */
 async function setUp() {
   const { url } = await testDatabase();
   await migrate({ db: url });
@@ -55,21 +55,21 @@ test.each<[string, (db: string) => Promise<unknown>]>([
     },
   ],
   ['the start of a worker', startWorker],
-])('%s opens a connection again that is reset while it is being opened', async (_, act) => {
+])('%s retries a connection that is reset while it is being opened', async (_, act) => {
   const { db, reset, left } = await setUp();
   reset(2);
   await act(db);
   expect(left()).toBe(0);
 });
 
-test('a server that cannot be reached is told at once, without another try', async () => {
+test('an unreachable PostgreSQL server is reported immediately, without a retry', async () => {
   const proxy = await tcpProxy((await testDatabase()).url, () => {});
   await proxy.close();
   const error = await status({ db: proxy.url }).catch((reason: unknown) => reason);
   expect(error).toMatchObject({ recovery: 'run', message: expect.stringContaining('nothing listens there') });
 });
 
-test('a login that is refused is told at once, and its connection is not lost', async () => {
+test('a refused PostgreSQL login is reported immediately, not as a lost connection', async () => {
   const { db, reset } = await setUp();
   reset(1);
   const wrong = new URL(db);

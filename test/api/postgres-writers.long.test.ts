@@ -20,7 +20,7 @@ import { serveWorld } from '../support/world-server.ts';
 
 const START = '2026-11-20T04:10:00.000000Z';
 
-/** Two environments that are mirrored in PostgreSQL, with changes since. */
+/** Two environments mirrored in PostgreSQL, with later changes at the source. */
 async function setUp(host?: string) {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
@@ -45,7 +45,7 @@ async function openMirror(db: string) {
   return (await openStore(db)).open(neverStop);
 }
 
-/** Syncs the environments of a process that lives, as if it had given no sign for long: it may give one just in between. */
+/** Syncs the environments of a live process as if its heartbeat were overdue; it may still send one in between. */
 async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setUp>>, 'schema' | 'options'>) {
   const lapseAndSync = async () => {
     await schema.ask('update lease_owners set until_ms = 0');
@@ -55,7 +55,7 @@ async function takeOver({ schema, options }: Pick<Awaited<ReturnType<typeof setU
 }
 
 describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
-  test('a process that lives is never displaced; other environments are free', async () => {
+  test('a live process is never displaced; other environments are free', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1']);
@@ -66,17 +66,17 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     expect(await sync(options)).toMatchObject({ status: 'done' });
   });
 
-  test('the environments of a process that was killed are taken over at once', async () => {
+  test('the environments of a killed process are taken over immediately', async () => {
     const { schema, options } = await setUp();
     const child = await startHoldProcess(schema.url, ['e1', 'e2']);
     expect(await sync(options)).toMatchObject({ recovery: 'locked' });
     child.kill('SIGKILL');
     await once(child, 'exit');
-    // The server sees that its client is gone a moment later.
+    // The server notices a moment later that its client is gone.
     await expect.poll(() => sync(options), { interval: 20 }).toMatchObject({ status: 'done' });
   });
 
-  test('a process whose lease has lapsed commits nothing once another has taken the environment', async () => {
+  test('a process with an expired lease commits nothing after another one has taken the environment', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1', 'e2']);
@@ -90,7 +90,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('a process whose environment another one has taken writes nothing more, not even how its run ended', async () => {
+  test('a process whose environment was taken writes nothing more, not even the end of its run', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     const id = await mirror.state.beginRun(START, 'sync');
@@ -136,7 +136,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('a process that loses only its connection says at once that it lives, and keeps its environments', async () => {
+  test('a process that loses only its connection renews its leases immediately and keeps its environments', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1']);
@@ -148,7 +148,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('a process that waits for the commit of another one is refused as by any writer', async () => {
+  test('a process that waits for another one’s commit is refused like any second writer', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1']);
@@ -164,7 +164,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('a process that is stopped in a transaction keeps its row locks no longer than its lease, and a quota for ten seconds', async () => {
+  test('a process that hangs in a transaction keeps its row locks up to its lease, and a quota for ten seconds', async () => {
     const { schema } = await setUp();
     const address = addressOf(schema.url);
     if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
@@ -182,10 +182,10 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await quotas.close();
   });
 
-  test('a lease of before the clock of the server was set back ends in time, and no other one sooner', async () => {
+  test('after the server clock is set back, earlier leases expire in time and no other lease early', async () => {
     const { schema, options } = await setUp();
     await schema.ask("insert into lease_owners values ('gone', 9999999999999, null)");
-    // A sign that was given while this process looked.
+    // A heartbeat recorded while this process was checking.
     const soon = `(extract(epoch from now()) * 1000)::bigint + ${LEASE_MS + 10_000}`;
     await schema.ask(`insert into lease_owners values ('alive', ${soon}, null)`);
     const untilOf = (owner: string) => schema.ask(`select until_ms from lease_owners where owner = '${owner}'`);
@@ -199,7 +199,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     expect(await untilOf('alive')).toEqual(before);
   });
 
-  test('what a displaced process looks up leaves nothing for the one that took its environment', async () => {
+  test('lookups of a displaced process leave nothing behind for the process that took its environment', async () => {
     const { schema, options } = await setUp();
     const mirror = await openMirror(schema.url);
     await mirror.hold(['e1', 'e2']);
@@ -213,7 +213,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.close();
   });
 
-  test('behind a pooler that lends a connection for each transaction, a sync works and nobody is taken for dead', async () => {
+  test('behind a pooler in transaction mode a sync works and no process is presumed dead', async () => {
     const pooler = await transactionPooler(await postgresServer());
     onTestFinished(() => pooler.close());
     const { schema, options } = await setUp(new URL(pooler.url).host);
@@ -226,7 +226,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
   });
 });
 
-test('the quota of the account stands in a row that all processes of the database share (R23)', async () => {
+test('all processes of a database share the account’s quota in one row (R23)', async () => {
   const { schema, options } = await setUp();
   const account = accountKey(options);
   const rows = await schema.ask(`select account from obsync_accounts.account_quotas where account = '${account}'`);

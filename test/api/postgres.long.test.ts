@@ -7,7 +7,7 @@ import { createWorld, HOUR } from '../model/world.ts';
 import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 
-/** Two environments behind a server, and where their mirrors will be: in PostgreSQL, and in a file. */
+/** Serves two environments, and picks the places of their mirrors in PostgreSQL and in a file. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
@@ -29,7 +29,7 @@ async function setUp() {
 }
 
 describe('a mirror in PostgreSQL', () => {
-  test('is synced, forecast, compared and reported as one in a file', async () => {
+  test('sync, plan, verify and status work as for a mirror in a file', async () => {
     const { world, schema, inPostgres, inFile, cwd } = await setUp();
     for (const options of [inPostgres, inFile])
       expect(await sync(options)).toMatchObject({ status: 'done', error: null, recovery: null });
@@ -50,7 +50,7 @@ describe('a mirror in PostgreSQL', () => {
     expect(report.environments).toHaveLength(2);
   });
 
-  test('that is damaged is repaired, and the report counts every difference as repaired', async () => {
+  test('a damaged mirror is repaired, and the report counts every difference as repaired', async () => {
     const { world, schema, inPostgres } = await setUp();
     world.advance(3 * HOUR);
     expect(await sync(inPostgres)).toMatchObject({ status: 'done' });
@@ -77,7 +77,7 @@ describe('a mirror in PostgreSQL', () => {
     expect(await verify(inPostgres)).toMatchObject({ equal: true, findings: [] });
   });
 
-  test('that has no room for rows, nor for how the run ended, is told as a run with problems, and the next run goes on', async () => {
+  test('a full disk ends a run with problems even if its end cannot be recorded, and the next run continues', async () => {
     const { schema, inPostgres } = await setUp();
     expect(await sync({ ...inPostgres, env: ['e1'] })).toMatchObject({ status: 'done' });
     await schema.ask(`create function fail() returns trigger language plpgsql as

@@ -31,8 +31,8 @@ async function rowsOf(sql: string, options: Partial<QueryOptions> = {}): Promise
   return Array.fromAsync(await query({ db: there.url, sql, ...options }));
 }
 
-describe('a query in PostgreSQL', () => {
-  test('gives the values that the same query gives in a file', async () => {
+describe('query on a mirror in PostgreSQL', () => {
+  test('it returns the same values as the same query on a file', async () => {
     const sql = 'select * from assets order by env_id, id';
     expect(await rowsOf(sql)).toEqual(await rowsOf(sql, { db: file }));
     for (const table of ['tests', 'environments', 'sync_runs', 'asset_health_scores', 'sync_checkpoints']) {
@@ -41,7 +41,7 @@ describe('a query in PostgreSQL', () => {
     }
   });
 
-  test('gives whole numbers exactly, bytes as bytes, and what SQLite does not know as text', async () => {
+  test('it returns exact integers, bytes as bytes, and types unknown to SQLite as text', async () => {
     const sql =
       "select 9007199254740993::int8 big, 7::int8 small, true yes, 1.5::numeric part, sum(2::int8) sum, '\\x00ff'::bytea bytes, array[1,2] list, 'a'::name text, null::text none";
     expect(await rowsOf(sql)).toEqual([
@@ -60,12 +60,12 @@ describe('a query in PostgreSQL', () => {
     expect(await rowsOf('select 7::int8 a, 7::int2 b, 7 c', { bigints: true })).toEqual([{ a: 7n, b: 7n, c: 7n }]);
   });
 
-  test('gives every digit of a number, whatever the settings of its user are', async () => {
+  test('it returns every digit of a number, whatever the user’s settings', async () => {
     const db = `${there.url}&options=-c%20extra_float_digits%3D0`;
     expect(await rowsOf('select 0.1::float8 + 0.2::float8 as sum', { db })).toEqual([{ sum: 0.1 + 0.2 }]);
   });
 
-  test('takes parameters by position', async () => {
+  test('it takes parameters by position', async () => {
     expect(await rowsOf('select $1::int + $2::int as sum', { parameters: [1, 2] })).toEqual([{ sum: 3 }]);
     await expect(rowsOf('select $1', { parameters: { a: 1 } })).rejects.toThrow(
       'PostgreSQL takes parameters by position',
@@ -73,14 +73,14 @@ describe('a query in PostgreSQL', () => {
     await expect(rowsOf('select $1::int')).rejects.toThrow('the statement has parameters');
   });
 
-  test('may be any statement that reads and returns rows', async () => {
+  test('it runs any statement that reads and returns rows', async () => {
     expect(await rowsOf('show transaction_read_only')).toEqual([{ transaction_read_only: 'on' }]);
     expect(await rowsOf('values (1), (2)')).toHaveLength(2);
     expect((await rowsOf('explain select 1')).length).toBeGreaterThan(0);
     expect(await rowsOf('select 1 as one where false')).toEqual([]);
   });
 
-  test('has columns even where it has no rows, and keeps columns of one name apart as lists', async () => {
+  test('it has columns even without rows, and keeps duplicate column names in list rows', async () => {
     const none = await query({ db: there.url, sql: 'select 1 as a, 2 as b where false' });
     expect(none.columns).toEqual(['a', 'b']);
     await none.close();
@@ -88,7 +88,7 @@ describe('a query in PostgreSQL', () => {
     for await (const portion of twice.portions) expect(portion).toEqual([[1, 2]]);
   });
 
-  test('is read as it is asked for, in portions, and ends where its reader stops', async () => {
+  test('rows are fetched on demand in portions, and fetching stops with the reader', async () => {
     const result = await query({ db: there.url, sql: 'select * from generate_series(1, 100000000) as n' });
     let [rows, longest] = [0, 0];
     for await (const portion of result.portions) {
@@ -102,12 +102,12 @@ describe('a query in PostgreSQL', () => {
     for await (const portion of wide.portions) sizes.push(portion.length);
     expect(sizes.reduce((sum, size) => sum + size)).toBe(200);
     expect(Math.max(...sizes.slice(1))).toBeLessThan(5);
-    // Other tests have connections to the same server, and a connection that is closed takes the server a moment.
+    // Other tests use the same server, and closing a connection takes it a moment.
     const still = `select pid from pg_stat_activity where pid <> pg_backend_pid() and query ~ 'generate_series.1, (?:200|100000000)'`;
     await expect.poll(() => there.ask(still), { interval: 20 }).toEqual([]);
   });
 
-  test('sees the mirror’s own schema, through a pooler as well', async () => {
+  test('it uses the mirror’s own schema, also through a pooler', async () => {
     const pooler = await transactionPooler(await postgresServer());
     onTestFinished(() => pooler.close());
     const db = `${pooler.url}?schema=${there.schema}`;
@@ -138,26 +138,26 @@ describe('a query in PostgreSQL', () => {
     ['select\n  nme from assets', 'the statement cannot be run: column "nme" does not exist (line 2, column 3)'],
     ['select lenght(id) from assets', '(line 1, column 8); No function matches the given name and argument types'],
     ['select 1 / 0', 'the statement cannot be run: division by zero'],
-  ])('%s is refused in one line', async (sql, line) => {
+  ])('it refuses in one line: %s', async (sql, line) => {
     const before = await there.ask('select count(*) as rows from assets');
     await expect(rowsOf(sql)).rejects.toMatchObject({ recovery: 'usage', message: expect.stringContaining(line) });
     expect(await there.ask('select count(*) as rows from assets')).toEqual(before);
   });
 
-  test('that would write a file of the server is refused before any of it is done', async () => {
+  test('a statement that would write a file on the server is refused before it runs', async () => {
     const path = `/tmp/${there.schema}`;
     await expect(rowsOf(`copy (select 1) to '${path}'`)).rejects.toMatchObject({ recovery: 'usage' });
     await expect(rowsOf(`copy (select 1) to program 'touch ${path}'`)).rejects.toMatchObject({ recovery: 'usage' });
     expect(await there.ask(`select pg_stat_file('${path}', true) as found`)).toEqual([{ found: null }]);
   });
 
-  test('that fails after its first rows ends with the same line', async () => {
+  test('a statement that fails after its first rows ends with the same message', async () => {
     await expect(rowsOf('select 1 / (50000 - n) from generate_series(1, 60000) as n')).rejects.toThrow(
       'division by zero',
     );
   });
 
-  test('that takes longer than it may is cancelled, and says what to do', async () => {
+  test('a statement that exceeds its time limit is cancelled, and the message says what to do', async () => {
     await expect(rowsOf('select pg_sleep(600)', { statementTimeout: 0.05 })).rejects.toMatchObject({
       recovery: 'run',
       message:
@@ -166,7 +166,7 @@ describe('a query in PostgreSQL', () => {
     await expect(rowsOf('select 1', { statementTimeout: -1 })).rejects.toThrow('--statement-timeout needs a number');
   });
 
-  test('needs a mirror, of this version', async () => {
+  test('it refuses a missing mirror and one of another version', async () => {
     const none = await testSchema();
     onTestFinished(() => none.drop());
     await expect(rowsOf('select 1', { db: none.url })).rejects.toThrow('holds no mirror: make it with `obsync sync`');
@@ -177,7 +177,7 @@ describe('a query in PostgreSQL', () => {
     await expect(rowsOf('select 1', { db: old.url })).rejects.toThrow('was made by an unreleased build of obsync');
   });
 
-  test('is not what openMirror can give, which reads synchronously', async () => {
+  test('openMirror refuses a mirror in PostgreSQL, because it reads synchronously', async () => {
     await expect(openMirror({ db: there.url })).rejects.toThrow('openMirror (unlike query) needs a mirror in a file');
   });
 });

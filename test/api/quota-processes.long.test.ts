@@ -20,12 +20,12 @@ async function serving(limit: number) {
   return server;
 }
 
-/** Starts a process that sends so many requests. */
+/** Starts a process that sends this many requests. */
 function start(url: string, requests: number, home: string): ChildProcess {
   return startQuotaProcess([url, String(requests)], { XDG_STATE_HOME: home });
 }
 
-test('four processes use every window up, and none is refused (R23)', async () => {
+test('four processes together use up every quota window, and none is refused (R23)', async () => {
   const server = await serving(40);
   const home = stateHome();
   const codes = await Promise.all([20, 20, 20, 20].map((requests) => ended(start(server.url, requests, home))));
@@ -33,7 +33,7 @@ test('four processes use every window up, and none is refused (R23)', async () =
   expect({ accepted: server.accepted, refused: server.refused() }).toEqual({ accepted: [40, 40], refused: 0 });
 });
 
-test('what a killed process has sent counts, and the others go on (R23)', async () => {
+test('requests of a killed process count, and the other processes continue (R23)', async () => {
   const server = await serving(30);
   const home = stateHome();
   const [first, ...others] = [200, 30, 30].map((requests) => start(server.url, requests, home)) as [ChildProcess];
@@ -43,21 +43,21 @@ test('what a killed process has sent counts, and the others go on (R23)', async 
   expect(server.refused()).toBe(0);
 });
 
-test('a process that starts after another one keeps to what that one has left (R23)', async () => {
+test('a process that starts later stays within the quota that the earlier one left (R23)', async () => {
   const server = await serving(10);
   const home = stateHome();
   for (const requests of [7, 7, 7]) expect(await ended(start(server.url, requests, home))).toBe(0);
   expect(server.refused()).toBe(0);
 });
 
-/** Changes the state, so that it is known who has seen which changes. */
+/** Changes the state so the test can tell which process has seen which changes. */
 const count = (keeper: QuotaKeeper) =>
   keeper.change((state) => {
     const uncounted = state.window.uncounted + 1;
     return { state: { ...state, window: { ...state.window, uncounted } }, result: uncounted };
   });
 
-test('a process that could not share the quota tries again, and brings along what it has counted alone (R23)', async () => {
+test('a process that could not share the quota retries, and merges what it has counted alone (R23)', async () => {
   const home = stateHome();
   const inTheWay = join(home, 'obsync');
   writeFileSync(inTheWay, '');
@@ -79,7 +79,7 @@ test('a process that could not share the quota tries again, and brings along wha
 
 test('without a state folder a process counts alone, and says why once (R23)', async () => {
   const home = stateHome();
-  // A file stands where the folder would be made, which stops even a user who may write everywhere.
+  // A file in place of the folder fails even for a user who may write everywhere.
   writeFileSync(join(home, 'file'), '');
   vi.stubEnv('XDG_STATE_HOME', join(home, 'file'));
   onTestFinished(() => void vi.unstubAllEnvs());

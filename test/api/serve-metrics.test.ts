@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { serveMetrics } from '../../src/api/serve-metrics.ts';
 
-test('metrics answer 503 while the database is away, and are there when it is back', async () => {
+test('serveMetrics answers 503 while the database is unreachable, and recovers with it', async () => {
   const texts = [Promise.reject(new Error('the database is away')), Promise.resolve('a 1\n')];
   texts[0]?.catch(() => {});
   const endpoint = await serveMetrics(

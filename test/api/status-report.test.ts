@@ -26,7 +26,7 @@ import { commitOf } from '../support/commit-parts.ts';
 import { column, START as NOW, UNDER_WAY, YESTERDAY } from '../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../support/pglite-mirror.ts';
 
-/** A mirror of any kind, and how its status and the starts of its last runs are read. */
+/** A mirror in either database, with functions that read its status and its last starts. */
 interface Subject {
   readonly state: StateStore;
   destination(run: number): Destination;
@@ -76,7 +76,7 @@ function entryOf(name: StreamName): Stream {
 
 const COUNTS = { requests: 3, rows_written: 2, rows_deleted: 0, rows_rejected: 1 };
 
-/** A run that is over, and one that is under way. */
+/** A finished run and a running one. */
 async function play({ state, destination }: Subject): Promise<void> {
   await state.claimMirror('https://a.example');
   const run = await state.beginRun(YESTERDAY, 'sync');
@@ -106,7 +106,7 @@ async function play({ state, destination }: Subject): Promise<void> {
   await destination(next).commit(entryOf('tests'), commitOf(UNDER_WAY, {}), marking);
 }
 
-test('a mirror in PostgreSQL has the same status and the same last starts as one in SQLite with the same history', async () => {
+test('with the same history, a mirror in PostgreSQL has the same status and last starts as one in SQLite', async () => {
   const told: unknown[] = [];
   for (const subject of [inFile(), await inPostgres()]) {
     await play(subject);
@@ -132,7 +132,7 @@ test('a mirror in PostgreSQL has the same status and the same last starts as one
   expect(streams.find(({ stream }) => stream === 'tests')).toMatchObject({ under_way: { reason: 'returned' } });
 });
 
-test('a run that is recorded as running was killed if nobody writes the mirror, unless it has ended meanwhile', async () => {
+test('a run recorded as running is reported killed if nothing writes to the mirror, unless it has ended meanwhile', async () => {
   const subject = inFile();
   await play(subject);
   const report = await subject.status();

@@ -24,8 +24,8 @@ async function server(...steps: ScriptedStep[]) {
 const SERVICE = ['--base-url', 'https://api.example.com/public/beta/'];
 const SHOP = ['shop', ...SERVICE, '--token-env', 'SHOP_TOKEN'];
 
-describe('accounts', () => {
-  test('are added, listed, changed and removed, each with a schema of its own', async () => {
+describe('obsync accounts', () => {
+  test('it adds, lists, changes and removes accounts, each with its own schema', async () => {
     const { accounts } = await setUp();
     expect(await accounts('list')).toMatchObject({ code: 0, stdout: expect.stringContaining('there are no accounts') });
     expect(await accounts('add', ...SHOP)).toMatchObject({
@@ -60,7 +60,7 @@ describe('accounts', () => {
       { account: 'shop', token_env: 'SHOP_TOKEN', token_file: null, options: {} },
     ]);
     expect(await accounts('add', ...SHOP)).toEqual(
-      refusal(/there is an account shop already: change it with --replace/),
+      refusal(/the account shop already exists: change it with --replace/),
     );
     const changed = await accounts('add', ...SHOP, '--cron', '30 * * * *', '--replace');
     expect(changed.stdout).toContain('account shop changed');
@@ -69,7 +69,7 @@ describe('accounts', () => {
     expect(await accounts('remove', 'Käse-Co')).toEqual(refusal(/there is no account Käse-Co/));
   });
 
-  test('keep no token, and refuse one in the place of its variable without repeating it (R25)', async () => {
+  test('it stores no token, and refuses one given instead of its variable without repeating it (R25)', async () => {
     const { accounts, ask } = await setUp();
     await accounts('add', ...SHOP);
     const mistaken = await accounts('add', 'other', ...SERVICE, '--token-env', TOKEN);
@@ -81,32 +81,52 @@ describe('accounts', () => {
   });
 
   test.each([
-    ['no name', ['add', ...SERVICE, '--token-env', 'A'], /no account: write its name after the action/],
-    ['a name that could be an option', ['add', ' x', ...SERVICE], /the name of the account is not valid/],
-    ['no place of a token', ['add', 'a', ...SERVICE], /needs one place of its token/],
-    ['two of them', ['add', 'a', ...SERVICE, '--token-env', 'A', '--token-file', 'f'], /needs one place of its token/],
-    ['no base URL', ['add', 'a', '--token-env', 'A'], /no base URL/],
-    ['plain http', ['add', 'a', '--base-url', 'http://x.example', '--token-env', 'A'], /plain http/],
-    ['a schema that none can be', ['add', ...SHOP, '--schema', 'Shop!'], /the schema of the mirror is not valid/],
-    ['the schema of the accounts', ['add', ...SHOP, '--schema', 'obsync_accounts'], /is taken by obsync itself/],
+    ['a missing name', ['add', ...SERVICE, '--token-env', 'A'], /no account name: write it after the action/],
+    ['a name with a leading blank', ['add', ' x', ...SERVICE], /the account name is invalid/],
+    ['a missing token place', ['add', 'a', ...SERVICE], /the token of the account can be in one place/],
     [
-      'a name without letters for a schema',
-      ['add', '日本', ...SERVICE, '--token-env', 'A'],
-      /no schema can be named after/,
+      'two token places',
+      ['add', 'a', ...SERVICE, '--token-env', 'A', '--token-file', 'f'],
+      /the token of the account can be in one place/,
     ],
-    ['a schema of everybody', ['add', ...SHOP, '--schema', 'public'], /the schema public may be used by anybody/],
-    ['a variable of the database', ['add', 'a', ...SERVICE, '--token-env', 'PGPASSWORD'], /is for the database/],
-    ['its address as a token', ['add', 'a', ...SERVICE, '--token-env', 'OBSYNC_DB'], /is for the database/],
-    ['a name in a list', ['list', 'shop'], /accounts list takes no name/],
-    ['a wrong cron', ['add', ...SHOP, '--cron', 'often'], /--cron often is not a cron expression/],
-    ['a page size', ['add', ...SHOP, '--page-size', '3000'], /--page-size needs a whole number from 1 to 2000/],
-    ['another action', ['delete', 'shop'], /accounts cannot delete: write one of add, list, remove, test/],
-  ])('refuse %s in one line, exit 2', async (_, args, line) => {
+    ['a missing base URL', ['add', 'a', '--token-env', 'A'], /no base URL/],
+    ['a base URL with plain http', ['add', 'a', '--base-url', 'http://x.example', '--token-env', 'A'], /plain http/],
+    ['an invalid schema name', ['add', ...SHOP, '--schema', 'Shop!'], /the schema of the mirror is not valid/],
+    [
+      'the schema of the accounts',
+      ['add', ...SHOP, '--schema', 'obsync_accounts'],
+      /obsync uses the schema obsync_accounts itself/,
+    ],
+    [
+      'a name that yields no schema name',
+      ['add', '日本', ...SERVICE, '--token-env', 'A'],
+      /cannot derive a schema name from/,
+    ],
+    ['the schema public', ['add', ...SHOP, '--schema', 'public'], /any program may use the schema public/],
+    [
+      'a variable that contains the database’s password',
+      ['add', 'a', ...SERVICE, '--token-env', 'PGPASSWORD'],
+      /a secret of the database/,
+    ],
+    [
+      'the variable of the database’s address as the token',
+      ['add', 'a', ...SERVICE, '--token-env', 'OBSYNC_DB'],
+      /a secret of the database/,
+    ],
+    ['a name after list', ['list', 'shop'], /accounts list takes no name/],
+    ['an invalid cron expression', ['add', ...SHOP, '--cron', 'often'], /--cron often is not a cron expression/],
+    [
+      'an invalid page size',
+      ['add', ...SHOP, '--page-size', '3000'],
+      /--page-size needs a whole number from 1 to 2000/,
+    ],
+    ['an unknown action', ['delete', 'shop'], /unknown action delete of accounts: use one of add, list, remove, test/],
+  ])('it refuses %s in one line and exits 2', async (_, args, line) => {
     const { accounts } = await setUp();
     expect(await accounts(...args)).toEqual(refusal(line));
   });
 
-  test('make nothing where they are only read', async () => {
+  test('reading accounts creates nothing', async () => {
     const { accounts, ask, env } = await setUp();
     expect((await accounts('list')).stdout).toContain('there are no accounts');
     expect((await obsync(['status', '--all'], { env })).stdout).toBe('0 accounts, 0 environments, 0 workers\n');
@@ -114,31 +134,31 @@ describe('accounts', () => {
     expect(await ask("select nspname from pg_namespace where nspname like 'obsync%'")).toEqual([]);
   });
 
-  test('say where the token is looked for: a file by its whole path, and a variable that is not set here', async () => {
+  test('add says where workers look for the token: the file by its absolute path, or the variable if it is not set here', async () => {
     const { accounts } = await setUp();
     const file = await accounts('add', 'a', ...SERVICE, '--token-file', 'token.txt');
-    expect(file.stdout).toMatch(/its token is read from \S+[/]token\.txt/);
+    expect(file.stdout).toMatch(/each worker reads its token from \S+[/]token\.txt/);
     const variable = await accounts('add', 'b', ...SERVICE, '--token-env', 'NOT_SET_HERE');
     expect(variable.stdout).toContain('the variable NOT_SET_HERE is not set here');
     expect((await accounts('add', ...SHOP)).stdout).not.toContain('is not set here');
   });
 
-  test('have one mirror each: a schema that another account has is refused', async () => {
+  test('add refuses the schema of another account', async () => {
     const { accounts } = await setUp();
     await accounts('add', ...SHOP);
     expect(await accounts('add', 'other', ...SERVICE, '--token-env', 'A', '--schema', 'obsync_shop')).toEqual(
-      refusal(/the schema obsync_shop is that of account shop: name another with --schema/),
+      refusal(/account shop already uses the schema obsync_shop: name another one with --schema/),
     );
   });
 
-  test('need PostgreSQL, and say so; a server that is not there is one line, too', async () => {
+  test('a mirror file and an unreachable server are each refused in one line', async () => {
     expect(await obsync(['accounts'], { env: {} })).toEqual(refusal(/accounts are kept in PostgreSQL/));
     const { code, stderr } = await obsync(['accounts', 'list', '--db', 'postgres://127.0.0.1:1/none']);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^obsync: postgres:\S+ cannot be reached[^\n]*\n$/);
   });
 
-  test('test asks the service once, with the token of the account, and says what it shows and when each is synced', async () => {
+  test('test sends one request with the account’s token, and says what the service lists and when each is synced', async () => {
     const { accounts } = await setUp();
     const listed = [
       { id: 'e1', name: 'Production', cron: '0 6 * * *' },
@@ -162,10 +182,10 @@ describe('accounts', () => {
       unknown: [],
     });
     expect(api.requests.map(({ headers }) => headers['authorization'])).toEqual([`Bearer ${TOKEN}`]);
-    expect((await accounts('test', 'shop')).stdout).toMatch(/shows 2 environments to account shop/);
+    expect((await accounts('test', 'shop')).stdout).toMatch(/lists 2 environments for account shop/);
   });
 
-  test('test ends 1 when nothing would be synced, 2 without the token, 3 when it is refused, and shows it nowhere', async () => {
+  test('test exits 1 if nothing would be synced, 2 without the token and 3 if it is refused, and never prints the token', async () => {
     const { accounts, env } = await setUp();
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
     const api = await server({ body: [] }, refused);
@@ -176,52 +196,56 @@ describe('accounts', () => {
     });
     expect(await accounts('test', 'shop')).toMatchObject({ code: 3, stderr: expect.not.stringContaining(TOKEN) });
     expect(await obsync(['accounts', 'test', 'shop'], { env: { ...env, SHOP_TOKEN: '' } })).toEqual(
-      refusal(/the variable SHOP_TOKEN is not set, which holds the token of account shop/),
+      refusal(/the variable SHOP_TOKEN with the token of account shop is not set/),
     );
     expect(await accounts('test', 'nobody')).toEqual(refusal(/there is no account nobody/));
   });
 
-  test('read the token of a file that is named instead', async () => {
+  test('test reads the token from a file if one is named', async () => {
     const { accounts } = await setUp();
     const file = join(folder(), 'token');
     writeFileSync(file, `${TOKEN}\n`, { mode: 0o600 });
     const api = await server({ body: [{ id: 'e1', name: 'E', cron: null }] });
     await accounts('add', 'shop', '--base-url', api.url, '--token-file', file);
-    expect((await accounts('test', 'shop')).stdout).toContain('never: it has no cron expression');
+    expect((await accounts('test', 'shop')).stdout).toContain('never: no cron expression');
     expect(api.requests[0]?.headers['authorization']).toBe(`Bearer ${TOKEN}`);
   });
 
-  test('remove --drop drops a mirror, and refuses a schema that holds something else', async () => {
+  test('remove --drop drops the mirror, and refuses a schema that contains anything else', async () => {
     const { accounts, ask } = await setUp();
     await ask('create schema obsync_shop; create table obsync_shop.mirror_environments (a int)');
     await accounts('add', ...SHOP);
     expect((await accounts('remove', 'shop', '--drop')).stdout).toContain('removed, with its mirror');
     await ask('create schema sales; create table sales.orders (a int)');
     await accounts('add', ...SHOP, '--schema', 'sales');
-    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(/the schema sales holds orders, which is not/));
+    expect(await accounts('remove', 'shop', '--drop')).toEqual(
+      refusal(/the schema sales contains orders, which obsync did not create/),
+    );
     await ask('create table sales.mirror_environments (a int)');
-    expect(await accounts('remove', 'shop', '--drop')).toEqual(refusal(/the schema sales holds orders, which is not/));
+    expect(await accounts('remove', 'shop', '--drop')).toEqual(
+      refusal(/the schema sales contains orders, which obsync did not create/),
+    );
     expect(await ask("select nspname from pg_namespace where nspname in ('obsync_shop', 'sales')")).toEqual([
       { nspname: 'sales' },
     ]);
     expect((await accounts('list')).stdout).toContain('sales');
   });
 
-  test('remove --drop leaves a mirror that a process syncs just now, exit 4 (R26)', async () => {
+  test('remove --drop keeps a mirror that a process is syncing, and exits 4 (R26)', async () => {
     const { accounts, ask, url } = await setUp();
     await accounts('add', ...SHOP);
     const mirror = await (await openStore(inSchema(url, 'obsync_shop'))).open(new AbortController().signal);
     await mirror.hold(['e1']);
     expect(await accounts('remove', 'shop', '--drop')).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining('a process syncs environment e1 into the schema obsync_shop just now'),
+      stderr: expect.stringContaining('a process is syncing environment e1 into the schema obsync_shop'),
     });
     await mirror.close();
     expect((await accounts('remove', 'shop', '--drop')).stdout).toContain('removed, with its mirror');
     expect(await ask("select nspname from pg_namespace where nspname = 'obsync_shop'")).toEqual([]);
   });
 
-  test('have their tables made once, however many programs use them first at the same time', async () => {
+  test('concurrent first uses create the tables of the accounts once', async () => {
     const { url } = await setUp();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     await Promise.all(names.map((name) => addAccount({ db: url, name, baseUrl: 'https://x.example', tokenEnv: 'A' })));
@@ -229,7 +253,7 @@ describe('accounts', () => {
     expect(all.map(({ account }) => account)).toEqual(names);
   });
 
-  test('work behind a pooler in transaction mode', async () => {
+  test('it works behind a pooler in transaction mode', async () => {
     const { url } = await setUp();
     const pooler = await transactionPooler(url);
     onTestFinished(() => pooler.close());
@@ -240,23 +264,23 @@ describe('accounts', () => {
     expect((await listAccounts({ db: url })).accounts).toEqual([]);
   });
 
-  test('of an unreleased build are refused', async () => {
+  test('it refuses accounts of an unreleased build', async () => {
     const { url, accounts, ask } = await setUp();
     await accounts('add', ...SHOP);
     await ask('update obsync_accounts.__drizzle_migrations set created_at = created_at - 1');
     await expect(listAccounts({ db: url })).rejects.toMatchObject({
       recovery: 'usage',
-      message: expect.stringContaining('were made by an unreleased build'),
+      message: expect.stringContaining('were created by an unreleased build'),
     });
   });
 
-  test('of a newer version are refused', async () => {
+  test('it refuses accounts of a newer version', async () => {
     const { url, accounts, ask } = await setUp();
     await accounts('add', ...SHOP);
     await ask("insert into obsync_accounts.__drizzle_migrations (hash, created_at) values ('x', 9999999999999)");
     await expect(listAccounts({ db: url })).rejects.toMatchObject({
       recovery: 'usage',
-      message: expect.stringContaining('were made by a newer obsync'),
+      message: expect.stringContaining('were created by a newer obsync'),
     });
   });
 });

@@ -6,7 +6,7 @@ import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 const SECRET = 'zX9-secret';
 const WITH_PASSWORD = `postgres://ann:${SECRET}@127.0.0.1:1/q`;
 
-const HOW = 'leave it out there, and set PGPASSWORD, use ~/.pgpass or a service file';
+const HOW = 'remove it there, and set PGPASSWORD, use ~/.pgpass or a service file';
 
 test.each([
   ['sync', []],
@@ -17,7 +17,7 @@ test.each([
 ])('%s refuses an address with a password on the command line, without repeating it', async (command, rest) => {
   for (const db of [['--db', WITH_PASSWORD], [`--db=postgres://127.0.0.1/q?user=ann&password=${SECRET}`]]) {
     const ended = await obsync([command, ...db, ...rest], { env: { OBSYNC_BASE_URL: 'https://x.example' } });
-    expect(ended).toEqual(refusal(/--db holds a password, which others can read in the command line/));
+    expect(ended).toEqual(refusal(/--db contains a password, which others can read in the command line/));
     expect(ended.stderr).toContain(HOW);
     expect(ended.stderr).not.toContain(SECRET);
   }
@@ -32,7 +32,7 @@ test('a config file with a password in the address is refused', async () => {
   expect(ended.stderr).not.toContain(SECRET);
 });
 
-test('OBSYNC_DB and the file of --db-file may hold the password; serve says that it needs a file, and shows no password', async () => {
+test('OBSYNC_DB and the file of --db-file may contain the password; serve says that it needs a file, and prints no password', async () => {
   const dbFile = join(folder(), 'address');
   writeFileSync(dbFile, `${WITH_PASSWORD}\n`, { mode: 0o600 });
   const env = { OBSYNC_SERVE_TOKEN: 'a-token' };
@@ -43,7 +43,7 @@ test('OBSYNC_DB and the file of --db-file may hold the password; serve says that
   expect(await obsync(['serve', '--log-level', 'warn', '--db-file', dbFile], { env })).toEqual(refusal(line));
 });
 
-test('a file of --db-file that everyone can read is warned of, and may name a mirror file', async () => {
+test('a file of --db-file may name a mirror file, and causes a warning if everyone can read it', async () => {
   const dbFile = join(folder(), 'address');
   writeFileSync(dbFile, mirrorFile());
   chmodSync(dbFile, 0o644);
@@ -52,7 +52,7 @@ test('a file of --db-file that everyone can read is warned of, and may name a mi
   expect(stderr).toContain(`every user of this machine can read the address file ${dbFile}`);
 });
 
-test('--db-file in a config file is read beside that file', async () => {
+test('--db-file in a config file is relative to that file', async () => {
   const place = folder();
   writeFileSync(join(place, 'address'), mirrorFile(), { mode: 0o600 });
   writeFileSync(join(place, 'obsync.json'), '{"dbFile": "address"}');
@@ -60,15 +60,15 @@ test('--db-file in a config file is read beside that file', async () => {
   expect({ code, stdout }).toEqual({ code: 0, stdout: 'x\n1\n' });
 });
 
-test('two mirrors are refused', async () => {
+test('--db together with --db-file is refused', async () => {
   const dbFile = join(folder(), 'address');
   writeFileSync(dbFile, 'm.db', { mode: 0o600 });
-  const line = /two mirrors: one by --db, one by --db-file .*address: leave one of them out/;
+  const line = /two mirrors, one in --db and one in --db-file .*address: remove one of them/;
   expect(await obsync(['status', '--db', 'm.db', '--db-file', dbFile])).toEqual(refusal(line));
   expect(await obsync(['status', '--db-file', dbFile], { env: { OBSYNC_DB: 'm.db' } })).toEqual(refusal(line));
 });
 
-test('a password is in no message, even where an address makes no sense, and at no log level', async () => {
+test('no message contains a password, even for an invalid address and at any log level', async () => {
   for (const args of [
     [WITH_PASSWORD],
     ['status', WITH_PASSWORD],
@@ -86,14 +86,14 @@ test('a password is in no message, even where an address makes no sense, and at 
 });
 
 test.each(['--db', '--db-file'])(
-  'a connection to another host without encryption is warned of, named by %s',
+  'an unencrypted connection to another host, given by %s, causes a warning',
   async (flag) => {
     const address = 'postgres://ann@db.invalid/q';
     const file = join(folder(), 'address');
     writeFileSync(file, address, { mode: 0o600 });
     const { stderr } = await obsync(['status', flag, flag === '--db' ? address : file]);
     expect(stderr).toMatch(
-      /the connection to db\.invalid is not encrypted.*write sslmode=verify-full or sslmode=require/,
+      /the connection to db\.invalid is not encrypted.*use sslmode=verify-full or sslmode=require/,
     );
     const encrypted = await obsync(['status', '--db', `${address}?sslmode=require`]);
     expect(encrypted.stderr).not.toContain('not encrypted');

@@ -21,7 +21,7 @@ const filled = (): string =>
     fillAllTables(connection, () => 20);
   });
 
-test('copy makes a mirror in PostgreSQL and brings it back, with the password from variables or a file, and prints none', async () => {
+test('copy copies a mirror to PostgreSQL and back, with the password from variables or a file, and prints no password', async () => {
   const { url, drop } = await testSchema();
   onTestFinished(drop);
   const [from, back, dbFile] = [filled(), join(folder(), 'back.db'), join(folder(), 'address')];
@@ -40,12 +40,12 @@ test('copy makes a mirror in PostgreSQL and brings it back, with the password fr
     for (const secret of [password, decodeURIComponent(password)]) expect(stdout + stderr).not.toContain(secret);
 });
 
-test('copy refuses what it cannot do with one line, and leaves nothing', async () => {
+test('copy refuses a missing or taken destination in one line, and leaves nothing behind', async () => {
   const from = filled();
-  expect(await obsync(['copy', '--db', from])).toEqual(refusal(/no place for the copy: name one with --to/));
+  expect(await obsync(['copy', '--db', from])).toEqual(refusal(/no destination for the copy: name one with --to/));
   expect(await obsync(['copy', '--db', from, '--to', from])).toEqual(refusal(/exists already: name a new file/));
   expect(await obsync(['copy', '--db', from, '--to', 'postgres://ann:zX9@h/q'])).toEqual(
-    refusal(/--to holds a password, which others can read in the command line: .* or set OBSYNC_TO/),
+    refusal(/--to contains a password, which others can read in the command line: .* or set OBSYNC_TO/),
   );
   const { code, stderr } = await obsync([
     'copy',
@@ -62,7 +62,7 @@ test('copy refuses what it cannot do with one line, and leaves nothing', async (
   );
 });
 
-test('query prints what is in PostgreSQL in every format as what is in a file', async () => {
+test('query prints the same for a mirror in PostgreSQL as for a file, in every format', async () => {
   const { url, drop } = await testSchema();
   onTestFinished(drop);
   const from = filled();

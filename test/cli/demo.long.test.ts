@@ -13,11 +13,11 @@ const mirrorOf = (baseUrl: string, envId: string) =>
     db.insert(environments).values({ id: envId, name: 'Mine', mirrored_at: '2026-11-20T04:10:00.000000Z' }).run();
   });
 
-describe.concurrent('demo', () => {
+describe.concurrent('obsync demo', () => {
   test.each([
     ['of a service', 'https://api.example.com', 'prod-analytics'],
     ['of a service behind a tunnel', 'http://127.0.0.1:8080', 'e1'],
-  ])('leaves a mirror %s alone, and ends 2', async (_, baseUrl, envId) => {
+  ])('leaves a mirror %s unchanged, and exits 2', async (_, baseUrl, envId) => {
     const db = mirrorOf(baseUrl, envId);
     const before = statSync(db);
     const { code, stderr } = await obsync(['demo', '--db', db]);
@@ -28,7 +28,7 @@ describe.concurrent('demo', () => {
     expect(statSync(db)).toMatchObject({ ino: before.ino, size: before.size });
   });
 
-  test('says why it cannot write its mirror, as a sync does', async () => {
+  test('says why it cannot write its mirror, like a sync', async () => {
     expect(await obsync(['demo', '--db', 'no/such.db'])).toEqual(
       refusal(/^obsync: no does not exist: make the folder/),
     );
@@ -40,7 +40,7 @@ describe.concurrent('demo', () => {
     expect(stdout).not.toContain('rows written');
   });
 
-  test('replaces the mirror of a demo of an earlier version by one with two weeks of runs, and with resolved and unresolved incidents', async () => {
+  test('replaces the mirror of an older demo by one with two weeks of runs, and resolved and open incidents', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const earlier = new Database(db);
     earlier.exec('update __drizzle_migrations set created_at = created_at - 1');
@@ -52,7 +52,7 @@ describe.concurrent('demo', () => {
     expect(JSON.parse(stdout)).toEqual([{ trend: 1, resolved: 1, unresolved: 1 }]);
   });
 
-  test('proposes to serve its mirror with a token that nobody can guess', async () => {
+  test('suggests serving its mirror with a random token', async () => {
     const cwd = folder();
     const tokens = [];
     for (const name of ['a.db', 'b.db']) {
@@ -63,7 +63,7 @@ describe.concurrent('demo', () => {
     expect(tokens[0]).not.toBe(tokens[1]);
   });
 
-  test('with --keep goes on until a signal: the source changes, a sync follows, and the mirror is served to a token of its own', async () => {
+  test('with --keep it changes and syncs the source until a signal, and serves the mirror with its own token', async () => {
     const db = join(folder(), 'd.db');
     const demo = start(['demo', '--keep', '--db', db]);
     const [, url, token] = /(http:\/\/\S+)\/#token=(\S+)/.exec(await demo.printed(/#token=/)) ?? [];
@@ -81,7 +81,7 @@ describe.concurrent('demo', () => {
     expect(await demo.ended).toMatchObject({ code: 143 });
   });
 
-  test('leaves a mirror that another program has open alone, such as a running demo, and ends 4', async () => {
+  test('leaves a mirror that another program has open unchanged, and exits 4', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const { ino } = statSync(db);
     const reader = new Database(db, { readonly: true });
@@ -95,7 +95,7 @@ describe.concurrent('demo', () => {
     expect(statSync(db).ino).toBe(ino);
   });
 
-  test('ends 4 while another demo holds the mirror', async () => {
+  test('exits 4 while another demo is using the mirror', async () => {
     const db = mirrorOf('http://127.0.0.1:8080', 'prod-analytics');
     const lock = takeLock(db);
     expect(await obsync(['demo', '--db', db])).toMatchObject({ code: 4 });

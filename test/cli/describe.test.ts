@@ -8,8 +8,8 @@ async function described(...args: string[]): Promise<TableDescription[]> {
   return JSON.parse(stdout).tables;
 }
 
-describe('describe', () => {
-  test('knows every table and view of a mirror with every column and its type, and needs no mirror', async () => {
+describe('obsync describe', () => {
+  test('it documents every table and view with every column and its type, without a mirror', async () => {
     const names: string[] = [];
     const columns: Record<string, [string, string][]> = {};
     mirrorFile(({ connection }) => {
@@ -36,7 +36,7 @@ describe('describe', () => {
     }
   });
 
-  test('shows one table with its columns, as text or as JSON', async () => {
+  test('it shows a single table with its columns, as text or as JSON', async () => {
     expect((await described('failing_tests')).map(({ name }) => name)).toEqual(['failing_tests']);
     const { code, stdout } = await obsync(['describe', 'assets'], { cwd: folder() });
     expect(code).toBe(0);
@@ -47,7 +47,7 @@ describe('describe', () => {
   test.each([
     ['assetz', /^obsync: there is no table or view assetz: did you mean assets\?\n$/],
     ['x', /^obsync: there is no table or view x: run `obsync describe` to see their names\n$/],
-  ])('refuses a table that no mirror has: %s', async (name, line) => {
+  ])('it refuses an unknown table: %s', async (name, line) => {
     expect(await obsync(['describe', name], { cwd: folder() })).toEqual(refusal(line));
   });
 });

@@ -7,7 +7,7 @@ import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { folder, obsync, refusal } from './setup.ts';
 
-test('migrate makes a mirror in a file or in PostgreSQL, says what it did, and changes nothing the second time', async () => {
+test('migrate creates a mirror in a file or in PostgreSQL, says so, and changes nothing the second time', async () => {
   const { url, drop } = await testSchema();
   onTestFinished(drop);
   const cwd = folder();
@@ -17,13 +17,13 @@ test('migrate makes a mirror in a file or in PostgreSQL, says what it did, and c
   ] as const) {
     const [made, again] = [await obsync(['migrate'], { cwd, env }), await obsync(['migrate', '--json'], { cwd, env })];
     expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(shown), stderr: '' });
-    expect(made.stdout).toContain('was made; the first sync fills it.');
+    expect(made.stdout).toContain('was created; the first sync fills it.');
     expect(JSON.parse(again.stdout)).toMatchObject({ change: 'none', citus: null });
     expect(made.stdout + again.stdout).not.toContain(decodeURIComponent(new URL(url).password));
   }
 });
 
-test('migrate --citus says in one line where Citus is missing or the mirror is a file, and makes nothing', async () => {
+test('migrate --citus says in one line if Citus is missing or the mirror is a file, and creates nothing', async () => {
   const { url, ask, schema, drop } = await testSchema();
   onTestFinished(drop);
   expect(await obsync(['migrate', '--citus'], { env: { OBSYNC_DB: url } })).toEqual(
@@ -35,13 +35,15 @@ test('migrate --citus says in one line where Citus is missing or the mirror is a
   );
 });
 
-test('migrate --citus distributes the tables of a new mirror once, and it is synced, verified and shown as any other', async () => {
+test('migrate --citus distributes the tables of a new mirror once, and sync, verify and status work as usual', async () => {
   const { url, drop } = await databaseWithCitus();
   onTestFinished(drop);
   const env = { OBSYNC_DB: url };
   const first = await obsync(['migrate', '--citus'], { env });
   expect(first).toMatchObject({ code: 0, stderr: '' });
-  expect(first.stdout).toMatch(/was made; .*\d+ tables distributed by env_id now: mirror_environments, .*\bassets\b/s);
+  expect(first.stdout).toMatch(
+    /was created; .*\d+ tables are now distributed by env_id: mirror_environments, .*\bassets\b/s,
+  );
   expect(first.stdout).toMatch(
     /On the coordinator: environments, lease_owners, mirror, sync_runs,\s+sync_stream_runs, verifications\./,
   );

@@ -13,7 +13,7 @@ import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
 
-/** One command in this process. */
+/** Runs one command in this process. */
 async function run<Result>(
   command: typeof plan,
   given: Record<string, unknown>,
@@ -33,7 +33,7 @@ async function run<Result>(
   return { code, out, json: () => JSON.parse(out) as Result };
 }
 
-/** Two environments behind a server with a quota of 100 requests a minute, and where their mirror will be. */
+/** Serves two environments with a quota of 100 requests a minute, and picks the path of their mirror. */
 async function setUp() {
   const world = createWorld(['e1', 'e2']);
   for (const place of world.environments.values()) furnish(place);
@@ -57,8 +57,8 @@ const parts = (streams: ForecastReport['streams'] | RunSummary['streams']) =>
 
 const bytes = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex');
 
-describe('plan', () => {
-  test('forecasts over HTTP what the next sync sends, and requests only the environments', async () => {
+describe('obsync plan', () => {
+  test('it forecasts the requests of the next sync, and requests only the environments', async () => {
     const { world, server, options } = await setUp();
     expect((await run(sync, options)).code).toBe(0);
     world.advance(3 * HOUR);
@@ -72,7 +72,7 @@ describe('plan', () => {
     expect(server.requests.length - before - 1).toBe(ran.requests);
   });
 
-  test('computes how long the run waits for the quota of its answer, else for what is shared, else for that of the last run', async () => {
+  test('it derives the wait from the quota of its response, else from the shared quota, else from the last run’s', async () => {
     const { options, quota } = await setUp();
     await run(sync, options);
     quota.remaining = 5;
@@ -84,14 +84,14 @@ describe('plan', () => {
       told: { limit: 100, remaining: 5, reset_seconds: 30, window_seconds: 30 },
     });
     quota.told = false;
-    // Of the 5 that the last plan left, the request of this one took one.
+    // The previous plan left 5, and this one used one of them.
     expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ quota: { remaining: 4 } });
     vi.stubEnv('XDG_STATE_HOME', folder());
     onTestFinished(() => void vi.unstubAllEnvs());
     expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ seconds: 0, quota: { remaining: 99 } });
   });
 
-  test('takes no lock and leaves the mirror as it is', async () => {
+  test('it takes no lock and does not change the mirror', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const lock = takeLock(options.db);
@@ -101,7 +101,7 @@ describe('plan', () => {
     lock.release();
   });
 
-  test('counts a request for each read, or more, while there is no mirror, and makes none', async () => {
+  test('without a mirror it counts at least one request per read, and creates none', async () => {
     const { options } = await setUp();
     const report = (await run<ForecastReport>(plan, options)).json();
     expect(report).toMatchObject({ requests: 1 + 2 * WHOLE_REQUESTS.rows, at_least: true, mirror_exists: false });
@@ -109,7 +109,7 @@ describe('plan', () => {
     expect(readdirSync(dirname(options.db))).toEqual([]);
   });
 
-  test('prints for people a table, what is uncertain, and the number of requests', async () => {
+  test('its text output has a table, the uncertainties and the number of requests', async () => {
     const { options } = await setUp();
     const text = (await run(plan, { ...options, json: false, stream: ['assets'], env: ['env e2'] })).out;
     expect(text).toMatch(/│ env e2 +│ assets +│ scan \(first\) +│ +1\+ │/);
@@ -119,7 +119,7 @@ describe('plan', () => {
     );
   });
 
-  test('says that changes at the source cost extra requests', async () => {
+  test('it says that changes at the source cost extra requests', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const changes = 'those for the changes at the source since the last sync';
@@ -129,7 +129,7 @@ describe('plan', () => {
     expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
   });
 
-  test('is refused for the same reasons as a sync', async () => {
+  test('it is refused for the same reasons as a sync', async () => {
     const { options, server } = await setUp();
     for (const db of [mirrorFile(), join(dirname(options.db), 'none', 'm.db')])
       await expect(run(plan, { ...options, db })).rejects.toMatchObject({ recovery: 'usage' });
@@ -142,7 +142,7 @@ describe('plan', () => {
     expect(existsSync(options.db)).toBe(false);
   });
 
-  test('is a command of the program', async () => {
+  test('the program has it as a command', async () => {
     const { options } = await setUp();
     const args = ['plan', '--base-url', options.baseUrl, '--stream', 'columns', '--json'];
     const { code, stdout } = await obsync(args, { cwd: folder(), env: { OBSYNC_TOKEN: TOKEN } });

@@ -14,7 +14,7 @@ function config(settings: unknown): string {
   return path;
 }
 
-describe.concurrent('bad usage prints one line, ends 2 and leaves no file behind', () => {
+describe.concurrent('a bad command line prints one line, exits 2 and leaves no file behind', () => {
   const USES: [string, string[], RegExp][] = [
     ['no command', [], /no command.*obsync sync/],
     ['an unknown command', ['frobnicate'], /unknown command: frobnicate/],
@@ -25,41 +25,41 @@ describe.concurrent('bad usage prints one line, ends 2 and leaves no file behind
     ['a flag before the command', ['--no-json', 'status', '--db', 'none.db'], /none\.db does not exist/],
     ['an unknown option', [...SYNC, '--frobnicate'], /unknown option: --frobnicate/],
     ['an option of another command', ['status', '--full'], /unknown.*full/],
-    ['an argument too many', ['status', 'm.db'], /unknown.*m\.db/],
-    ['options that --, as npm wants it, cuts off', [...SYNC, '--', '--full'], /unknown argument: --/],
+    ['a surplus argument', ['status', 'm.db'], /unknown.*m\.db/],
+    ['options after --, which npm needs', [...SYNC, '--', '--full'], /unknown argument: --/],
     ['an option given twice', [...SYNC, '--db', 'a', '--db', 'b'], /--db is given more than once: give it once/],
     ['an option without its value', ['status', '--db'], /--db needs a value/],
     ['an empty value', ['status', '--db='], /--db needs a value/],
     ['a flag with a value', [...SYNC, '--full=maybe'], /--full takes no value: leave out/],
-    ['a number that is empty', [...SYNC, '--retries='], /--retries needs a value/],
+    ['an empty number', [...SYNC, '--retries='], /--retries needs a value/],
     ['a config file given twice', [...SYNC, '--config', 'a', '--config', 'b'], /--config is given more than once/],
     ['an unknown short option', ['status', '-x'], /unknown option: -x/],
     ['a query without SQL', ['query'], /query takes one SQL statement/],
-    ['a number that is none', [...SYNC, '--retries', 'five'], /obsync: --retries needs a whole number from 0 to 100$/m],
+    [
+      'text instead of a number',
+      [...SYNC, '--retries', 'five'],
+      /obsync: --retries needs a whole number from 0 to 100$/m,
+    ],
     ['a negative number', [...SYNC, '--retries=-1'], /--retries needs a whole number from 0 to 100/],
     ['a negative time', [...SYNC, '--timeout', '-1'], /--timeout needs a number from 0\.001 to 86400/],
-    ['no time', [...SYNC, '--timeout', '0'], /--timeout needs a number from 0\.001 to 86400/],
+    ['a time of zero', [...SYNC, '--timeout', '0'], /--timeout needs a number from 0\.001 to 86400/],
     ['an option with a typo', [...SYNC, '--ful'], /unknown option: --ful, did you mean --full\?/],
-    [
-      'SQL behind an option there is not',
-      ['query', '--json', 'select 1'],
-      /unknown option: --json: write --format json/,
-    ],
+    ['SQL after an unknown option', ['query', '--json', 'select 1'], /unknown option: --json: write --format json/],
     [
       'two statements',
       ['query', '-f', 'q.sql', 'select 1'],
-      /one SQL statement, but one is given as an argument and one in q\.sql: leave one of them out/,
+      /one SQL statement, but one is an argument and one is in q\.sql: remove one of them/,
     ],
-    ['a file of SQL that is missing', ['query', '--file', 'q.sql'], /q\.sql cannot be read/],
+    ['a missing file of SQL', ['query', '--file', 'q.sql'], /q\.sql cannot be read/],
     ['an unknown stream among others', [...SYNC, '--stream', 'assets,nothing'], /--stream cannot be "nothing"/],
     ['a number out of range', [...SYNC, '--page-size', '2001'], /--page-size needs a whole number from 1 to 2000/],
-    ['a number that is not whole', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],
-    ['a delay without end', ['schedule', ...SYNC.slice(1), '--delay', 'Infinity'], /--delay needs a whole number/],
+    ['a fraction instead of an integer', [...SYNC, '--concurrency', '1.5'], /--concurrency needs a whole number/],
+    ['an infinite delay', ['schedule', ...SYNC.slice(1), '--delay', 'Infinity'], /--delay needs a whole number/],
     ['an unknown stream', [...SYNC, '--stream', 'assets', '--stream', 'nothing'], /nothing.*assets/],
     ['a token on the command line', [...SYNC, '--token', 'x'], /unknown.*token: put the token into OBSYNC_TOKEN or/],
     ['no base URL', ['sync'], /--base-url/],
     ['plain http to another machine', ['sync', '--base-url', 'http://api.example.com'], /plain http/],
-    ['a base URL that is none', ['sync', '--base-url', 'example'], /is not a URL/],
+    ['an invalid base URL', ['sync', '--base-url', 'example'], /is not a URL/],
     [
       'a bad cron expression',
       ['schedule', ...SYNC.slice(1), '--cron', '61 * * * *'],
@@ -81,16 +81,20 @@ describe.concurrent('bad usage prints one line, ends 2 and leaves no file behind
       { OBSYNC_TOKEN: 'geh\u00e9im' },
       /^(?!.*geh).*characters that an HTTP header cannot carry/,
     ],
-    ['a token file that is missing', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
+    ['a missing token file', { OBSYNC_TOKEN_FILE: 'no-such-file' }, /no-such-file cannot be read/],
     [
       'a bad number in a variable',
       { ...env, OBSYNC_RETRIES: 'five' },
       /OBSYNC_RETRIES: --retries needs a whole number/,
     ],
     ['an unknown stream in a variable', { ...env, OBSYNC_STREAM: 'x' }, /OBSYNC_STREAM: --stream cannot be "x"/],
-    ['two tokens', { ...env, OBSYNC_TOKEN_FILE: 'f' }, /two access tokens: .*OBSYNC_TOKEN.*file f: leave one/],
-    ['a token with its scheme', { OBSYNC_TOKEN: 'Bearer xyz' }, /OBSYNC_TOKEN .*leave out the word Bearer/],
-    ['neither yes nor no in a variable', { ...env, OBSYNC_FULL: 'maybe' }, /OBSYNC_FULL: --full needs true or false/],
+    ['two tokens', { ...env, OBSYNC_TOKEN_FILE: 'f' }, /two access tokens, .*OBSYNC_TOKEN.*file f: remove one/],
+    ['a token with its scheme', { OBSYNC_TOKEN: 'Bearer xyz' }, /OBSYNC_TOKEN .*remove the word Bearer/],
+    [
+      'neither true nor false in a variable',
+      { ...env, OBSYNC_FULL: 'maybe' },
+      /OBSYNC_FULL: --full needs true or false/,
+    ],
   ])('%s', async (_, variables, line) => {
     const cwd = folder();
     expect(await obsync(SYNC, { cwd, env: variables })).toEqual(refusal(line));
@@ -98,8 +102,8 @@ describe.concurrent('bad usage prints one line, ends 2 and leaves no file behind
   });
 });
 
-describe.concurrent('settings', () => {
-  test('come from the flag, else from the variable, else from the config file', async () => {
+describe.concurrent('the settings of a command', () => {
+  test('a flag overrides a variable, which overrides the config file', async () => {
     const args = ['status', '--config', config({ db: 'from-file.db' })];
     const variable = { OBSYNC_DB: 'from-variable.db' };
     expect(await obsync(args)).toEqual(refusal(/from-file\.db does not exist/));
@@ -107,12 +111,12 @@ describe.concurrent('settings', () => {
     expect(await obsync([...args, '--db', 'from-flag.db'], { env: variable })).toEqual(refusal(/from-flag\.db does/));
   });
 
-  test('may name the config file in a variable, and options of other commands in it', async () => {
+  test('a variable may name the config file, which may set options of other commands', async () => {
     const file = config({ db: 'from-file.db', fullEvery: 14 });
     expect(await obsync(['status'], { env: { OBSYNC_CONFIG: file } })).toEqual(refusal(/from-file\.db does not exist/));
   });
 
-  test.each(['1', 'true', 'TRUE'])('take %s in a variable as a yes', async (value) => {
+  test.each(['1', 'true', 'TRUE'])('a variable may say %s for true', async (value) => {
     const { stdout } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_JSON: value } });
     expect(JSON.parse(stdout)).toMatchObject({ base_url: 'https://api.example.com' });
   });
@@ -121,23 +125,23 @@ describe.concurrent('settings', () => {
     ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
     ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
     [
-      'a number that is none',
+      'text instead of a number',
       { baseUrl: 'http://127.0.0.1:1', retries: 'five' },
       /config\.json: --retries needs a whole number/,
     ],
-    ['a base URL that is none', { baseUrl: 'example' }, /config\.json: The base URL is not a URL/],
+    ['an invalid base URL', { baseUrl: 'example' }, /config\.json: The base URL is not a URL/],
     ['an option with a typo', { tokenFil: 'f' }, /there is no option tokenFil, did you mean tokenFile\?/],
-    ['neither yes nor no', { full: 1 }, /config\.json: --full needs true or false/],
+    ['neither true nor false', { full: 1 }, /config\.json: --full needs true or false/],
     ['a number for a string', { db: 5 }, /config\.json: --db needs a string/],
     ['a list', ['db'], /is not a JSON object/],
     ['text that is not valid JSON', '{db: 1}', /is not valid JSON/],
-  ])('refuse a config file with %s', async (_, settings, line) => {
+  ])('a config file with %s is refused', async (_, settings, line) => {
     const cwd = folder();
     expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('name a token file by its place beside the config file', async () => {
+  test('a token file in the config file is relative to that file', async () => {
     const where = folder();
     writeFileSync(join(where, 'token'), 'Bearer x', { mode: 0o600 });
     writeFileSync(join(where, 'c.json'), JSON.stringify({ tokenFile: 'token' }));
@@ -145,18 +149,18 @@ describe.concurrent('settings', () => {
     expect(ended).toEqual(refusal(/the token file .*\/token begins with Bearer/));
   });
 
-  test('warn of an unknown variable', async () => {
+  test('an unknown variable causes a warning', async () => {
     const { code, stderr } = await obsync(['status', '--db', mirrorFile()], { env: { OBSYNC_HISTROY: 'true' } });
     expect(code).toBe(0);
     expect(stderr).toMatch(
-      /^\[.*Z\] WARN: OBSYNC_HISTROY is ignored because there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
+      /^\[.*Z\] WARN: OBSYNC_HISTROY is ignored: there is no such variable, did you mean OBSYNC_HISTORY\?\n$/,
     );
   });
 
   test.each([
     [0o644, /^\[.*Z\] WARN: every user of this machine can read the token file .*\nobsync: .*is empty.*\n$/],
     [0o600, /^obsync: .*is empty.*\n$/],
-  ])('warn of a token file that others may read: mode %o', async (mode, said) => {
+  ])('a token file causes a warning if others may read it: mode %o', async (mode, said) => {
     const file = join(folder(), 'token');
     writeFileSync(file, '');
     chmodSync(file, mode);
@@ -168,31 +172,34 @@ describe.concurrent('settings', () => {
     ['the config file', { logLevel: 'debug' }, {}, [], true],
     ['a variable over it', { logLevel: 'debug' }, { OBSYNC_LOG_LEVEL: 'info' }, [], false],
     ['a flag over both', {}, { OBSYNC_LOG_LEVEL: 'info' }, ['--log-level', 'debug'], true],
-  ])('say whether the stack of a failure is shown: %s', async (_, file, variables, flags, shown) => {
-    const args = [...SYNC, '--retries', '-1', '--config', config(file), ...flags];
-    const { stderr } = await obsync(args, { env: { ...env, ...variables } });
-    expect(/^ {4}at /m.test(stderr)).toBe(shown);
-  });
+  ])(
+    'the log level decides whether the stack of a failure is printed: %s',
+    async (_, file, variables, flags, shown) => {
+      const args = [...SYNC, '--retries', '-1', '--config', config(file), ...flags];
+      const { stderr } = await obsync(args, { env: { ...env, ...variables } });
+      expect(/^ {4}at /m.test(stderr)).toBe(shown);
+    },
+  );
 
-  test('refuse a config file that is missing', async () => {
+  test('a missing config file is refused', async () => {
     expect(await obsync(['status', '--config', 'missing.json'])).toEqual(refusal(/missing\.json cannot be read/));
   });
 });
 
-describe.concurrent('help', () => {
-  test('names every command, and the exit codes', async () => {
+describe.concurrent('the help', () => {
+  test('it names every command and the exit codes', async () => {
     const { code, stdout, stderr } = await obsync(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
     expect(stdout).toContain('Exit codes: 0 success');
   });
 
-  test.each([['-h'], ['sync', '-h']])('comes for %s %s as well', async (...args) => {
+  test.each([['-h'], ['sync', '-h']])('%s %s prints it too', async (...args) => {
     const { code, stdout } = await obsync(args.filter((word) => word !== undefined));
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Options:') });
   });
 
-  test('has a version, also as -v', async () => {
+  test('--version and -v print the version', async () => {
     expect(await obsync(['-v'])).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
   });
 
@@ -201,7 +208,7 @@ describe.concurrent('help', () => {
     expect(EXPORT_FORMATS.filter((format) => !described.includes(format))).toEqual([]);
   });
 
-  test('of schedule says that cron expressions are read in UTC', async () => {
+  test('the help of schedule says that cron expressions are in UTC', async () => {
     expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
   });
 });

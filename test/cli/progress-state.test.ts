@@ -5,14 +5,14 @@ import type { StreamCounters } from '../../src/sync/stream-counter.ts';
 
 const SCREEN = { columns: 80, rows: 24 };
 
-test('a live view of a command that reads no stream shows only what it waits for', () => {
+test('the live view of a command that reads no stream shows only its waits', () => {
   expect(renderProgress(INITIAL, 0, SCREEN)).toBe('');
   const about = 'GET /public/beta/environments: answered 503';
   const waiting = nextProgress(INITIAL, { type: 'wait', reason: 'retry', delayMs: 1500, about }, 0);
-  expect(renderProgress(waiting, 0, SCREEN)).toBe(`${about}, trying again in 2 s`);
+  expect(renderProgress(waiting, 0, SCREEN)).toBe(`${about}, retrying in 2 s`);
 });
 
-test('a live view shows names that would steer the terminal escaped', () => {
+test('the live view escapes terminal control characters in names', () => {
   const environment = { id: 'e', name: 'red \u001b[31m', cron: null };
   const counters = { mode: 'scan', reason: 'first', rows: 1, pages: 1, requests: 1 } as StreamCounters;
   const state = nextProgress(INITIAL, { type: 'stream', environment, stream: 'assets', counters }, 0);

@@ -8,8 +8,8 @@ import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 
 const query = (sql: string, ...args: string[]) => obsync(['query', sql, '--db', mirrorFile(), ...args]);
 
-describe.concurrent('query', () => {
-  test('answers from the mirror, as CSV when stdout is no terminal', async () => {
+describe.concurrent('obsync query', () => {
+  test('it prints rows of the mirror, as CSV unless stdout is a terminal', async () => {
     const row = { id: 'e', name: 'Production', mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const db = mirrorFile((mirror) => mirror.db.insert(environments).values(row).run());
     const sql = 'select id, name, cron from environments';
@@ -25,18 +25,18 @@ describe.concurrent('query', () => {
     ['json', '[\n{"a":1,"b":null}\n]\n'],
     ['ndjson', '{"a":1,"b":null}\n'],
     ['table', '┌───┬──────┐\n│ a │ b    │\n├───┼──────┤\n│ 1 │ NULL │\n└───┴──────┘\n'],
-  ])('prints rows as %s', async (format, stdout) => {
+  ])('it prints rows as %s', async (format, stdout) => {
     expect(await query('select 1 as a, null as b', '--format', format)).toEqual({ code: 0, stdout, stderr: '' });
   });
 
   test.each(['-- why\nselect 1 as a', '--why\nselect 1 as a'])(
-    'takes SQL that opens with a comment: %j',
+    'it accepts SQL that starts with a comment: %j',
     async (sql) => {
       expect(await query(sql)).toEqual({ code: 0, stdout: 'a\n1\n', stderr: '' });
     },
   );
 
-  test('takes its statement from a file', async () => {
+  test('it reads its statement from a file', async () => {
     const file = join(folder(), 'q.sql');
     writeFileSync(file, '-- one\nselect 1 as a;\n');
     const db = mirrorFile();
@@ -44,7 +44,7 @@ describe.concurrent('query', () => {
   });
 
   test.each([['-'], ['-f', '-'], ['-f-'], ['--file', '-'], ['--file=-']])(
-    'takes its statement from stdin: %s %s',
+    'it reads its statement from stdin: %s %s',
     (...words) => {
       const args = [MAIN, 'query', ...words, '--db', mirrorFile()];
       const { stdout, stderr } = spawnSync(NODE, args, { encoding: 'utf8', input: 'select 2 as b' });
@@ -52,30 +52,33 @@ describe.concurrent('query', () => {
     },
   );
 
-  test.each(['csv', 'json', 'ndjson', 'table'])('ends quietly when the reader of its %s closes the pipe', (format) => {
-    const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
-    const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
-    const args = [NODE, MAIN, endless, mirrorFile(), format];
-    const { stdout, stderr } = spawnSync('bash', ['-c', shell, ...args], { encoding: 'utf8' });
-    expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
-  });
+  test.each(['csv', 'json', 'ndjson', 'table'])(
+    'it exits quietly if the reader of its %s closes the pipe',
+    (format) => {
+      const endless = 'with recursive c(x) as (select 1 union all select x + 1 from c) select x from c';
+      const shell = '"$0" "$1" query "$2" --db "$3" --format "$4" | head -c 1 >/dev/null; echo "$PIPESTATUS"';
+      const args = [NODE, MAIN, endless, mirrorFile(), format];
+      const { stdout, stderr } = spawnSync('bash', ['-c', shell, ...args], { encoding: 'utf8' });
+      expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
+    },
+  );
 });
 
-describe.concurrent('query refuses in one line and with exit code 2', () => {
-  test('a statement that writes, and the mirror stays as it was', async () => {
+describe.concurrent('obsync query refuses in one line and exits 2', () => {
+  test('a statement that writes, without changing the mirror', async () => {
     const db = mirrorFile();
     expect(await obsync(['query', 'delete from mirror', '--db', db])).toEqual(refusal(/only reads/));
     expect((await obsync(['query', 'select count(*) as n from mirror', '--db', db])).stdout).toBe('n\n1\n');
   });
 
-  test('a statement that opens another file, and makes none', async () => {
+  test('a statement that attaches another file, without creating it', async () => {
     const cwd = folder();
     const sql = "attach 'other.db' as other";
     expect(await obsync(['query', sql, '--db', mirrorFile()], { cwd })).toEqual(refusal(/returns no rows/));
     expect(existsSync(join(cwd, 'other.db'))).toBe(false);
   });
 
-  test('a statement that SQLite does not accept', async () => {
+  test('a statement that is not valid SQL', async () => {
     expect(await query('selec 1')).toEqual(refusal(/near "selec": syntax error/));
   });
 
@@ -87,12 +90,12 @@ describe.concurrent('query refuses in one line and with exit code 2', () => {
     expect(await query('select 1', '--format', 'xml')).toEqual(refusal(/format.*"csv"/));
   });
 
-  test('no statement at all, and more than one', async () => {
+  test('no statement, and more than one', async () => {
     expect(await obsync(['query'])).toEqual(refusal(/./));
     expect(await obsync(['query', 'select 1', 'select 2'])).toEqual(refusal(/select 2/));
   });
 
-  test('a file that is missing, and makes none', async () => {
+  test('a missing mirror file, without creating it', async () => {
     const cwd = folder();
     expect(await obsync(['query', 'select 1', '--db', 'm.db'], { cwd })).toEqual(refusal(/m\.db does not exist/));
     expect(existsSync(join(cwd, 'm.db'))).toBe(false);

@@ -19,9 +19,9 @@ const COMMANDS = [
   ['worker'],
 ];
 
-test('a server that is too old is refused in one line by every command, and nothing is made on it', async () => {
+test('every command refuses a server that is too old in one line, and creates nothing on it', async () => {
   const { url, ask } = await testDatabase();
-  // Stands in for the server's own function, which says which version it is.
+  // Replaces the server's own function that returns its version.
   await ask(`create schema old;
     create function old.current_setting(text) returns text language sql as $$ select '120022' $$;
     alter database ${new URL(url).pathname.slice(1)} set search_path = old, pg_catalog`);
@@ -32,7 +32,7 @@ test('a server that is too old is refused in one line by every command, and noth
   expect(await ask("select nspname from pg_namespace where nspname like 'obsync%'")).toEqual([]);
 });
 
-test('a database that cannot hold every character is refused in one line by every command, and nothing is made in it', async () => {
+test('every command refuses a database that cannot store every character in one line, and creates nothing in it', async () => {
   const server = new Client({ connectionString: await postgresServer() });
   await server.connect();
   const name = `obsync_test_${randomBytes(6).toString('hex')}`;
@@ -53,6 +53,6 @@ test('every command refuses the schema obsync_accounts, which is obsync’s own'
   const env = { OBSYNC_DB: 'postgres://127.0.0.1:1/none?schema=obsync_accounts', OBSYNC_TOKEN: TOKEN };
   for (const command of COMMANDS)
     expect(await obsync(command, { env }), command[0]).toEqual(
-      refusal(/the schema obsync_accounts is taken by obsync/),
+      refusal(/obsync uses the schema obsync_accounts itself/),
     );
 });

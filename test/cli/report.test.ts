@@ -32,8 +32,8 @@ const failingMirror = () =>
       .run();
   });
 
-describe.concurrent('report', () => {
-  test('says how much fails, and ends 1 if that is more than --max-failing allows', async () => {
+describe.concurrent('obsync report', () => {
+  test('prints the number of failing tests, and exits 1 if --max-failing is exceeded', async () => {
     const [db, cwd] = [failingMirror(), folder()];
     const well = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '1'], { cwd });
     expect(well).toMatchObject({
@@ -58,13 +58,13 @@ describe.concurrent('report', () => {
       ['--to', 'no/such/r.html'],
       /no\/such does not exist: make it, or name another file/,
     ],
-    ['a file of someone else', ['--to', 'mine.html'], /mine\.html was not written by obsync: move it/],
-    ['a file of someone else that quotes a report', ['--to', 'quotes.html'], /quotes\.html was not written by obsync/],
-    ['a symbolic link that leads nowhere', ['--to', 'dangling.html'], /dangling\.html was not written by obsync/],
+    ['another program’s file', ['--to', 'mine.html'], /mine\.html was not written by obsync: move it/],
+    ['another program’s file that quotes a report', ['--to', 'quotes.html'], /quotes\.html was not written by obsync/],
+    ['a dangling symbolic link', ['--to', 'dangling.html'], /dangling\.html was not written by obsync/],
     ['- as a file', ['--to', '-'], /--to cannot be -: name a file/],
     ['an empty number', ['--to', 'r.html', '--max-failing', ''], /--max-failing needs a value/],
     ['a negative number', ['--to', 'r.html', '--max-failing=-1'], /--max-failing needs a whole number/],
-    ['an environment that there is not', ['--to', 'r.html', '--env', 'nope'], /no environment nope in the mirror/],
+    ['an unknown environment', ['--to', 'r.html', '--env', 'nope'], /no environment nope in the mirror/],
   ])('refuses %s in one line, and writes nothing', async (_, args, line) => {
     const cwd = folder();
     mkdirSync(join(cwd, 'taken'));
@@ -76,12 +76,12 @@ describe.concurrent('report', () => {
     expect(readlinkSync(join(cwd, 'dangling.html'))).toBe('nowhere.html');
   });
 
-  test('refuses a mirror that lists no environment, since nothing would fail in it', async () => {
+  test('refuses a mirror without listed environments, because nothing could fail in it', async () => {
     const db = mirrorFile();
     expect(await obsync(['report', '--db', db, '--to', 'r.html'])).toEqual(refusal(/lists none of these environments/));
   });
 
-  test('behind a symbolic link it writes the file that the link leads to', async () => {
+  test('writes to the target of a symbolic link', async () => {
     const cwd = folder();
     writeFileSync(join(cwd, 'real.html'), '');
     symlinkSync('real.html', join(cwd, 'link.html'));

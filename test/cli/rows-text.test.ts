@@ -11,7 +11,7 @@ const text = (texts: Iterable<string>) => [...texts].join('');
 const MANY = Array.from({ length: 2001 }, (_, i) => [BigInt(i)]);
 
 describe('rows as CSV', () => {
-  test('are fields with commas, quoted where they have to be', () => {
+  test('fields are separated by commas and quoted where necessary', () => {
     expect(
       text(
         csvText(
@@ -25,21 +25,21 @@ describe('rows as CSV', () => {
     ).toBe('a,"b,c"\nx,"y ""z"""\n"1\n2", \n');
   });
 
-  test('show NULL as an empty field and an empty text as a quoted one', () => {
+  test('NULL is an empty field and an empty text a quoted one', () => {
     expect(text(csvText(['a', 'b'], [[null, '']]))).toBe('a,b\n,""\n');
   });
 
-  test('begin with the header even when there are none', () => {
+  test('the header is printed even without rows', () => {
     expect(text(csvText(['a', 'b'], []))).toBe('a,b\n');
   });
 
-  test('keep every column, of whatever name', () => {
+  test('every column is printed, whatever its name', () => {
     expect(text(csvText(['a', 'a'], [[1, 2]]))).toBe('a,a\n1,2\n');
   });
 });
 
 describe('rows as JSON', () => {
-  test('are one array of objects', () => {
+  test('rows are one array of objects', () => {
     expect(
       text(
         jsonText(
@@ -53,24 +53,24 @@ describe('rows as JSON', () => {
     ).toBe('[\n{"a":1,"b":null},\n{"a":0.5,"b":"x\\ny"}\n]\n');
   });
 
-  test('are an empty array when there are none', () => {
+  test('no rows are an empty array', () => {
     expect(text(jsonText(['a'], []))).toBe('[]\n');
   });
 
-  test('are one array however many there are', () => {
+  test('any number of rows is one array', () => {
     expect(JSON.parse(text(jsonText(['a'], MANY)))).toHaveLength(2001);
   });
 
-  test('number columns of one name, past the names that are taken', () => {
+  test('columns with the same name are numbered, skipping names that are taken', () => {
     expect(text(ndjsonText(['a', 'a', 'a_2', 'a'], [[1, 2, 3, 4]]))).toBe('{"a":1,"a_3":2,"a_2":3,"a_4":4}\n');
   });
 
-  test('are one object a line as NDJSON, and nothing when there are none', () => {
+  test('NDJSON has one object per line, and is empty without rows', () => {
     expect(text(ndjsonText(['a'], MANY)).split('\n')).toHaveLength(2002);
     expect(text(ndjsonText(['a'], []))).toBe('');
   });
 
-  test('keep what JSON numbers can hold but JavaScript does not write', () => {
+  test('numbers keep their value even if JavaScript cannot represent it', () => {
     expect(text(ndjsonText(['a', 'b'], [[9223372036854775807n, Number.POSITIVE_INFINITY]]))).toBe(
       '{"a":9223372036854775807,"b":9e999}\n',
     );
@@ -83,7 +83,7 @@ test('a BLOB is hexadecimal in every format', () => {
   expect(text(ndjsonText(['a'], rows))).toBe('{"a":"00ff"}\n');
 });
 
-test('rows are read as they are written, not all at once', () => {
+test('rows are read while they are written, not all at once', () => {
   let asked = 0;
   const endless = (function* () {
     for (;;) yield [++asked];
@@ -94,7 +94,7 @@ test('rows are read as they are written, not all at once', () => {
   expect(asked).toBeLessThan(1000);
 });
 
-test('rows that come in portions have the same text as rows that are there', async () => {
+test('rows that arrive in portions are formatted like rows in memory', async () => {
   const portions = async function* () {
     yield MANY.slice(0, 700);
     yield [];

@@ -5,12 +5,12 @@ import { renderTable, tableFormat } from '../../src/cli/rows-view.ts';
 const tableText = (columns: readonly string[], rows: Iterable<readonly unknown[]>, width: number | null) =>
   formatted(tableFormat(columns, width), rows);
 
-describe('a table of any number of rows', () => {
+describe('a streamed table', () => {
   const numbers = function* (count: number): Generator<unknown[]> {
     for (let n = 1; n <= count; n++) yield [n];
   };
 
-  test('is one table while its columns are wide enough, and each of its parts is small', () => {
+  test('it is one table while its columns are wide enough, written in small parts', () => {
     const parts = [...tableText(['number'], numbers(5000), null)];
     const lines = parts.join('').trimEnd().split('\n');
     expect(lines).toHaveLength(5004);
@@ -18,18 +18,18 @@ describe('a table of any number of rows', () => {
     expect(Math.max(...parts.map((part) => part.split('\n').length))).toBeLessThan(1010);
   });
 
-  test('begins a new table when later rows need wider columns, and cuts nothing', () => {
+  test('it starts a new table when later rows need wider columns, and truncates nothing', () => {
     const lines = [...tableText(['n'], numbers(10_001), null)].join('').trimEnd().split('\n');
     expect(lines).toHaveLength(10_001 + 2 * 4);
     expect(lines.slice(9003, 9008)).toEqual(['└──────┘', '┌───────┐', '│     n │', '├───────┤', '│  9001 │']);
   });
 
-  test('is the same as a table of few rows', () => {
+  test('with few rows it equals a table rendered at once', () => {
     for (const rows of [[], [[1, 'a']], [[1, 'x'.repeat(90)]]] as unknown[][][])
       expect([...tableText(['a', 'b'], rows, 40)].join('')).toBe(`${renderTable(['a', 'b'], rows, 40)}\n`);
   });
 
-  test('continues as numbered lists when later rows do not fit', () => {
+  test('it continues as numbered lists when later rows do not fit', () => {
     const names = Array.from({ length: 9 }, (_, i) => `c${i}`);
     const rows = [...Array.from({ length: 1000 }, () => names), names.map((name) => name.repeat(20))];
     const lines = [...tableText(names, rows, 60)].join('').split('\n');
@@ -39,10 +39,10 @@ describe('a table of any number of rows', () => {
   });
 });
 
-describe('a table', () => {
+describe('a rendered table', () => {
   const widths = (table: string) => table.split('\n').map((line) => line.length);
 
-  test('fits the width it is given by cutting the widest columns', () => {
+  test('it fits the given width by truncating the widest columns', () => {
     const rows = [['short', 'x'.repeat(100), 'y'.repeat(80)]];
     const table = renderTable(['a', 'b', 'c'], rows, 60);
     expect(Math.max(...widths(table))).toBeLessThanOrEqual(60);
@@ -50,11 +50,11 @@ describe('a table', () => {
     expect(table).toContain('x… │ yyyy');
   });
 
-  test('uses the whole width', () => {
+  test('it uses the whole width', () => {
     expect(widths(renderTable(['a', 'b'], [['x'.repeat(100), 'y'.repeat(80)]], 60))[0]).toBe(60);
   });
 
-  test('becomes a list for each row if its columns are too many to be legible', () => {
+  test('each row becomes a list if there are too many columns to be legible', () => {
     const columns = Array.from({ length: 20 }, (_, i) => `column_${i}`);
     const row = columns.map((name) => `${name} of a row, ${'x'.repeat(100)}`);
     const lines = renderTable(columns, [row, row], 80).split('\n');
@@ -64,21 +64,21 @@ describe('a table', () => {
     expect(Math.max(...lines.map((line) => line.length))).toBe(80);
   });
 
-  test('is as wide as its cells if no width is given', () => {
+  test('without a width it is as wide as its cells', () => {
     expect(widths(renderTable(['a'], [['x'.repeat(300)]], null))[0]).toBe(304);
   });
 
-  test('keeps a cell on one line and escapes control characters', () => {
+  test('a cell stays on one line, with control characters escaped', () => {
     const table = renderTable(['a'], [['one\ntwo\t\u001b[31mred\u202e']], null);
     expect(table.split('\n')[3]).toBe('│ one\\ntwo\\t\\u001b[31mred\\u202e │');
   });
 
-  test('counts a wide character as two columns and cuts no character in half', () => {
+  test('a wide character counts as two columns, and no character is cut in half', () => {
     const table = renderTable(['a'], [['日本'], ['abcdefgh'], ['😀😀😀😀😀']], 12);
     expect(table.split('\n').slice(3, 6)).toEqual(['│ 日本     │', '│ abcdefgh │', '│ 😀😀😀…  │']);
   });
 
-  test('aligns numbers to the right', () => {
+  test('numbers are aligned to the right', () => {
     expect(
       renderTable(
         ['n', 't'],

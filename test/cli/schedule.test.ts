@@ -21,7 +21,7 @@ async function server(...steps: ScriptedStep[]) {
 
 const listed = (cron: string | null) => ({ body: [{ id: 'e1', name: 'Production', cron }] });
 
-describe('schedule', () => {
+describe('obsync schedule', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
@@ -39,7 +39,7 @@ describe('schedule', () => {
     expect(api.requests).toHaveLength(1);
   });
 
-  test('stops the run at hand on SIGTERM, with exit code 143 (R27)', async () => {
+  test('SIGTERM stops the current run with exit code 143 (R27)', async () => {
     let stop = (): void => {};
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), () => {
       stop();
@@ -53,7 +53,7 @@ describe('schedule', () => {
     expect(await started.ended).toMatchObject({ code: 143, stdout: '' });
   });
 
-  test('ends 2 when no environment can be scheduled, and makes no mirror', async () => {
+  test('it exits 2 if no environment can be scheduled, without creating a mirror', async () => {
     const api = await server(listed(null));
     const cwd = folder();
     const { code, stderr } = await obsync(['schedule', '--base-url', api.url], { cwd, env });
@@ -62,14 +62,14 @@ describe('schedule', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('ends 2 before any request when the mirror belongs to another base URL', async () => {
+  test('it exits 2 before any request if the mirror belongs to another base URL', async () => {
     const api = await server(listed('0 6 * * *'));
     const ended = await obsync(['schedule', '--base-url', api.url, '--db', mirrorFile()], { env });
     expect(ended).toEqual(refusal(/belongs to https:\/\/api\.example\.com/));
     expect(api.requests).toHaveLength(0);
   });
 
-  test('reads the token file again for every run, and at once when the token is refused meanwhile', async () => {
+  test('it rereads the token file for every run, and immediately after the token is refused', async () => {
     const file = join(folder(), 'token');
     writeFileSync(file, 'old', { mode: 0o600 });
     const refused = { status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } };
@@ -94,7 +94,7 @@ describe('schedule', () => {
     ]);
   });
 
-  test('keeps the token of a file that can be read only once', async () => {
+  test('it keeps the token of a file that can be read only once', async () => {
     const file = join(folder(), 'token');
     execFileSync('sh', ['-c', `mkfifo -m 600 '${file}'`]);
     const api = await server(listed('0 6 * * *'), listed('0 6 * * *'), { body: { items: [], has_more: false } });
@@ -107,8 +107,8 @@ describe('schedule', () => {
     expect(new Set(api.requests.map(({ headers }) => headers['authorization']))).toEqual(new Set(['Bearer once']));
   });
 
-  test('goes on with a new thread after one that ended in the middle of a run (R27)', async () => {
-    // As want of memory ends it, at any moment.
+  test('it continues with a new thread after one exits during a run (R27)', async () => {
+    // Running out of memory can end the thread at any moment.
     const ending = join(folder(), 'end-thread.mjs');
     writeFileSync(ending, "process.on('worker', (thread) => process.once('SIGUSR2', () => thread.terminate()));");
     let endThread = (): 'hang' => 'hang';
@@ -127,12 +127,12 @@ describe('schedule', () => {
     const { code, stderr } = await started.ended;
     expect(code).toBe(143);
     expect(stderr).toContain(
-      'Production: the run failed unexpectedly: the thread of the run ended with code 1 before the run had ended',
+      'Production: the run failed unexpectedly: the thread of the run exited with code 1 before the run had ended',
     );
     expect(api.requests[5]?.target).toContain('cursor=next');
   });
 
-  test('ends 3 when the token is refused at the start, whatever is mirrored', async () => {
+  test('it exits 3 if the token is refused at the start, whatever is mirrored', async () => {
     const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     const db = mirrorFile((file) => {
       file.db.update(mirrorTable).set({ base_url: api.url }).run();
@@ -143,22 +143,22 @@ describe('schedule', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining('The token in OBSYNC_TOKEN is refused') });
   });
 
-  test('ends 3 when the token is refused before anything was mirrored', async () => {
+  test('it exits 3 if the token is refused before anything was mirrored', async () => {
     const api = await server({ status: 401, body: { error: { code: 'unauthenticated', message: 'no' } } });
     expect(await obsync(['schedule', '--base-url', api.url], { cwd: folder(), env })).toMatchObject({ code: 3 });
   });
 });
 
-describe('the mirror that a schedule reads', () => {
+describe('what a schedule reads from its mirror', () => {
   const read = (path: string) => readMirrored(path, 'https://api.example.com');
 
-  test('gives nothing while there is none, and is not made', async () => {
+  test('without a mirror it reads nothing and creates none', async () => {
     const cwd = folder();
     expect(await read(`${cwd}/m.db`)).toEqual({ environments: [], lastStarts: new Map() });
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('gives the environments that are still listed', async () => {
+  test('it reads the environments that are still listed', async () => {
     const bare = { mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const path = mirrorFile(({ db }) => {
       const missing = { id: 'e2', name: 'Gone', missing_since: '2026-11-20T04:10:00.000000Z', ...bare };
@@ -169,7 +169,7 @@ describe('the mirror that a schedule reads', () => {
     expect((await read(path)).environments).toEqual([{ id: 'e1', name: 'Production', cron: '0 6 * * *' }]);
   });
 
-  test('gives the start of each environment’s last run that ended', async () => {
+  test('it reads the start of each environment’s last run that ended', async () => {
     const path = mirrorFile(({ db }) => {
       for (const id of ['a', 'b', 'c']) db.insert(environments).values({ id, name: id, mirrored_at: '' }).run();
       addRun(db, { id: 1, env_id: 'a', started_at: '2026-11-20T01', status: 'done' });
@@ -186,7 +186,7 @@ describe('the mirror that a schedule reads', () => {
     ]);
   });
 
-  test('may be of an older version and is migrated first', async () => {
+  test('a mirror of an older version is migrated first', async () => {
     const path = mirrorFile(({ connection }) => connection.exec('drop view failing_tests'));
     expect((await read(path)).environments).toEqual([]);
   });

@@ -10,7 +10,7 @@ import { SERVE_TOKEN, serving } from './serving.ts';
 import { folder, MAIN, mirrorFile, NODE } from './setup.ts';
 
 describe('the log of a server', () => {
-  test('has at most 200 characters of a path', async () => {
+  test('it truncates a path to 200 characters', async () => {
     const server = await serving(['--db', mirrorFile()]);
     const path = `/${'x'.repeat(60_000)}`;
     for (const token of [SERVE_TOKEN, 'a-strangers-token']) await server.get(path, token);
@@ -20,7 +20,7 @@ describe('the log of a server', () => {
     expect(paths).toEqual([path.slice(0, 200), path.slice(0, 200)]);
   });
 
-  test('has one line a minute of a client without a token, with the number of its requests', async () => {
+  test('a client without a token gets one line a minute, with the number of its requests', async () => {
     const server = await serving(['--db', mirrorFile(), '--rate-limit', '5/1h']);
     for (let i = 0; i < 20; i += 1) await server.get(`/nothing/${i}`, 'a-strangers-token');
     await server.get('/healthz', null);
@@ -33,7 +33,7 @@ describe('the log of a server', () => {
     ]);
   });
 
-  test('is written to its end before the server ends', async () => {
+  test('it is written completely before the server exits', async () => {
     const server = await serving(['--db', mirrorFile(), '--rate-limit', 'off']);
     for (let i = 0; i < 300; i += 1) await server.get(`/public/beta/environments?${i}`);
     server.kill('SIGTERM');
@@ -42,7 +42,7 @@ describe('the log of a server', () => {
     expect(lines.at(-1)).toContain('stopping: responses in progress are finished first');
   });
 
-  test('does not block the server when nobody reads it: the server answers, and ends on SIGTERM', async () => {
+  test('an unread log does not block the server, which still answers and stops on SIGTERM', async () => {
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
       cwd: folder(),
       env: { PATH: process.env['PATH'], OBSYNC_SERVE_TOKEN: SERVE_TOKEN },
@@ -60,8 +60,8 @@ describe('the log of a server', () => {
   });
 });
 
-describe('a full disk takes no log line and ends no command', () => {
-  test('a server still answers, and ends on SIGTERM', async () => {
+describe('a log on a full disk', () => {
+  test('the server still answers, and stops on SIGTERM', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child: ChildProcess = spawn(NODE, [MAIN, 'serve', '--port', '0', '--db', mirrorFile()], {
@@ -76,7 +76,7 @@ describe('a full disk takes no log line and ends no command', () => {
     expect(await once(child, 'exit')).toEqual([143, null]);
   });
 
-  test('any other command ends as without a full disk', async () => {
+  test('any other command ends as usual', async () => {
     const full = openSync('/dev/full', 'w');
     onTestFinished(() => closeSync(full));
     const child = spawn(NODE, [MAIN, 'status', '--db', 'none.db'], {
@@ -95,7 +95,7 @@ function statusOf(url: string, agent: Agent): Promise<number | undefined> {
   });
 }
 
-/** Both ends of a connection; nobody reads at the one. */
+/** Both ends of a connection, one of which is not read. */
 async function ends(): Promise<{ near: Socket; far: Socket }> {
   const listening = createServer({ pauseOnConnect: true }).listen(0, '127.0.0.1');
   await once(listening, 'listening');
@@ -110,8 +110,8 @@ async function ends(): Promise<{ near: Socket; far: Socket }> {
 
 const LINE = `${'x'.repeat(999)}\n`;
 
-describe('a queue of lines', () => {
-  test('drops lines without room and says how many when there is room again', async () => {
+describe('the line queue of a log', () => {
+  test('it drops lines when full, and reports their number when there is room again', async () => {
     const { near, far } = await ends();
     const told = Promise.withResolvers<number>();
     const queue = queueTo(near, told.resolve);
@@ -129,7 +129,7 @@ describe('a queue of lines', () => {
     expect(lines + dropped).toBe(20_000);
   });
 
-  test('is given up half a second after its end when nobody reads the rest', async () => {
+  test('it gives up half a second after its end if the rest is not read', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { near } = await ends();
@@ -143,7 +143,7 @@ describe('a queue of lines', () => {
     expect(near.destroyed).toBe(true);
   });
 
-  test('that is empty ends at once, also when its reader has gone', async () => {
+  test('an empty queue ends immediately, even if its reader has gone', async () => {
     const { near, far } = await ends();
     const queue = queueTo(near, () => {});
     await queue.end();

@@ -21,7 +21,7 @@ const HASH = 'a'.repeat(64);
 
 type Given = Partial<Readonly<Record<keyof typeof OPTIONS, unknown>>>;
 
-/** What was logged beyond information. */
+/** The logged warnings and errors. */
 const warnings: string[] = [];
 beforeEach(() => void warnings.splice(0));
 
@@ -61,15 +61,15 @@ const clear = (line: RegExp) => ({
   message: expect.stringMatching(new RegExp(`^(?=[^\\n]+$).*(?:${line.source})`)),
 });
 
-describe('serve is refused with one clear line', () => {
+describe('obsync serve is refused in one line', () => {
   const served = mirrorFile();
 
   test.each<[string, Given, CommandIo['env'], RegExp]>([
-    ['with neither a token nor a file of them', {}, {}, /set OBSYNC_SERVE_TOKEN.*--tokens/],
-    ['with the token of sync alone', {}, { OBSYNC_TOKEN: SERVE_TOKEN }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
+    ['without a token or a token file', {}, {}, /set OBSYNC_SERVE_TOKEN.*--tokens/],
+    ['with only the token of sync', {}, { OBSYNC_TOKEN: SERVE_TOKEN }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     ['with an empty token', {}, { OBSYNC_SERVE_TOKEN: ' ' }, /set OBSYNC_SERVE_TOKEN.*--tokens/],
     [
-      'with a token no header can carry',
+      'with a token that no header can carry',
       {},
       { OBSYNC_SERVE_TOKEN: 'geh\u00e9im' },
       /^(?!.*geh).*OBSYNC_SERVE_TOKEN.*header cannot/,
@@ -80,15 +80,25 @@ describe('serve is refused with one clear line', () => {
       { OBSYNC_SERVE_TOKEN: 'two words' },
       /^(?!.*two).*OBSYNC_SERVE_TOKEN.*header cannot/,
     ],
-    ['without the file of tokens', { tokens: 'nowhere.json' }, {}, /nowhere\.json cannot be read/],
-    ['without the file, the token or not', { tokens: 'nowhere.json' }, env, /nowhere\.json cannot be read/],
+    ['with a missing token file', { tokens: 'nowhere.json' }, {}, /nowhere\.json cannot be read/],
     [
-      'with a file that is not JSON',
+      'with a missing token file, even if a token is set',
+      { tokens: 'nowhere.json' },
+      env,
+      /nowhere\.json cannot be read/,
+    ],
+    [
+      'with a token file that is not JSON',
       { tokens: file('secret-text') },
       env,
       /^(?!.*secret).*file: it is not JSON; write a JSON array/,
     ],
-    ['with a file that is no array', { tokens: file('{}') }, env, /file: it must be array; write a JSON array/],
+    [
+      'with a token file that is not an array',
+      { tokens: file('{}') },
+      env,
+      /file: it must be array; write a JSON array/,
+    ],
     [
       'with a token instead of its hash',
       { tokens: file('[{"name":"a","token_sha256":"plain"}]') },
@@ -96,51 +106,46 @@ describe('serve is refused with one clear line', () => {
       /^(?!.*plain).*file: \/0\/token_sha256/,
     ],
     [
-      'with a restriction misspelt',
+      'with a misspelt restriction',
       { tokens: file(`[{"name":"a","token_sha256":"${HASH}","scope":[]}]`) },
       env,
       /file: .*scope/,
     ],
-    ['with a file of no token', { tokens: file('[]') }, {}, /no token would be accepted: .*file contains no token/],
+    ['with an empty token file', { tokens: file('[]') }, {}, /no token would be accepted: .*file contains no token/],
     [
-      'with a scope there is not',
+      'with an unknown scope',
       { tokens: file(`[{"name":"a","token_sha256":"${HASH}","scopes":["asset"]}]`) },
       env,
       /assets,tests/,
     ],
-    ['with a rate limit that is none', { rateLimit: '120' }, env, /--rate-limit 120: write requests\/window/],
-    [
-      'with weights that are none',
-      { dimensionWeights: 'completeness' },
-      env,
-      /--dimension-weights completeness: write/,
-    ],
+    ['with an invalid rate limit', { rateLimit: '120' }, env, /--rate-limit 120: write requests\/window/],
+    ['with invalid weights', { dimensionWeights: 'completeness' }, env, /--dimension-weights completeness: write/],
     ['with a weight given twice', { dimensionWeights: 'a=1,a=2' }, env, /--dimension-weights lists a more than once/],
     [
-      'with the weight of a dimension there is not',
+      'with the weight of an unknown dimension',
       { dimensionWeights: 'freshness=2,foo=1' },
       env,
       /--dimension-weights: there is no dimension foo: choose from completeness, /,
     ],
-    ['with a port that is none', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
-    ['with half a port', { port: 80.5 }, env, /--port needs a whole number/],
+    ['with a port out of range', { port: 65_536 }, env, /--port needs a whole number from 0 to 65535/],
+    ['with a fractional port', { port: 80.5 }, env, /--port needs a whole number/],
     [
-      'at an address of others',
+      'on an address of another machine',
       { host: '192.0.2.1' },
       env,
       /cannot listen on 192\.0\.2\.1:0 \(EADDRNOTAVAIL\).*--host and --port/,
     ],
-    ['at no address', { host: 'no host' }, env, /cannot listen on no host:0 \(\w+\).*--host and --port/],
-    ['without the mirror', { db: 'nowhere.db' }, env, /nowhere\.db does not exist: .*obsync sync/],
+    ['on an invalid address', { host: 'no host' }, env, /cannot listen on no host:0 \(\w+\).*--host and --port/],
+    ['without a mirror', { db: 'nowhere.db' }, env, /nowhere\.db does not exist: .*obsync sync/],
     ['over a folder', { db: mkdirSync(join(folder(), 'mirror'), { recursive: true }) }, env, /is a folder/],
     [
-      'over a file that is no database',
+      'over a file that is not a database',
       { db: file('no database at all, but text of some length') },
       env,
       /file is not an SQLite file/,
     ],
     [
-      'over the database of others',
+      'over another program’s database',
       { db: database('create table notes (text)') },
       env,
       /is not a mirror but another SQLite database/,
@@ -154,7 +159,7 @@ describe('serve is refused with one clear line', () => {
     expect(said).toEqual([]);
   });
 
-  test('at a port that is taken, and the process ends 2', async () => {
+  test('on a port that is in use, and the process exits 2', async () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     onTestFinished(() => void other.close());
@@ -166,7 +171,7 @@ describe('serve is refused with one clear line', () => {
   });
 });
 
-/** A server in this process, once it says where it is. */
+/** Starts a server in this process and waits until it listens. */
 async function started(
   given: Given,
   variables: CommandIo['env'] = env,
@@ -174,7 +179,7 @@ async function started(
   const { promise: url, resolve } = Promise.withResolvers<string>();
   const ended = run(given, variables, (text) => resolve(text.trim()));
   const at = await Promise.race([url, ended.then(String)]);
-  // Each of its threads has begun: one that has not yet could not end in time on a machine that has much to do.
+  // All its threads have started: one that has not could not stop in time on a busy machine.
   const headers = { authorization: `Bearer ${variables['OBSYNC_SERVE_TOKEN']}` };
   await Promise.all([1, 2].map(() => fetch(`${at}/public/beta/environments`, { headers })));
   return { url: at, ended };
@@ -186,17 +191,14 @@ test.each([
   ['127.0.0.1', /^http:\/\/127\.0\.0\.1:\d+$/, []],
   ['localhost', /^http:\/\/localhost:\d+$/, []],
   ['0.0.0.0', /^http:\/\/0\.0\.0\.0:\d+$/, [expect.stringContaining('unencrypted')]],
-])(
-  'serve listens on --host %s and shows it in the URL; it warns if that is not loopback',
-  async (host, form, warned) => {
-    const { url, ended } = await started({ db: mirrorFile(), host });
-    expect(url).toMatch(form);
-    expect((await fetch(`${url}/healthz`)).status).toBe(200);
-    stop('SIGTERM');
-    expect(await ended).toBe(143);
-    expect(warnings).toEqual(warned);
-  },
-);
+])('serve listens on --host %s, shows it in the URL, and warns unless it is loopback', async (host, form, warned) => {
+  const { url, ended } = await started({ db: mirrorFile(), host });
+  expect(url).toMatch(form);
+  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  stop('SIGTERM');
+  expect(await ended).toBe(143);
+  expect(warnings).toEqual(warned);
+});
 
 const granting = (...entries: object[]): string => {
   const path = file(JSON.stringify(entries));
@@ -206,7 +208,7 @@ const granting = (...entries: object[]): string => {
 const entry = (name: string, limits: object) => ({ name, token_sha256: hashOf(name), ...limits });
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex');
 
-/** What is warned of when it starts so. */
+/** The warnings of a start with these options. */
 async function warnedOf(given: Given): Promise<string[]> {
   const { ended } = await started(given);
   stop('SIGTERM');
@@ -226,7 +228,7 @@ const estate = () =>
       .run();
   });
 
-test('serve warns of limits of a token that match nothing in the mirror, and of no others', async () => {
+test('serve warns only of token limits that match nothing in the mirror', async () => {
   const tokens = granting(
     entry('fine', {
       environments: ['e1'],
@@ -248,7 +250,7 @@ test('serve warns of limits of a token that match nothing in the mirror, and of 
   ]);
 });
 
-test('serve warns of a tokens file that everybody may write', async () => {
+test('serve warns of a token file that everyone may write', async () => {
   const tokens = granting(entry('fine', {}));
   expect(await warnedOf({ db: estate(), tokens })).toEqual([]);
   chmodSync(tokens, 0o602);
@@ -269,7 +271,7 @@ test.each<[string, readonly string[], Given, boolean]>([
         .run();
   });
   expect(await warnedOf({ db, ...given })).toEqual(
-    isWarned ? [expect.stringMatching(/gives all dimensions the same weight.*--dimension-weights/)] : [],
+    isWarned ? [expect.stringMatching(/weight all dimensions equally.*--dimension-weights/)] : [],
   );
 });
 
@@ -277,14 +279,14 @@ test.each([
   ['a', [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(19), [expect.stringMatching(/^OBSYNC_SERVE_TOKEN is short/)]],
   ['x'.repeat(20), []],
-])('serve warns of a token that can be guessed: %s', async (token, warned) => {
+])('serve warns of a token that is easy to guess: %s', async (token, warned) => {
   const { ended } = await started({ db: mirrorFile() }, { OBSYNC_SERVE_TOKEN: token });
   stop('SIGTERM');
   expect(await ended).toBe(143);
   expect(warnings).toEqual(warned);
 });
 
-test('a client that stops reading is cut off 3 seconds after the signal', async () => {
+test('serve disconnects a client that stops reading 3 seconds after the signal', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   onTestFinished(() => void vi.useRealTimers());
   const { url, ended } = await started({ db: largeMirror() });

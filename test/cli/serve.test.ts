@@ -22,7 +22,7 @@ async function asking(url: string, path: string): Promise<{ socket: Socket; firs
   return { socket, first };
 }
 
-describe('serve', () => {
+describe('obsync serve', () => {
   const db = mirrorFile(withEnvironment);
   const tokens = join(folder(), 'tokens.json');
   const grant = (...names: string[]) =>
@@ -35,13 +35,13 @@ describe('serve', () => {
   const entering = async (...given: string[]) =>
     Promise.all(given.map(async (token) => (await server.get(`${BETA}/environments`, token)).status));
 
-  test('prints its base URL on loopback and a free port, and answers there', async () => {
+  test('it prints its base URL on loopback and a free port, and answers there', async () => {
     expect(server.url).toMatch(/^http:\/\/127\.0\.0\.1:[1-9]\d+$/);
     const answer = await server.get(`${BETA}/environments`);
     expect(answer).toEqual({ status: 200, body: [{ id: 'e1', name: 'Production' }] });
   });
 
-  test('shows its health and the age of the last sync without a token, and its metrics with one', async () => {
+  test('its health and the age of the last sync need no token, its metrics do', async () => {
     expect(await server.get('/healthz', null)).toEqual({
       status: 200,
       body: { status: 'up', last_sync_age_seconds: null },
@@ -51,21 +51,21 @@ describe('serve', () => {
     expect(await metrics.text()).toContain('obsync_mirror_rows{stream="assets"} 0');
   });
 
-  test('accepts the token of OBSYNC_SERVE_TOKEN and those of --tokens, and no other', async () => {
+  test('it accepts only the tokens of OBSYNC_SERVE_TOKEN and --tokens', async () => {
     grant('first-token');
     expect(await entering(SERVE_TOKEN, 'first-token', 'other-token', sha256('first-token'))).toEqual([
       200, 200, 401, 401,
     ]);
   });
 
-  test('reads the tokens again on SIGHUP: the new token is accepted, the old one refused', async () => {
+  test('SIGHUP reloads the tokens: the new one is accepted, the old one refused', async () => {
     grant('second-token', 'third-token');
     server.kill('SIGHUP');
-    await server.logged('was read again: 3 tokens');
+    await server.logged('was reloaded: 3 tokens');
     expect(await entering('first-token', 'second-token', 'third-token', SERVE_TOKEN)).toEqual([401, 200, 200, 200]);
   });
 
-  test('warns of a token whose environment is not in the mirror, because it would see nothing', async () => {
+  test('it warns of a token whose environment is not in the mirror, because it would see nothing', async () => {
     const names = ['misled', 'fourth-token', 'fifth-token', 'sixth-token'];
     const entries = names.map((name) => ({ name, token_sha256: sha256(name), environments: ['e1'] }));
     entries[0]?.environments.push('Production');
@@ -75,25 +75,25 @@ describe('serve', () => {
     expect(server.stderr()).not.toContain('with the id e1');
   });
 
-  test('keeps the tokens when the file is broken, logs it in one line, and still reacts to SIGHUP', async () => {
+  test('a broken token file keeps the old tokens, logs one line, and SIGHUP still works', async () => {
     grant('kept-token');
     server.kill('SIGHUP');
-    await server.logged('was read again: 2 tokens');
+    await server.logged('was reloaded: 2 tokens');
     const before = server.stderr().length;
     writeFileSync(tokens, 'a-secret-token');
     server.kill('SIGHUP');
-    await server.logged('the tokens were not changed');
+    await server.logged('the tokens were not reloaded');
     expect(await entering('kept-token', SERVE_TOKEN)).toEqual([200, 200]);
     const lines = server.stderr().slice(before).split('\n');
-    expect(lines[0]).toMatch(/ERROR: the tokens were not changed: .*tokens\.json: it is not JSON/);
+    expect(lines[0]).toMatch(/ERROR: the tokens were not reloaded: .*tokens\.json: it is not JSON/);
     for (const line of lines.slice(1, -1)) expect(line).toMatch(/INFO: (more )?request/);
     grant('last-token', 'fourth-token', 'fifth-token');
     server.kill('SIGHUP');
-    await server.logged('was read again: 4 tokens');
+    await server.logged('was reloaded: 4 tokens');
     expect(await entering('kept-token', 'last-token')).toEqual([401, 200]);
   });
 
-  test('keeps the tokens when the file becomes empty and no token would be accepted', async () => {
+  test('an empty token file keeps the old tokens', async () => {
     const alone = join(folder(), 'tokens.json');
     writeFileSync(alone, JSON.stringify([{ name: 'kept-token', token_sha256: sha256('kept-token') }]));
     const args = ['serve', '--tokens', alone, '--db', mirrorFile(), '--port', '0'];
@@ -101,12 +101,12 @@ describe('serve', () => {
     await started.logged('serving');
     writeFileSync(alone, '[]');
     started.kill('SIGHUP');
-    await started.logged('the tokens were not changed: no token would be accepted');
+    await started.logged('the tokens were not reloaded: no token would be accepted');
     started.kill('SIGTERM');
-    expect((await started.ended).stderr).toContain('the tokens were not changed: no token would be accepted: ');
+    expect((await started.ended).stderr).toContain('the tokens were not reloaded: no token would be accepted: ');
   });
 
-  test('shows each page of a sync of the same file as soon as it is committed', async () => {
+  test('it serves each page of a concurrent sync as soon as it is committed', async () => {
     const item = (id: string) => ({ id, name: id, kind: 'other', source_type: 'dbt', synced_at: AT });
     const held = Promise.withResolvers<void>();
     const api = await startApiServer(
@@ -134,7 +134,7 @@ describe('serve', () => {
     expect((await server.get('/healthz')).body).toEqual({ status: 'up', last_sync_age_seconds: expect.any(Number) });
   });
 
-  test('logs one line for each request with a token, on stderr, and never a token', async () => {
+  test('it logs one line per request with a token on stderr, and never a token', async () => {
     const server = await serving(['--db', db]);
     const paths = [
       `${BETA}/e1/assets`,
@@ -156,13 +156,13 @@ describe('serve', () => {
     expect(server.stderr()).not.toMatch(new RegExp(`${SERVE_TOKEN}|stranger-token|secret-token`));
   });
 
-  test('writes nothing on stdout but its base URL, and ends 130 on SIGINT', async () => {
+  test('it prints only its base URL on stdout, and exits 130 on SIGINT', async () => {
     server.kill('SIGINT');
     expect(await server.ended).toMatchObject({ code: 130, stdout: `${server.url}\n` });
   });
 });
 
-test('on SIGTERM a slow client still gets a large answer to its end, idle connections are ended, and the code is 143', async () => {
+test('on SIGTERM serve closes idle connections, finishes a large answer to a slow client, and exits 143', async () => {
   const server = await serving(['--db', largeMirror()]);
   const idle = await asking(server.url, '/healthz');
   const { socket, first } = await asking(server.url, `${BETA}/e1/assets?limit=2000`);
@@ -177,7 +177,7 @@ test('on SIGTERM a slow client still gets a large answer to its end, idle connec
   expect(await server.ended).toMatchObject({ code: 143, stdout: `${server.url}\n` });
 });
 
-test('on SIGTERM heavy requests, read or waiting, delay the end only within a time limit', async () => {
+test('on SIGTERM heavy requests, running or queued, delay the exit of serve only up to a time limit', async () => {
   const server = await serving(['--db', manyTables(), '--rate-limit', 'off']);
   const heavy = `${BETA}/e1/asset-health-scores/aggregate?path=models`;
   expect((await server.get(heavy)).status).toBe(200);
@@ -187,16 +187,16 @@ test('on SIGTERM heavy requests, read or waiting, delay the end only within a ti
   expect((await server.get('/healthz')).status).toBe(200);
   server.kill('SIGTERM');
   const { code, stdout } = await server.ended;
-  // On a busy machine a single read may take longer than its patience: then the signal itself ends it.
+  // On a busy machine a single read may exceed the time limit: then the signal itself ends the process.
   const isAmidRead = server.stderr().includes('stopped in the middle of a long read');
   expect({ code, stdout }).toEqual({ code: isAmidRead ? null : 143, stdout: `${server.url}\n` });
   const cut = (await settled).filter(({ status }) => status === 'rejected');
-  // Else all were answered before it ended, and its patience was never tried.
+  // Otherwise all requests were answered before the exit, and the time limit was not tested.
   expect(cut.length).toBeGreaterThan(0);
   expect(server.stderr()).not.toMatch(/ERROR|unhandled/i);
 });
 
-test('on SIGTERM a read that takes longer than the time limit is ended by the signal itself', async () => {
+test('on SIGTERM the signal itself ends serve if a read exceeds the time limit', async () => {
   const server = await serving(['--db', manyTables('deep/'.repeat(200)), '--rate-limit', 'off']);
   const heavy = server.get(`${BETA}/e1/asset-health-scores/aggregate?path=models`).catch(() => 'cut off');
   await Promise.all([server.get(`${BETA}/environments`), server.get(`${BETA}/environments`)]);

@@ -7,23 +7,23 @@ import { assets, environments } from '../../schema/assets.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type Ended, folder, MAIN, mirrorFile, NODE } from './setup.ts';
 
-/** A token that `serving` lets in. */
+/** A token that `serving` accepts. */
 export const SERVE_TOKEN = 'the-token-of-the-server';
 
 export interface Serving {
   readonly url: string;
   readonly ended: Promise<Ended>;
   get(path: string, token?: string | null): Promise<{ status: number; body: Answered }>;
-  /** Resolves once the program has written this text to stderr; rejects if it ends without. */
+  /** Resolves when stderr contains this text; rejects if the program exits without it. */
   logged(text: string): Promise<void>;
   stderr(): string;
   kill(signal: NodeJS.Signals): void;
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into whatever was answered
+// biome-ignore lint/suspicious/noExplicitAny: tests inspect arbitrary responses
 type Answered = any;
 
-/** Starts the real `obsync serve`, on a free port, and waits until it says where; it is gone when the test, or the suite, ends. */
+/** Starts the real `obsync serve` on a free port and waits for its URL; it stops when the test or the suite ends. */
 export async function serving(
   args: readonly string[],
   {
@@ -75,7 +75,7 @@ const AT = '2026-11-20T04:10:00.000000Z';
 export const withEnvironment = ({ db }: MirrorFile) =>
   void db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: AT }).run();
 
-/** A mirror whose list of assets is more than the buffers of a connection hold. */
+/** A mirror whose list of assets exceeds the buffers of a connection. */
 export function largeMirror(): string {
   return mirrorFile((mirror) => {
     withEnvironment(mirror);
@@ -109,7 +109,7 @@ export function manyTables(path = 'models/marts/area/'): string {
   });
 }
 
-/** Resolves once the server takes no connection any more. */
+/** Resolves when the server no longer accepts connections. */
 export async function refused(url: string): Promise<void> {
   const { hostname, port } = new URL(url);
   for (;;) {

@@ -20,11 +20,11 @@ export interface Ended {
 
 export interface Started {
   readonly ended: Promise<Ended>;
-  /** Resolves once the program has written this text to stderr, or has ended without. */
+  /** Resolves when stderr contains this text, or when the program has exited. */
   logged(text: string): Promise<void>;
-  /** Resolves with stdout once it matches, or once the program has ended. */
+  /** Resolves with stdout when it matches, or when the program has exited. */
   printed(pattern: RegExp): Promise<string>;
-  /** What it has written to stderr so far. */
+  /** Stderr so far. */
   said(): string;
   kill(signal: NodeJS.Signals): void;
 }
@@ -34,7 +34,7 @@ interface Where {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Starts the real program. It sees no `OBSYNC_…` variable but those given. */
+/** Starts the real program, with only the given `OBSYNC_…` variables. */
 export function start(args: readonly string[], { cwd, env = {} }: Where = {}): Started {
   const child = spawn(NODE, [MAIN, ...args], {
     cwd: cwd ?? folder(),
@@ -61,7 +61,7 @@ export function start(args: readonly string[], { cwd, env = {} }: Where = {}): S
   };
 }
 
-/** Resolves once the program has written what fulfils the condition, or has ended. */
+/** Resolves when the output fulfils the condition, or when the program has exited. */
 function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: () => boolean): Promise<void> {
   return new Promise((resolve) => {
     const look = (): void => {
@@ -75,7 +75,7 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
   });
 }
 
-/** Runs the real program to its end. */
+/** Runs the real program until it exits. */
 export function obsync(args: readonly string[], where?: Where): Promise<Ended> {
   return start(args, where).ended;
 }
@@ -92,12 +92,12 @@ export function mirrorFile(fill: (mirror: MirrorFile) => void = () => {}): strin
   return path;
 }
 
-/** Matches a command that was refused with one clear line. */
+/** Matches a command that was refused in one line. */
 export function refusal(line: RegExp): object {
   return { code: 2, stdout: '', stderr: new OneLine(line) };
 }
 
-/** An asymmetric matcher: exactly one line, from obsync, with no stack. */
+/** An asymmetric matcher: exactly one line from obsync, without a stack. */
 class OneLine {
   readonly $$typeof = Symbol.for('jest.asymmetricMatcher');
   readonly line: RegExp;

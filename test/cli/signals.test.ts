@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { stopOnSignals } from '../../src/cli/signals.ts';
 
-test('a stop request still listens while other listeners get the signal, and no longer a second later', () => {
+test('a stop request stays registered while other listeners receive the signal, and is gone a second later', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const before = process.listenerCount('SIGTERM');
   const stop = stopOnSignals();
-  // What restores the cursor of a live view ends the process when nobody else listens.
+  // The listener that restores a live view's cursor ends the process if it is the only one.
   let told = 0;
   const other = (): void => {
     told = process.listenerCount('SIGTERM');
@@ -26,7 +26,7 @@ test('a stop request still listens while other listeners get the signal, and no 
   expect(process.listenerCount('SIGTERM')).toBe(before + 1);
 });
 
-test('a signal ends the process if nothing has stopped it for four seconds, and not after a stop that has ended (R27)', () => {
+test('a signal ends the process if it has not stopped after four seconds, but not after a finished stop (R27)', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   const kill = vi.spyOn(process, 'kill').mockReturnValue(true);
@@ -46,7 +46,7 @@ test('a signal ends the process if nothing has stopped it for four seconds, and 
   expect(String(write.mock.calls[0]?.[0])).toMatch(/obsync: stopped in the middle of a long write: [^\n]+\n$/);
 });
 
-test('as the first process of a container, which no signal ends, the process is replaced by a program that ends at once (R27)', () => {
+test('process 1 of a container, which no signal ends, is replaced by a program that exits immediately (R27)', () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());
   vi.spyOn(process, 'pid', 'get').mockReturnValue(1);

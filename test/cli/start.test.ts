@@ -7,7 +7,7 @@ import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { folder, MAIN, mirrorFile, NODE, obsync, ROOT, TOKEN } from './setup.ts';
 
-/** Notes the address of every module that the main thread loads. */
+/** Records the URL of every module that the main thread loads. */
 const NOTING = `
 import { appendFileSync } from 'node:fs';
 import { registerHooks } from 'node:module';
@@ -21,7 +21,7 @@ if (isMainThread)
   });
 `;
 
-/** How many bytes of JavaScript the main thread of a command loads, and the packages beside the program itself. */
+/** How many bytes of JavaScript the main thread of a command loads, and from which packages. */
 async function loadedBy(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const place = folder();
   const [noting, loaded] = [join(place, 'noting.mjs'), join(place, 'loaded')];
@@ -39,28 +39,28 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
   };
 }
 
-describe.concurrent('a command loads only the modules that it needs', () => {
-  test('the version loads hardly anything', async () => {
+describe.concurrent('the start of a command', () => {
+  test('--version loads hardly anything', async () => {
     const { bytes, ...loaded } = await loadedBy(['--version']);
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeGreaterThan(0);
     expect(bytes).toBeLessThan(10_000);
   });
 
-  test.each(['--help', 'sync --help'])('%s loads the parser of the command line and no command', async (line) => {
+  test.each(['--help', 'sync --help'])('%s loads the command line parser and no command', async (line) => {
     const { bytes, ...loaded } = await loadedBy(line.split(' '));
     expect(loaded).toEqual({ code: 0, packages: [] });
     expect(bytes).toBeLessThan(350_000);
   });
 
-  test('a status loads what reads the mirror, and neither a log nor what sends requests', async () => {
+  test('status loads the mirror reader, but neither a log nor an HTTP client', async () => {
     const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
     expect(code).toBe(0);
     expect(packages.filter((file) => !file.includes('better-sqlite3'))).toEqual([]);
     expect(bytes).toBeLessThan(750_000);
   });
 
-  test('a sync loads what reads and writes in its own thread, and none of it in the thread that waits for signals', async () => {
+  test('sync loads the HTTP client and the mirror in its own thread, not in the thread that handles signals', async () => {
     const server = await serveWorld(createWorld(['e1']));
     onTestFinished(() => server.close());
     const args = ['sync', '--base-url', server.url, '--db', join(folder(), 'm.db'), '--log-level', 'warn'];
@@ -70,7 +70,7 @@ describe.concurrent('a command loads only the modules that it needs', () => {
   });
 });
 
-test('a command takes no text from a folder `locales` beside the package, and does not fail because of one', async () => {
+test('a folder `locales` next to the package neither changes texts nor makes a command fail', async () => {
   const place = folder();
   cpSync(dirname(MAIN), join(place, 'obsync/dist'), { recursive: true });
   cpSync(join(ROOT, 'package.json'), join(place, 'obsync/package.json'));
@@ -85,7 +85,7 @@ test('a command takes no text from a folder `locales` beside the package, and do
   writeFileSync(texts, JSON.stringify({ 'Commands:': 'Theirs:', 'Options:': 'Theirs:', 'Show help': 'Theirs' }));
   expect(said()).toEqual(alone);
   rmSync(texts);
-  // Root may read every file, but nobody a folder as one.
+  // Root can read every file, but nobody can read a folder as a file.
   mkdirSync(texts);
   expect(said()).toEqual(alone);
 });

@@ -16,7 +16,7 @@ import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 const T = '2026-11-20T04:10:00.000000Z';
 const EARLIER = '2026-11-19T04:10:00.000000Z';
 
-/** A mirror of two environments in which much went wrong. */
+/** A mirror of two environments with many problems. */
 function fill({ db }: MirrorFile): void {
   const bare = { mirrored_at: T };
   db.insert(environments)
@@ -37,7 +37,7 @@ function fill({ db }: MirrorFile): void {
     .values([
       { cycle_id: 1, status: 'done', started_at: EARLIER, ended_at: EARLIER, requests: 40, rows_written: 4 },
       { cycle_id: 2, status: 'problems', started_at: T, ended_at: T, requests: 7, error: 'the service is away' },
-      // A repair tells nothing of how syncs go.
+      // A repair does not count as a sync.
       { cycle_id: 3, command: 'verify', status: 'done', started_at: T, ended_at: T },
     ])
     .run();
@@ -97,8 +97,8 @@ async function report(db: string): Promise<StatusReport> {
   return JSON.parse(stdout) as StatusReport;
 }
 
-describe('status --json', () => {
-  test('is one document with the last run, and each environment with its streams and problems', async () => {
+describe('obsync status --json', () => {
+  test('it prints one document with the last run, and each environment with its streams and problems', async () => {
     const status = await report(mirrorFile(fill));
     expect(status).toMatchObject({ base_url: 'https://api.example.com', environments_rejected: 0 });
     expect(status.last_run).toMatchObject({ run: 2, status: 'problems', error: 'the service is away', requests: 7 });
@@ -126,13 +126,13 @@ describe('status --json', () => {
     expect(streams.get('tests')).toMatchObject({ unavailable: true, rows_rejected: 1 });
   });
 
-  test('reports a mirror without a run', async () => {
+  test('it reports a mirror without a run', async () => {
     expect(await report(mirrorFile())).toMatchObject({ last_run: null, environments: [] });
   });
 });
 
-describe('status for people', () => {
-  test('says the same in words and ends 0', async () => {
+describe('obsync status as text', () => {
+  test('it says the same in words and exits 0', async () => {
     const { code, stdout, stderr } = await obsync(['status', '--db', mirrorFile(fill)]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const words of [
@@ -144,7 +144,7 @@ describe('status for people', () => {
       / {2}assets: 1 deletion held back: .*--allow-shrink/,
       / {2}assets: the next run scans it in full \(refuted\)/,
       / {2}table_assets: 1 follow-up read pending/,
-      / {2}columns: a feed, begun .* ago \(2026-11-20 04:10:00 UTC\), was stopped after 12 pages; the next run continues it/,
+      / {2}columns: a feed, started .* ago \(2026-11-20 04:10:00 UTC\), stopped after 12 pages; the next run continues it/,
       / {2}columns: failed: GET …: answered 500/,
       / {2}tests: unavailable/,
       / {2}tests: 1 row rejected: see the table rejected_rows/,
@@ -155,29 +155,29 @@ describe('status for people', () => {
   });
 });
 
-test('status ends quietly when its reader has closed the pipe', () => {
+test('status exits quietly if its reader has closed the pipe', () => {
   const shell = '"$0" "$1" status --db "$2" | true; echo "$PIPESTATUS"';
   const { stdout, stderr } = spawnSync('bash', ['-c', shell, NODE, MAIN, mirrorFile(fill)], { encoding: 'utf8' });
   expect({ stdout, stderr }).toEqual({ stdout: '0\n', stderr: '' });
 });
 
-describe('a run without a recorded end', () => {
+describe('obsync status of a run without a recorded end', () => {
   const unended = () =>
     mirrorFile(({ db }) => db.insert(syncRuns).values({ cycle_id: 1, status: 'running', started_at: T }).run());
 
-  test('was killed if nobody holds the lock, and status makes no lock file', async () => {
+  test('the run was killed if the lock is free, and status creates no lock file', async () => {
     const db = unended();
     expect((await report(db)).last_run?.status).toBe('killed');
     expect(existsSync(`${db}.lock`)).toBe(false);
   });
 
-  test('was killed if there is a lock that nobody holds', async () => {
+  test('the run was killed if the lock file exists but is not locked', async () => {
     const db = unended();
     takeLock(db).release();
     expect((await report(db)).last_run?.status).toBe('killed');
   });
 
-  test('is running while its process holds the lock', async () => {
+  test('the run is running while its process holds the lock', async () => {
     const db = unended();
     const lock = takeLock(db);
     expect((await report(db)).last_run?.status).toBe('running');
@@ -185,20 +185,20 @@ describe('a run without a recorded end', () => {
   });
 });
 
-describe.concurrent('status refuses in one line and with exit code 2', () => {
-  test('a file that is missing, and makes none', async () => {
+describe.concurrent('obsync status refuses in one line and exits 2', () => {
+  test('a missing mirror file, without creating it', async () => {
     const cwd = folder();
     expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('a file that is empty', async () => {
+  test('an empty file', async () => {
     const db = join(folder(), 'm.db');
     writeFileSync(db, '');
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/m\.db is empty: make it with `obsync sync`/));
   });
 
-  test('a file in a folder that is missing', async () => {
+  test('a file in a missing folder', async () => {
     expect(await obsync(['status', '--db', join(folder(), 'no', 'm.db')])).toEqual(refusal(/does not exist/));
   });
 
@@ -212,14 +212,14 @@ describe.concurrent('status refuses in one line and with exit code 2', () => {
     expect(await obsync(['status', '--db', dirname(mirrorFile())])).toEqual(refusal(/folder/));
   });
 
-  test('a mirror made by a newer version', async () => {
+  test('a mirror of a newer version', async () => {
     const db = mirrorFile(({ connection }) =>
       connection.exec("insert into __drizzle_migrations (hash, created_at) values ('x', 9999999999999)"),
     );
     expect(await obsync(['status', '--db', db])).toEqual(refusal(/made by a newer obsync: update obsync/));
   });
 
-  test('a mirror made by an unreleased build, and says what to do', async () => {
+  test('a mirror of an unreleased build, and says what to do', async () => {
     const db = mirrorFile(({ connection }) => connection.exec('update __drizzle_migrations set created_at = 1'));
     expect(await obsync(['status', '--db', db])).toEqual(
       refusal(/made by an unreleased build of obsync .*: name a new mirror/),

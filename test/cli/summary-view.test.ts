@@ -43,15 +43,15 @@ const first = { mode: 'scan', reason: 'first', rows_written: 1_234_567, requests
 const lines = (text: string): string[] => text.split('\n');
 
 describe('the summary of a sync', () => {
-  test('warns if the server times of its answers are more than an hour apart (R1)', () => {
+  test('it warns if the server times of the responses are more than an hour apart (R1)', () => {
     const text = (clock_spread_seconds: number) =>
       renderSummary(summaryOf([streamOf('e1', 'assets')], { clock_spread_seconds }), { width: null, verbose: false });
     expect(text(3600)).not.toContain('apart');
-    expect(text(172_800)).toContain('the Date headers of the answers are up to 48 hours apart');
+    expect(text(172_800)).toContain('the Date headers of the responses are up to 48 hours apart');
   });
 
   test.each([80, 100, 130])(
-    'is a table of each environment, in %i columns, with the names of streams whole',
+    'each environment is a table that fits %i columns without truncating stream names',
     (width) => {
       const streams = ['e1', 'e2'].flatMap((env) =>
         USUAL_STREAMS.map((name) => streamOf(env, name, { ...first, rows_deleted: 12 })),
@@ -70,7 +70,7 @@ describe('the summary of a sync', () => {
     },
   );
 
-  test('leaves out streams that did nothing, columns of zeros, and reasons that only repeat the mode', () => {
+  test('it omits unchanged streams, columns of zeros, and reasons that only repeat the mode', () => {
     const streams = USUAL_STREAMS.map((name) => streamOf('e1', name, name === 'columns' ? { rows_written: 5 } : {}));
     const summary = summaryOf([...streams, ...USUAL_STREAMS.map((name) => streamOf('e2', name))]);
     const text = renderSummary(summary, { width: null, verbose: false });
@@ -87,14 +87,14 @@ describe('the summary of a sync', () => {
     expect(all.match(/│ assets /g)).toHaveLength(2);
   });
 
-  test('shows a stream that is not done, with its status and its error', () => {
+  test('it shows an unfinished stream with its status and error', () => {
     const streams = [streamOf('e1', 'assets'), streamOf('e1', 'tests', { status: 'failed', error: 'answered 500' })];
     const text = renderSummary(summaryOf(streams, { status: 'problems' }), { width: 80, verbose: false });
     expect(text).toMatch(/│ tests +│ feed │ failed │/);
     expect(text).toContain('Env e1, tests: answered 500\nrun 7 ended with problems: ');
   });
 
-  test('does not mention streams that a run did not reach', () => {
+  test('it does not list streams that the run did not reach', () => {
     const stopped = USUAL_STREAMS.map((name) => streamOf('e1', name, { status: 'stopped', mode: 'none', pages: 0 }));
     expect(isWorthATable(summaryOf(stopped, { status: 'problems', error: 'the file is damaged' }))).toBe(false);
     const begun = [...stopped.slice(1), streamOf('e1', 'assets', { status: 'stopped', rows_written: 3 })];

@@ -20,7 +20,7 @@ async function server(...steps: ScriptedStep[]) {
 /** A mirror that belongs to this server. */
 const mirrorOf = (url: string) => mirrorFile(({ db }) => db.update(mirrorTable).set({ base_url: url }).run());
 
-/** Overwrites what stands of the assets and of how far they have come. */
+/** Corrupts the pages of the assets table and of its checkpoint. */
 function damage(path: string): void {
   const file = new Database(path);
   file.pragma('wal_checkpoint(truncate)');
@@ -35,7 +35,7 @@ function damage(path: string): void {
   closeSync(bytes);
 }
 
-/** A service, and the mirror of it that cannot be read, as options name them. */
+/** The options for a service and its unreadable mirror. */
 async function damagedMirror() {
   const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
   const db = mirrorFile((file) => {
@@ -46,8 +46,8 @@ async function damagedMirror() {
   return { db, where: ['--base-url', api.url, '--db', db] };
 }
 
-describe('sync', () => {
-  test('ends 3 when the token is refused, after one request, without a mirror and without showing the token', async () => {
+describe('obsync sync', () => {
+  test('it exits 3 after one request if the token is refused, without a mirror and without printing the token', async () => {
     const api = await server(ERROR_401);
     const cwd = folder();
     const { code, stdout, stderr } = await obsync(['sync', '--base-url', api.url], { cwd, env });
@@ -58,7 +58,7 @@ describe('sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('ends 4 before any request while another process holds the mirror', async () => {
+  test('it exits 4 before any request while another process has the lock of the mirror', async () => {
     const api = await server(ERROR_401);
     const db = mirrorOf(api.url);
     const lock = takeLock(db);
@@ -71,7 +71,7 @@ describe('sync', () => {
     expect(api.requests).toHaveLength(0);
   });
 
-  test('ends 2 before any request when the mirror belongs to another base URL', async () => {
+  test('it exits 2 before any request if the mirror belongs to another base URL', async () => {
     const api = await server(ERROR_401);
     const db = mirrorFile();
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
@@ -81,7 +81,7 @@ describe('sync', () => {
     expect(api.requests).toHaveLength(0);
   });
 
-  test('ends 2 when a given environment is not listed, and makes no mirror', async () => {
+  test('it exits 2 if a selected environment is not listed, without creating a mirror', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const cwd = folder();
     const ended = await obsync(['sync', '--base-url', api.url, '--env', 'Nope'], { cwd, env });
@@ -89,7 +89,7 @@ describe('sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('records no run in an existing mirror when a given environment is not listed', async () => {
+  test('it records no run in an existing mirror if a selected environment is not listed', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const db = mirrorOf(api.url);
     const ended = await obsync(['sync', '--base-url', api.url, '--db', db, '--env', 'nope'], { env });
@@ -97,7 +97,7 @@ describe('sync', () => {
     expect((await obsync(['query', 'select count(*) as runs from sync_runs', '--db', db])).stdout).toBe('runs\n0\n');
   });
 
-  test('says where a refused token was found', async () => {
+  test('it says where a refused token was found', async () => {
     const api = await server(ERROR_401);
     const file = join(folder(), 'token');
     writeFileSync(file, TOKEN, { mode: 0o600 });
@@ -108,10 +108,10 @@ describe('sync', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining(`in the token file ${file} is refused`) });
   });
 
-  test('says before each retry what has failed, and at the end where to look', async () => {
+  test('it logs the failure before each retry, and says at the end what to check', async () => {
     const { stderr } = await obsync(['sync', '--base-url', 'http://127.0.0.1:1', '--retries', '1'], { env });
     expect(stderr).toMatch(
-      /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), trying again in 0\.\d s\n/,
+      /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), retrying in 0\.\d s\n/,
     );
     expect(stderr).toMatch(
       /after 2 tries\. Try again later; if it fails again, check the base URL and the network\.\n$/,
@@ -121,13 +121,13 @@ describe('sync', () => {
   test.each([
     ['debug', /DEBUG: 200 GET \/public\/beta\/e1\/assets \d+ ms/],
     ['trace', /DEBUG: 200 GET \/public\/beta\/e1\/assets\?limit=2000 \d+ ms/],
-  ])('logs the requests at --log-level %s', async (level, line) => {
+  ])('it logs the requests at --log-level %s', async (level, line) => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
     const args = ['sync', '--base-url', api.url, '--stream', 'assets', '--log-level', level];
     expect((await obsync(args, { env })).stderr).toMatch(line);
   });
 
-  test('says in one line what to do about a damaged mirror', async () => {
+  test('every command says in one line what to do about a damaged mirror', async () => {
     const { where, db } = await damagedMirror();
     for (const args of [
       ['status', '--db', db],
@@ -143,13 +143,13 @@ describe('sync', () => {
     }
   });
 
-  test('shows at --log-level debug what led to a failure', async () => {
+  test('it prints the cause of a failure at --log-level debug', async () => {
     const { where } = await damagedMirror();
     const { stderr } = await obsync(['sync', ...where, '--log-level', 'debug'], { env });
     expect(stderr).toMatch(/\[cause\]: .*SqliteError.*: database disk image is malformed/);
   });
 
-  test('ends 2 when the folder of the mirror is missing, and does not make it', async () => {
+  test('it exits 2 if the folder of the mirror is missing, without creating it', async () => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] });
     const db = join(folder(), 'no', 'm.db');
     expect(await obsync(['sync', '--base-url', api.url, '--db', db], { env })).toEqual(refusal(/folder/));
@@ -171,7 +171,7 @@ describe('sync', () => {
   });
 
   test.each(['sync', 'plan', 'verify', 'status'])(
-    '%s shows names that would steer the terminal escaped',
+    '%s escapes terminal control characters in names',
     async (command) => {
       const name = 'red \u001b[31m\nand \u202e';
       const answer = ({ target }: { target: string }) => ({
@@ -189,7 +189,7 @@ describe('sync', () => {
     },
   );
 
-  test('prints one JSON document on stdout with --json, when it fails as well', async () => {
+  test('with --json it prints one JSON document on stdout, even if it fails', async () => {
     const api = await server(ERROR_401);
     const { stdout } = await obsync(['sync', '--base-url', api.url, '--json'], { cwd: folder(), env });
     expect(JSON.parse(stdout)).toMatchObject({ run: null, status: 'refused', recovery: 'token', requests: 1 });

@@ -50,55 +50,55 @@ const finding = (what: VerifyFinding['what'], why: string | null = null): Verify
   repaired: false,
 });
 
-test('the table fits 80 columns and lists what is not equal', () => {
+test('the report of verify fits 80 columns and lists what is not equal', () => {
   const odd = { status: 'different', missing: 3, extra: 1, pending: 12 } as const;
   const lines = renderVerify(report({ findings: [finding('missing')] }, {}, odd), 80).split('\n');
   expect(lines[3]).toMatch(/│ table_assets │ 1234567 │ 3 missing, 1 extra, 12 pending │/);
   expect(lines.slice(0, 5).every((line) => line.length <= 80)).toBe(true);
   expect(lines[5]).toBe('17 more streams are equal');
   expect(lines.at(-2)).toBe(
-    'the mirror does not equal the source: 1 difference, 42 requests; --repair writes what was found',
+    'the mirror does not equal the source: 1 difference, 42 requests; run with --repair to fix them',
   );
 });
 
-test('streams that were never synced are one line of each environment, and call for a sync', () => {
+test('the report of verify lists never synced streams on one line per environment, and suggests a sync', () => {
   const unsynced = streams.map((): Partial<StreamReport> => ({ status: 'unsynced', rows: 0 }));
   const findings = streams.map(() => finding('unsynced'));
   const text = renderVerify(report({ findings }, ...unsynced.slice(0, 17)), 80);
-  expect(text.match(/never synced to the end, run `obsync sync`: /g)).toHaveLength(2);
+  expect(text.match(/never fully synced, run `obsync sync`: /g)).toHaveLength(2);
   expect(text).toContain('1 stream is equal');
   expect(text.split('\n').at(-2)).toBe(
-    'the mirror does not equal the source: 17 streams never synced to the end, 42 requests; run `obsync sync`',
+    'the mirror does not equal the source: 17 streams never fully synced, 42 requests; run `obsync sync`',
   );
 });
 
-test('a difference that was not requested again is called possible and leaves the answer open', () => {
+test('the report of verify calls a difference that was not rechecked possible, and gives no verdict', () => {
   const text = renderVerify(
     report({ equal: null, possible: [finding('extra')] }, { status: 'stopped', possible: 61 }),
     80,
   );
   expect(text).toContain('│ stopped, 61 possible │');
-  expect(text).toContain('possible, not looked at again:\n  staging, columns:\n    extra a1.x\n');
-  expect(text).toMatch(/not finished: 61 differences possible, not looked at again, \d+ rows compared, 42 requests\n$/);
+  expect(text).toContain('possible, not checked again:\n  staging, columns:\n    extra a1.x\n');
+  expect(text).toMatch(/not finished: 61 differences possible, not checked again, \d+ rows compared, 42 requests\n$/);
 });
 
-test('differences that the next sync removes stand under their reason', () => {
+test('the report of verify groups differences that the next sync fixes by reason', () => {
   const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
   const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
   expect(text).toMatch(
-    /no difference so far, changed; the next sync brings these:\n {2}staging, columns:\n {4}missing a1\.x\n/,
+    /no difference so far, changed; the next sync fetches them:\n {2}staging, columns:\n {4}missing a1\.x\n/,
   );
   expect(text).toMatch(
-    /no difference so far, cannot be told; the next sync brings these:\n {2}staging, columns:\n {4}extra a1\.x\n/,
+    /no difference so far, cannot be told; the next sync fetches them:\n {2}staging, columns:\n {4}extra a1\.x\n/,
   );
 });
 
-test('scores that differ are announced for a sync in a later hour, also right after a sync', () => {
+test('the report of verify says that a sync in a later hour fetches differing scores', () => {
   const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
   const brought = (...pending: VerifyFinding[]): string =>
     renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
-  expect(brought(score)).toContain('cannot be told; a sync in a later hour brings these:\n');
+  expect(brought(score)).toContain('cannot be told; a sync in a later hour fetches them:\n');
   expect(brought(score, finding('extra', 'cannot be told'))).toContain(
-    'the next sync brings these (scores: a sync in a later hour):\n',
+    'the next sync fetches them (scores: a sync in a later hour):\n',
   );
 });

@@ -22,7 +22,7 @@ const LISTS: Record<string, readonly object[]> = {
   'asset-lineage': [{ upstream_asset_id: 'a1', downstream_asset_id: 'a2' }],
 };
 
-/** A service that never changes; its feeds are empty. */
+/** A service that never changes, with empty feeds. */
 function answer(target: string): Reply {
   const { pathname, searchParams: query } = new URL(target, 'http://service');
   const path = pathname.replace('/public/beta/', '').replace('e1/', '');
@@ -41,11 +41,11 @@ async function synced() {
   return { api, db: where[3] as string, where };
 }
 
-describe('verify', () => {
+describe('obsync verify', () => {
   test.each([
-    ['a list', 'columns', { code: 1, stderr: '' }],
-    ['all of it', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
-  ])('shows the stack of a failure only with --log-level debug: %s', async (_, path, told) => {
+    ['a list fails', 'columns', { code: 1, stderr: '' }],
+    ['the whole run fails', 'environments', { code: 1, stderr: expect.stringMatching(/^obsync: .*\n$/) }],
+  ])('it prints the stack of a failure only with --log-level debug: %s', async (_, path, told) => {
     const { db } = await synced();
     const refusing = await startApiServer((request) =>
       request.target.includes(path) ? { status: 403, body: {} } : answer(request.target),
@@ -60,13 +60,13 @@ describe('verify', () => {
     expect(debugged.stderr).toMatch(/^ +at /m);
   });
 
-  test('says whether the mirror equals the source, names the differences, and repairs them', async () => {
+  test('it says whether the mirror equals the source, names the differences, and repairs them', async () => {
     const { api, db, where } = await synced();
     const before = api.requests.length;
     const counted = await obsync(['verify', ...where, '--depth', 'count'], { env });
     expect(counted).toMatchObject({ code: 0, stderr: '' });
     expect(counted.stdout).toMatch(
-      /│ Prod .*not looked at: which tables.*the number of tables is the same: 2 tables counted, 2 requests\n$/s,
+      /│ Prod .*not checked: which tables.*the number of tables is the same: 2 tables counted, 2 requests\n$/s,
     );
     expect(api.requests.length - before).toBe(2);
 
@@ -97,7 +97,7 @@ describe('verify', () => {
     return file.prepare('select depth, equal, difference_count from verifications order by id').all();
   };
 
-  test('records the result of a whole comparison in the mirror', async () => {
+  test('it records the result of a full comparison in the mirror', async () => {
     const { db, where } = await synced();
     const verify = (...options: string[]) => obsync(['verify', ...where, ...options], { env });
     await verify('--depth', 'ids');
@@ -105,7 +105,7 @@ describe('verify', () => {
     file.exec("delete from columns where id = 'a1.y'");
     file.close();
     await verify();
-    // Only a part is compared, or nothing to its end.
+    // Partial or interrupted comparisons.
     await verify('--stream', 'assets');
     await verify('--env', 'e1');
     await verify('--max-requests', '1');
@@ -117,7 +117,7 @@ describe('verify', () => {
     ]);
   });
 
-  test('ends the same where its result cannot be recorded: while a sync holds the lock, and on a file that may not be written', async () => {
+  test('its exit code is the same if the result cannot be recorded: during a sync, or on a read-only file', async () => {
     const { db, where } = await synced();
     const lock = takeLock(db);
     expect(await obsync(['verify', ...where], { env })).toMatchObject({ code: 0, stderr: '' });
@@ -128,7 +128,7 @@ describe('verify', () => {
     expect(recorded(db).length).toBe(process.getuid?.() === 0 ? 1 : 0);
   });
 
-  test('refuses in one line what it cannot compare', async () => {
+  test('it refuses in one line what it cannot compare', async () => {
     const where = ['--base-url', 'https://api.example.com'];
     expect(await obsync(['verify', ...where, '--db', 'none.db'], { env })).toEqual(
       refusal(/none\.db does not exist: make it with `obsync sync`/),
@@ -138,7 +138,7 @@ describe('verify', () => {
     );
   });
 
-  test('takes the lock only for --repair and then ends 4 while another process holds the mirror (R26)', async () => {
+  test('it takes the lock only for --repair, and then exits 4 while another process has it (R26)', async () => {
     const api = await startApiServer((request) => answer(request.target));
     onTestFinished(() => api.close());
     const db = mirrorFile((file) => file.db.update(mirrorTable).set({ base_url: api.url }).run());

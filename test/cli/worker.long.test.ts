@@ -50,8 +50,8 @@ async function service(ids: readonly string[]) {
 
 const ALL_DONE = `count(*) filter (where status = 'done' and worker is null) = count(*) from obsync_accounts.account_environments`;
 
-describe('worker', () => {
-  test('syncs accounts into their mirrors, says so, shows it in status --all and in metrics, and ends by SIGTERM', async () => {
+describe('obsync worker', () => {
+  test('it syncs accounts into their mirrors, shows that in its log, status --all and metrics, and stops on SIGTERM', async () => {
     const { add, startWorker, until, url, env } = await setUp();
     const shop = await service(['e1', 'e2']);
     await add('shop', shop.url);
@@ -91,7 +91,7 @@ describe('worker', () => {
     expect(JSON.parse((await obsync(['status', '--all', '--json'], { env })).stdout).workers).toEqual([]);
   });
 
-  test('serves metrics of itself, of the queue and of every account', async () => {
+  test('it serves metrics of itself, of the queue and of every account', async () => {
     const { add, startWorker, until } = await setUp();
     await add('shop', (await service(['e1'])).url);
     const worker = startWorker('--metrics-port', '0');
@@ -109,7 +109,7 @@ describe('worker', () => {
     expect((await fetch(address.replace('metrics', ''))).status).toBe(404);
   });
 
-  test('stops a sync after the page at hand on SIGTERM, gives it back, and another worker carries it on (R27)', async () => {
+  test('SIGTERM stops a sync after its current page and releases it, and another worker resumes it (R27)', async () => {
     const { add, startWorker, until } = await setUp();
     let stop = (): void => {};
     const page = { items: [], has_more: true, next_cursor: 'next' };
@@ -136,7 +136,7 @@ describe('worker', () => {
     expect(api.requests.some(({ target }) => target.includes('cursor=next'))).toBe(true);
   });
 
-  test('loses nothing when workers are killed and stopped at random, and writes no environment twice at once (R26)', async () => {
+  test('nothing is lost when workers are killed and stopped at random, and no environment has two writers (R26)', async () => {
     const { add, startWorker, until, ask } = await setUp();
     const names = ['a', 'b', 'c', 'd', 'e', 'f'];
     for (const name of names) await add(name, (await service(['e1', 'e2'])).url, '--page-size', '1');
@@ -174,7 +174,7 @@ describe('worker', () => {
     }
   });
 
-  test('ends 2 in one line for a file, and for numbers that cannot be', async () => {
+  test('it refuses a mirror file and invalid numbers in one line, and exits 2', async () => {
     expect(await obsync(['worker'])).toEqual(refusal(/accounts are kept in PostgreSQL/));
     const { env } = await setUp();
     expect(await obsync(['worker', '--concurrency', '0'], { env })).toEqual(

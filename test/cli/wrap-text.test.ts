@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { wrapText } from '../../src/cli/wrap-text.ts';
 
-test('a line that is too long for the screen continues indented on the next one, and no word is cut', () => {
-  const text = 'not looked at: histories\n  tests: one row is missing\n│ 表 │ b │';
+test('wrapText indents the continuation of a long line and splits no word', () => {
+  const text = 'not checked: histories\n  tests: one row is missing\n│ 表 │ b │';
   expect(wrapText(text, 16).split('\n')).toEqual([
-    'not looked at:',
+    'not checked:',
     '  histories',
     '  tests: one row',
     '    is missing',
@@ -12,7 +12,7 @@ test('a line that is too long for the screen continues indented on the next one,
   ]);
 });
 
-test('a word longer than the screen is not cut, and without a width no line is broken', () => {
+test('wrapText does not split a word longer than the width, and without a width breaks no line', () => {
   expect(wrapText('a https://example.com/long', 10)).toBe('a\n  https://example.com/long');
   expect(wrapText('no terminal cuts this', null)).toBe('no terminal cuts this');
 });

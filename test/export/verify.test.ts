@@ -113,8 +113,8 @@ describe('obsync verify --against', () => {
   test('it refuses a folder without an export, an export of an older mirror, and a repair', async () => {
     const { mirror, against } = await exported({ tables: ['assets'] });
     const verify = (to: string, ...args: string[]) => obsync(['verify', '--against', to, '--db', mirror.path, ...args]);
-    expect(await verify(folder())).toEqual(refusal(/holds no export: make one with/));
-    expect(await verify(join(folder(), 'none'))).toEqual(refusal(/holds no export: make one with/));
+    expect(await verify(folder())).toEqual(refusal(/contains no export: create one with/));
+    expect(await verify(join(folder(), 'none'))).toEqual(refusal(/contains no export: create one with/));
     expect(await verify(against, '--repair')).toEqual(refusal(/--repair is for the mirror/));
     expect(await verify(against, '--env', 'e1')).toEqual(refusal(/--env is for the mirror/));
     expect(await verify(against, '--stream', 'tests')).toEqual(refusal(/--stream is for the mirror/));

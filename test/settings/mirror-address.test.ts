@@ -25,7 +25,7 @@ function file(name: string, text: string, mode = 0o600): string {
   return path;
 }
 
-/** Without the variables and files of the machine that runs the test. */
+/** Hides the variables and files of the machine that runs the test. */
 const bare = { HOME: folder };
 
 function postgres(text: string, env: NodeJS.ProcessEnv = bare): PostgresAddress {
@@ -37,12 +37,12 @@ function postgres(text: string, env: NodeJS.ProcessEnv = bare): PostgresAddress 
 const passwordOf = ({ client }: PostgresAddress): unknown => (client.password as () => unknown)();
 
 describe('the address of a mirror', () => {
-  test('is a path, unless it is a URL', () => {
+  test('it is a path unless it is a URL', () => {
     for (const path of ['obsync.db', './postgres.db', '/data/m.db', 'C:\\m.db', 'a b.db'])
       expect(addressOf(path, bare)).toEqual({ kind: 'file', path, display: path });
   });
 
-  test('of a mirror in PostgreSQL has the defaults of PostgreSQL’s own programs, and the schema obsync', () => {
+  test('in PostgreSQL it defaults to the values of PostgreSQL’s own programs, and to the schema obsync', () => {
     const user = userInfo().username;
     expect(postgres('postgres://')).toMatchObject({
       schema: 'obsync',
@@ -64,16 +64,16 @@ describe('the address of a mirror', () => {
     ['postgres://h/q?connect_timeout=5', { connectionTimeoutMillis: 5000 }],
     ['postgres://h/q?channel_binding=require', { enableChannelBinding: true }],
     ['postgres://h/q?options=-c%20work_mem%3D64MB', { options: '-c work_mem=64MB' }],
-  ])('%s is read as PostgreSQL’s own programs read it', (text, client) => {
+  ])('%s is parsed like in PostgreSQL’s own programs', (text, client) => {
     expect(postgres(text).client).toMatchObject(client);
   });
 
-  test('tcp_user_timeout says how long an answer may be overdue, and 0 stands for the usual time', () => {
+  test('tcp_user_timeout limits how long an answer may be overdue, and 0 means the default', () => {
     expect(postgres('postgres://h/q?tcp_user_timeout=5000')).toMatchObject({ answerTimeoutMs: 5000 });
     expect(postgres('postgres://h/q?tcp_user_timeout=0').answerTimeoutMs).toBe(undefined);
   });
 
-  test('takes what it does not say from the service that it names, then from the variables of PostgreSQL', () => {
+  test('missing parts come from the service that it names, then from PostgreSQL’s variables', () => {
     const PGSERVICEFILE = file(
       'services',
       '# ours\n[other]\nhost=no\n\n[nightly]\nhost=of-service\nuser=sue\ndbname=q\n[last]\nport=1',
@@ -89,7 +89,7 @@ describe('the address of a mirror', () => {
     expect(postgres('postgres://', env).client).toMatchObject({ host: 'of-variable', user: 'of-variable' });
   });
 
-  test('reads the service file of the user, and then that of the machine', () => {
+  test('the user’s service file takes precedence over the machine’s', () => {
     const home = mkdtempSync(join(folder, 'home-'));
     writeFileSync(join(home, '.pg_service.conf'), '[a]\nhost=of-user\n');
     writeFileSync(join(home, 'pg_service.conf'), '[a]\nhost=no\n[b]\nhost=of-machine\n');
@@ -97,19 +97,19 @@ describe('the address of a mirror', () => {
     expect(postgres('postgres://?service=a', env).client.host).toBe('of-user');
     expect(postgres('postgres://?service=b', env).client.host).toBe('of-machine');
     expect(() => postgres('postgres://?service=c', env)).toThrow(
-      /the service c is not known: it is not in .*\.pg_service/,
+      /the service c is unknown: it is not in .*\.pg_service/,
     );
     expect(() => postgres('postgres://?service=c')).toThrow('there is no service file: set PGSERVICEFILE');
   });
 
-  test('refuses a service file with what it cannot keep, and repeats no line of it', () => {
+  test('a service file with unsupported parameters is refused without repeating any line', () => {
     const env = (text: string) => ({ ...bare, PGSERVICEFILE: file('odd', text) });
     expect(() => postgres('postgres://?service=a', env('[a]\nldap://x'))).toThrow(/has a line that is not name=value/);
     expect(() => postgres('postgres://?service=a', env('[a]\nhots=x'))).toThrow(/has the parameter hots, which/);
   });
 });
 
-describe('the password', () => {
+describe('the password of an address', () => {
   const lines = [
     '# *:*:*:*:of a comment',
     'h:5432:q:bob:of bob',
@@ -118,7 +118,7 @@ describe('the password', () => {
     '*:*:other:*:a:b',
   ].join('\n');
 
-  test('comes from the address, the service, PGPASSWORD or the password file, in this order', () => {
+  test('it comes from the address, the service, PGPASSWORD or the password file, in this order', () => {
     const HOME = mkdtempSync(join(folder, 'home-'));
     writeFileSync(join(HOME, '.pgpass'), lines, { mode: 0o600 });
     writeFileSync(join(HOME, '.pg_service.conf'), '[s]\npassword=of-service\n');
@@ -130,37 +130,37 @@ describe('the password', () => {
     expect(passwordOf(postgres('postgres://ann@h/q', { HOME }))).toBe('colon:and\\more');
   });
 
-  test('is that of the first line of the password file that fits', () => {
+  test('it is that of the first matching line of the password file', () => {
     const env = { ...bare, PGPASSFILE: file('pgpass', lines) };
     expect(passwordOf(postgres('postgres://bob@h/q', env))).toBe('of bob');
     expect(passwordOf(postgres('postgres://bob@h/other', env))).toBe('a:b');
     expect(passwordOf(postgres('postgres://bob@%2Frun/q', env))).toBe('of a socket');
     expect(() => passwordOf(postgres('postgres://bob@h:1/q', env))).toThrow(
-      'postgres://bob@h:1/q?schema=obsync asks for a password: set PGPASSWORD',
+      'postgres://bob@h:1/q?schema=obsync requires a password: set PGPASSWORD',
     );
   });
 
-  test('is not taken from a file that others can read', () => {
+  test('a password file that others can read is refused', () => {
     const PGPASSFILE = file('open', lines, 0o640);
     expect(() => passwordOf(postgres('postgres://bob@h/q', { ...bare, PGPASSFILE }))).toThrow(
       `the password file ${PGPASSFILE} can be read by other users: run chmod 600 ${PGPASSFILE}`,
     );
   });
 
-  test('may stand in the file of --db-file, with the whole address', () => {
+  test('the file of --db-file may contain it, with the whole address', () => {
     const dbFile = file('address', 'postgres://ann:secret@h/q?schema=night\n');
     expect(givenAddress({ dbFile })).toBe('postgres://ann:secret@h/q?schema=night');
-    expect(() => givenAddress({ db: 'x.db', dbFile })).toThrow('two mirrors: one by --db, one in the file');
+    expect(() => givenAddress({ db: 'x.db', dbFile })).toThrow('two mirrors, one in --db and one in the file');
     expect(() => givenAddress({ dbFile: file('empty', ' \n') })).toThrow(
       'is empty: write the address of the mirror into it',
     );
     expect(() => givenAddress({ dbFile: join(folder, 'none') })).toThrow('cannot be read');
     expect(() => givenFile({ dbFile }, 'serve')).toThrow(
-      'serve needs a mirror in a file, and postgres://ann@h:5432/q?schema=night is in PostgreSQL: make one with `obsync copy --to FILE`, and name it with --db',
+      'serve needs a mirror in a file, and postgres://ann@h:5432/q?schema=night is in PostgreSQL: create one with `obsync copy --to FILE` and name it with --db',
     );
   });
 
-  test('is found in every form of an address', () => {
+  test('it is detected in every form of an address', () => {
     for (const text of [
       'postgres://u:p@h',
       'postgres://:p@h',
@@ -173,7 +173,7 @@ describe('the password', () => {
       expect(saysPassword(text)).toBe(false);
   });
 
-  /** Whatever may stand in a password, also what ends a part of a URL. */
+  /** Passwords with any characters, including URL delimiters. */
   const secrets = fc
     .string({ minLength: 6, unit: fc.constantFrom(...'qQ7:@/?#%&=\\"\' +é$') })
     .map((text) => `zX9${text}`);
@@ -187,7 +187,7 @@ describe('the password', () => {
     }
   };
 
-  test('is in nothing that an address or its refusal prints', () => {
+  test('it never appears when an address or its refusal is printed', () => {
     fc.assert(
       fc.property(secrets, fc.constantFrom('postgres', 'postgresql', 'mysql'), (secret, scheme) => {
         const encoded = encodeURIComponent(secret);
@@ -204,7 +204,7 @@ describe('the password', () => {
     );
   });
 
-  test('is in no refusal if it is not encoded, even where it looks like another part of the address', () => {
+  test('it never appears in a refusal if it is not encoded, even where it looks like another part of the address', () => {
     fc.assert(
       fc.property(secrets, (secret) => {
         for (const password of [secret, `12/${secret}`, `12?${secret}`, `12#${secret}`]) {
@@ -216,7 +216,7 @@ describe('the password', () => {
     );
   });
 
-  test('is masked in texts that repeat what a user typed', () => {
+  test('it is masked in texts that repeat what a user typed', () => {
     expect(withoutPasswords('unknown command: postgres://ann:s3cr3t@h/q?x=1')).toBe(
       'unknown command: postgres://ann:***@h/q?x=1',
     );
@@ -227,7 +227,7 @@ describe('the password', () => {
   });
 });
 
-describe('an address that is not valid', () => {
+describe('an invalid address', () => {
   test.each([
     ['postgres:h/q', 'write it as postgres://user@host:port/database?schema=name'],
     ['postgres://a:1,b:2/q', 'write it as postgres://'],
@@ -235,7 +235,7 @@ describe('an address that is not valid', () => {
     ['postgres://%zz@h/q', 'write it as postgres://'],
     ['mysql://u:p@h/q', 'a mirror is a file or in PostgreSQL, not mysql://…'],
     ['host=h password=p dbname=q', 'an address in PostgreSQL is a URL'],
-    ['postgres://h/q?schem=x', 'a parameter that is not known: schem, did you mean schema?'],
+    ['postgres://h/q?schem=x', 'an unknown parameter: schem, did you mean schema?'],
     ['postgres://h/q?schema=a&schema=b', 'gives schema more than once'],
     ['postgres://h:0/q', 'the port of the mirror in PostgreSQL is not valid'],
     ['postgres://h/q?connect_timeout=x', 'connect_timeout needs a whole number of seconds'],
@@ -244,8 +244,8 @@ describe('an address that is not valid', () => {
     ['postgres://h/q?sslmode=verify-ca', 'sslmode=verify-ca needs sslrootcert=FILE'],
     ['postgres://h/q?sslmode=require&sslrootcert=system', 'sslrootcert=system needs sslmode=verify-full'],
     ['postgres://h/q?sslmode=require&sslrootcert=none.pem', 'none.pem cannot be read'],
-    ['postgres://h/q?target_session_attrs=standby', 'target_session_attrs cannot be kept'],
-  ])('%s is refused with what to write instead', (text, line) => {
+    ['postgres://h/q?target_session_attrs=standby', 'target_session_attrs is not supported'],
+  ])('%s is refused, and the message says what to write instead', (text, line) => {
     expect(() => addressOf(text, bare)).toThrow(line);
     try {
       addressOf(text, bare);
@@ -254,7 +254,7 @@ describe('an address that is not valid', () => {
     }
   });
 
-  test('has a schema that is no plain lower-case name', () => {
+  test('a schema that is not a plain lower-case name is refused', () => {
     for (const schema of ['', 'A', '1a', 'a-b', 'pg_x', 'information_schema', 'ä', 'a'.repeat(64)])
       expect(() => addressOf(`postgres://h/q?schema=${encodeURIComponent(schema)}`, bare)).toThrow(
         'the schema of the mirror is not valid',
@@ -263,13 +263,13 @@ describe('an address that is not valid', () => {
       expect(postgres(`postgres://h/q?schema=${schema}`)).toMatchObject({ schema });
   });
 
-  test('is an error of the option that gave it', () => {
+  test('the error names the option that contained it', () => {
     expect(() => givenAddress({ db: 'postgres:x' })).toThrow(OptionError);
     expect(() => givenAddress({ dbFile: file('bad', 'postgres:x') })).toThrow(OptionError);
   });
 });
 
-describe('encryption', () => {
+describe('the encryption of a PostgreSQL connection', () => {
   const pem = file('ca.pem', 'a certificate');
   test.each([
     ['', false],
@@ -280,14 +280,17 @@ describe('encryption', () => {
     ['sslrootcert=system', {}],
     [`sslmode=verify-full&sslrootcert=${pem}`, { ca: 'a certificate' }],
     [`sslmode=verify-full&sslcert=${pem}&sslkey=${pem}`, { cert: 'a certificate', key: 'a certificate' }],
-  ])('by %s is as PostgreSQL’s own programs have it', (parameters, ssl) => {
+  ])('"%s" means the same as in PostgreSQL’s own programs', (parameters, ssl) => {
     expect(postgres(`postgres://h/q?${parameters}`).client.ssl).toEqual(ssl);
   });
 
-  test.each(['require', 'verify-ca'])('by %s with a certificate checks who signed, and not the name', (mode) => {
-    const { ssl } = postgres(`postgres://h/q?sslmode=${mode}&sslrootcert=${pem}`).client;
-    expect(ssl).toEqual({ ca: 'a certificate', checkServerIdentity: expect.any(Function) });
-  });
+  test.each(['require', 'verify-ca'])(
+    'sslmode=%s with a root certificate checks the signer, not the host name',
+    (mode) => {
+      const { ssl } = postgres(`postgres://h/q?sslmode=${mode}&sslrootcert=${pem}`).client;
+      expect(ssl).toEqual({ ca: 'a certificate', checkServerIdentity: expect.any(Function) });
+    },
+  );
 
   test.each([
     ['postgres://db.example/q', true],
@@ -305,12 +308,12 @@ describe('encryption', () => {
     ['postgres://%2Frun/q', false],
     ['postgres://db.example/q?odd=1', false],
     ['mirror.db', false],
-  ])('that is missing for %s is warned of once: %s', (given, isWarned) => {
+  ])('an unencrypted connection to %s causes one warning: %s', (given, isWarned) => {
     const warnings = warningsOfAddresses([given, given], bare);
     expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^the connection to \S+ is not encrypted: /)] : []);
   });
 
-  test('comes from the variables of PostgreSQL as well, and a socket of this machine needs none', () => {
+  test('PostgreSQL’s variables set it too, and a local socket needs none', () => {
     expect(postgres('postgres://h', { ...bare, PGSSLMODE: 'require' }).client.ssl).toEqual({
       rejectUnauthorized: false,
     });

@@ -10,11 +10,11 @@ import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
 import type { CopySettings, JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
 /**
- * Executes runs in a separate thread: SQLite cannot be interrupted, and the thread that handles signals must never wait
- * for it (R27). It executes one job at a time.
+ * Runs jobs in a separate thread, one at a time: SQLite cannot be interrupted, and the thread that handles signals must
+ * never wait for it (R27).
  */
 export interface RunThread {
-  sync(settings: SyncSettings, runWatcher: RunWatcher): Promise<RunSummary>;
+  sync(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
@@ -27,11 +27,11 @@ const THREAD = import.meta.url.endsWith('.ts') ? './run-thread.ts' : './run-thre
 
 export function startRunThread(): RunThread {
   let alive: Worker | null = null;
-  /** A thread that died (out of memory, for example) is replaced, so that the next run has one. */
+  /** Replaces a thread that died, for example out of memory, so the next job has one. */
   const worker = (): Worker => {
     if (alive !== null) return alive;
     const begun = new Worker(new URL(THREAD, import.meta.url));
-    // Of an error the job at hand is told, if there is one; without this, one between two jobs would end the program.
+    // The current job rejects with the error. Without this listener, an error between two jobs would end the program.
     begun.on('error', () => {});
     begun.once('exit', () => {
       if (alive === begun) alive = null;
@@ -61,7 +61,7 @@ export function startRunThread(): RunThread {
       doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
         if (event.of === 'copy') watch.onProgress(event.event);
       }) as Promise<CopyReport>,
-    // Between two jobs the thread does not keep the process alive.
+    // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
 }
@@ -78,36 +78,36 @@ function errorOf({ name, message, stack, recovery, cause }: PostedError): Error 
 
 function doJob(
   worker: Worker,
-  threadJob: ThreadJob,
+  job: ThreadJob,
   signal: AbortSignal,
-  onEvent: (threadEvent: ThreadEvent) => void,
+  onEvent: (event: ThreadEvent) => void,
 ): Promise<unknown> {
   const stop = (): void => worker.postMessage('stop');
   const { promise: done, resolve, reject } = Promise.withResolvers<unknown>();
-  // A watcher that throws does not stop the run: the caller gets the error after the run has ended.
+  // A throwing listener does not stop the run: the caller gets the error after the run has ended.
   let thrown: { readonly error: unknown } | null = null;
-  const emit = (threadEvent: ThreadEvent): void => {
+  const emit = (event: ThreadEvent): void => {
     try {
-      onEvent(threadEvent);
+      onEvent(event);
     } catch (error) {
       thrown ??= { error };
     }
   };
-  const onMessage = (jobReply: JobReply): void => {
-    if (jobReply.type === 'events') jobReply.events.forEach(emit);
+  const onMessage = (reply: JobReply): void => {
+    if (reply.type === 'events') reply.events.forEach(emit);
     else if (thrown !== null) reject(thrown.error);
-    else if (jobReply.type === 'ended') resolve(jobReply.result);
-    else reject(errorOf(jobReply.error));
+    else if (reply.type === 'ended') resolve(reply.result);
+    else reject(errorOf(reply.error));
   };
   const onExit = (code: number): void =>
-    reject(new Error(`the thread of the run ended with code ${code} before the run had ended`));
+    reject(new Error(`the thread of the run exited with code ${code} before the run had ended`));
   worker.on('message', onMessage).on('error', reject).on('exit', onExit);
-  worker.postMessage(threadJob);
+  worker.postMessage(job);
   signal.addEventListener('abort', stop, { once: true });
   if (signal.aborted) stop();
   return done.finally(() => {
     signal.removeEventListener('abort', stop);
-    // Removes only these listeners: the worker needs its own to learn of the next job's listeners.
+    // Removes only these listeners: the worker object has listeners of its own.
     worker.off('message', onMessage).off('error', reject).off('exit', onExit);
   });
 }

@@ -19,19 +19,19 @@ export type ThreadJob =
   | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
   | { readonly do: 'copy'; readonly settings: CopySettings };
 
-/** Which mirror is copied to where, as the addresses were given. */
+/** The addresses of a copy's source and destination, as given. */
 export interface CopySettings {
   readonly db: string;
   readonly to: string;
 }
 
-/** An error that a message can carry. */
+/** An error that can be posted in a message. */
 export interface PostedError {
   readonly name: string;
   readonly message: string;
   readonly stack: string | undefined;
   readonly recovery: RecoveryKind | null;
-  /** The cause; null if there is none. */
+  /** Null if there is none. */
   readonly cause: PostedError | null;
 }
 
@@ -57,10 +57,10 @@ function posted(error: unknown): PostedError {
   return { name, message, stack, recovery, cause: cause === null ? null : posted(cause) };
 }
 
-/** A page causes several events. The progress of a stream is sent a few times per second, and only its latest state. */
+/** A page causes several events. A stream's progress is sent a few times per second, and only its latest state. */
 const RELAY_MS = 50;
 
-/** Sends events on, several in one message. */
+/** Relays events, several per message. */
 function relayTo(port: MessagePort) {
   const waiting = new Map<string | number, ThreadEvent>();
   let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];
@@ -71,8 +71,8 @@ function relayTo(port: MessagePort) {
     port.postMessage({ type: 'events', events: [...waiting.values()] } satisfies JobReply);
     waiting.clear();
   };
-  const send = (threadEvent: ThreadEvent, key: string | number = count++): void => {
-    waiting.set(key, threadEvent);
+  const send = (event: ThreadEvent, key: string | number = count++): void => {
+    waiting.set(key, event);
     timer ??= setTimeout(flush, RELAY_MS);
   };
   const onSync = (event: CollectionsEvent): void => {
@@ -101,22 +101,22 @@ function relayTo(port: MessagePort) {
 type EventRelay = ReturnType<typeof relayTo>;
 
 async function execute(
-  threadJob: ThreadJob,
+  job: ThreadJob,
   { onSync, onVerify, onExport, onCopy, onSourceEvent }: EventRelay,
   signal: AbortSignal,
 ) {
-  switch (threadJob.do) {
+  switch (job.do) {
     case 'sync':
-      return runOnce(threadJob.settings, { signal, onSourceEvent, onProgress: onSync });
+      return runOnce(job.settings, { signal, onSourceEvent, onProgress: onSync });
     case 'verify':
-      return verifyOnce(threadJob.settings, { signal, onSourceEvent, ...onVerify });
+      return verifyOnce(job.settings, { signal, onSourceEvent, ...onVerify });
     case 'export':
-      // Loaded only here: no sync needs what writes Parquet.
-      return (await import('../export-mirror.ts')).exportOnce(threadJob.settings, { signal, onProgress: onExport });
+      // Loaded only here: a sync needs no Parquet writer.
+      return (await import('../export-mirror.ts')).exportOnce(job.settings, { signal, onProgress: onExport });
     case 'verify-export':
-      return (await import('../compare-export.ts')).verifyExportOnce(threadJob.settings, signal);
+      return (await import('../compare-export.ts')).verifyExportOnce(job.settings, signal);
     case 'copy':
-      return copyOnce(threadJob.settings, { signal, onProgress: onCopy });
+      return copyOnce(job.settings, { signal, onProgress: onCopy });
   }
 }
 
@@ -130,15 +130,15 @@ function listen(port: MessagePort): void {
   port.on('message', async (message: ThreadJob | 'stop') => {
     if (message === 'stop') return stop.abort();
     const relay = relayTo(port);
-    let jobReply: JobReply;
+    let reply: JobReply;
     try {
       const result = await execute(message, relay, signal);
-      jobReply = { type: 'ended', result };
+      reply = { type: 'ended', result };
     } catch (error) {
-      jobReply = { type: 'failed', error: posted(error) };
+      reply = { type: 'failed', error: posted(error) };
     }
     relay.flush();
-    port.postMessage(jobReply);
+    port.postMessage(reply);
   });
 }
 

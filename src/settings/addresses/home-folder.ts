@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 
-/** The folder of the user, where PostgreSQL's own programs look for their files. */
+/** The user's home folder, where PostgreSQL's own programs look for their files. */
 export function homeFolder(env: NodeJS.ProcessEnv): string {
   return env['HOME'] || homedir();
 }

@@ -7,14 +7,14 @@ import { postgresAddress, warningsOfAddress } from './postgres-address.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 
 /**
- * The address of the mirror, as it was given or as its file says it; it may hold a password. `addressOf` reads it.
+ * The address of the mirror as given, or as its file contains it; it may contain a password. `addressOf` parses it.
  * @throws OptionError
  * @throws SyncError `usage`
  */
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
   if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
   if (db !== undefined)
-    throw new OptionError('dbFile', `two mirrors: one by --db, one in the file ${dbFile}: leave one of them out`);
+    throw new OptionError('dbFile', `two mirrors, one in --db and one in the file ${dbFile}: remove one of them`);
   const given = readTextFile(dbFile).trim();
   if (given === '') throw new OptionError('dbFile', `${dbFile} is empty: write the address of the mirror into it`);
   return checked('dbFile', given);
@@ -26,8 +26,8 @@ function checked(option: string, given: string): string {
 }
 
 /**
- * The mirror's file, for what works on files alone.
- * @throws OptionError when the mirror is in PostgreSQL
+ * The mirror's file, for functions that work on files only.
+ * @throws OptionError if the mirror is in PostgreSQL
  * @throws SyncError `usage`
  */
 export function givenFile(options: MirrorOptions, what: string): string {
@@ -35,15 +35,18 @@ export function givenFile(options: MirrorOptions, what: string): string {
   if (address.kind === 'file') return address.path;
   throw new OptionError(
     options.dbFile === undefined ? 'db' : 'dbFile',
-    `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: make one with \`obsync copy --to FILE\`, and name it with --db`,
+    `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: create one with \`obsync copy --to FILE\` and name it with --db`,
   );
 }
 
-/** Reads one address. @throws SyncError `usage` */
+/**
+ * Parses an address.
+ * @throws SyncError `usage`
+ */
 export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): MirrorAddress {
   if (isPostgresUrl(given)) return postgresAddress(parsePostgresUrl(given), env);
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
-  // Whatever follows may hold a password, so that no message repeats it.
+  // The rest may contain a password, so no message repeats it.
   if (scheme !== undefined)
     throw new OptionError(
       'db',
@@ -54,14 +57,14 @@ export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): 
   return { kind: 'file', path: given, display: given };
 }
 
-/** Whether this is meant to be an address in PostgreSQL, valid or not. */
+/** Whether this is meant as a PostgreSQL address, valid or not. */
 function isPostgresUrl(given: string): boolean {
   return /^postgres(ql)?:/i.test(given);
 }
 
 /**
- * Warnings of addresses that are valid but probably a mistake, each once. One that is not valid is refused by whoever
- * reads it.
+ * Warnings about addresses that are valid but probably a mistake, each once. Invalid ones are refused where they are
+ * used.
  */
 export function warningsOfAddresses(given: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const warnings = given.filter(isPostgresUrl).flatMap((each) => {
@@ -74,7 +77,7 @@ export function warningsOfAddresses(given: readonly string[], env: NodeJS.Proces
   return [...new Set(warnings)];
 }
 
-/** Whether an address says a password, which other users of the machine can read on a command line. */
+/** Whether an address contains a password, which other users of the machine can read on a command line. */
 export function saysPassword(given: string): boolean {
   return isPostgresUrl(given) && parsePostgresUrl(given).has('password');
 }

@@ -4,7 +4,7 @@ import { SyncError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
 import { homeFolder } from './home-folder.ts';
 
-/** Who connects to which database. */
+/** A user, and the database to connect to. */
 export interface DatabaseLogin {
   readonly host: string;
   readonly port: number;
@@ -13,9 +13,9 @@ export interface DatabaseLogin {
 }
 
 /**
- * The password of a login in the password file of PostgreSQL's own programs: of the first line that fits. Null when no
- * line does, or when there is no such file.
- * @throws SyncError `usage` for a file that others may read, which those programs ignore as well
+ * The password of a login from the first matching line of the password file that PostgreSQL's own programs use. Null if
+ * no line matches or there is no such file.
+ * @throws SyncError `usage` if others can read the file; PostgreSQL's programs ignore it then
  */
 export function findPassword(login: DatabaseLogin, given: string | undefined, env: NodeJS.ProcessEnv): string | null {
   const path = given ?? usualFile(env);
@@ -40,16 +40,16 @@ function usualFile(env: NodeJS.ProcessEnv): string {
     : join(homeFolder(env), '.pgpass');
 }
 
-/** A Unix socket is `localhost` in the file, whatever folder it is in. */
+/** The file calls a Unix socket `localhost`, whatever its folder. */
 const isOtherName = (value: string, field: string | undefined): boolean =>
   value.startsWith('/') && field === 'localhost';
 
-/** `host:port:database:user:password`; a backslash takes a colon or a backslash as it is. */
+/** `host:port:database:user:password`; a backslash escapes a colon or a backslash. */
 function fieldsOf(line: string): string[] {
   const fields = [...line.matchAll(/((?:\\.|[^:\\])*)(?::|$)/g)].map(([, field = '']) =>
     field.replaceAll(/\\(.)/g, '$1'),
   );
-  // What follows the fourth colon is the password, colons included.
+  // Everything after the fourth colon is the password, including colons.
   const before = /^(?:(?:\\.|[^:\\])*:){4}/.exec(line)?.[0].length;
   return before === undefined
     ? fields.slice(0, 4)

@@ -7,7 +7,7 @@ import { isUnencryptedRemote, tlsOptions } from './postgres-tls.ts';
 import type { ConnectionKeywords } from './postgres-url.ts';
 import { readService } from './service-file.ts';
 
-/** The variables of PostgreSQL's own programs, by the part of an address that each stands for. */
+/** The variables of PostgreSQL's own programs, by the keyword that each sets. */
 const VARIABLES: Readonly<Record<string, string>> = {
   host: 'PGHOST',
   port: 'PGPORT',
@@ -27,14 +27,16 @@ const VARIABLES: Readonly<Record<string, string>> = {
   target_session_attrs: 'PGTARGETSESSIONATTRS',
 };
 
-/** Without one, a server that drops packets would be waited for until the system gives up, which takes minutes. */
+/**
+ * Without a timeout, a server that drops packets would block until the operating system gives up, which takes minutes.
+ */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
 const DEFAULT_SCHEMA = 'obsync';
 
 /**
- * What an address means: what it does not say comes from the service that it names, then from the variables of
- * PostgreSQL's own programs, then from their defaults.
+ * Resolves an address. What it leaves out comes from its service, then from the variables of PostgreSQL's own programs,
+ * then from their defaults.
  * @throws SyncError `usage`
  */
 export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): PostgresAddress {
@@ -52,13 +54,13 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   refuseReplica(find('target_session_attrs'));
   const client: ClientConfig = {
     ...login,
-    // A function: whatever prints this object shows no password.
+    // A function, so printing this object shows no password.
     password: () => password ?? passwordOfFile(login, { passfile: find('passfile'), env, display }),
-    // A socket of this machine needs no encryption.
+    // A local socket needs no encryption.
     ssl: login.host.startsWith('/') ? false : tlsOptions(find),
-    // The driver would take another one from a variable.
+    // The driver would otherwise take an encoding from a variable.
     client_encoding: 'UTF8',
-    // A connection that another host has forgotten is noticed, also while nothing is asked.
+    // Detects a connection that the other host has forgotten, also while it is idle.
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
     application_name: find('application_name') ?? 'obsync',
@@ -70,13 +72,16 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   return { kind: 'postgres', schema, display, client, answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')) };
 }
 
-/** Warnings of an address that is valid but probably a mistake. @throws SyncError `usage` */
+/**
+ * Warnings about an address that is valid but probably a mistake.
+ * @throws SyncError `usage`
+ */
 export function warningsOfAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): string[] {
   const find = finder(said, env);
   const host = find('host') ?? DEFAULT_HOST;
   if (!isUnencryptedRemote(host, find)) return [];
   return [
-    `the connection to ${host} is not encrypted: rows, and with some ways to log in the password, can be read on their way; write sslmode=verify-full or sslmode=require (or sslmode=disable, if that is meant)`,
+    `the connection to ${host} is not encrypted: others can read the rows and, with some login methods, the password; use sslmode=verify-full or sslmode=require (or sslmode=disable, if that is intended)`,
   ];
 }
 
@@ -93,7 +98,7 @@ function optional(name: string, value: string | undefined): Readonly<Record<stri
 }
 
 /**
- * The password that the password file holds for a login. The driver asks for it only if the server does.
+ * The login's password from the password file. The driver calls this only if the server requires a password.
  * @throws SyncError `usage`
  */
 function passwordOfFile(
@@ -104,11 +109,11 @@ function passwordOfFile(
   if (found !== null) return found;
   throw new SyncError(
     'usage',
-    `${display} asks for a password: set PGPASSWORD, write it into ~/.pgpass or a service file, or put the whole address into OBSYNC_DB or into a file for --db-file`,
+    `${display} requires a password: set PGPASSWORD, write it into ~/.pgpass or a service file, or put the whole address into OBSYNC_DB or into a file for --db-file`,
   );
 }
 
-/** An unquoted identifier, so that every program finds the schema whatever it does with capitals. */
+/** An unquoted identifier, so every program finds the schema however it treats capitals. */
 const SCHEMA = /^[a-z_][a-z0-9_]{0,62}$/;
 
 /** The schema of the accounts and of their quotas. */
@@ -116,7 +121,7 @@ const ACCOUNTS_SCHEMA = 'obsync_accounts';
 
 function schemaOf(given = DEFAULT_SCHEMA): string {
   if (given === ACCOUNTS_SCHEMA)
-    throw new SyncError('usage', `the schema ${given} is taken by obsync itself: name another one for the mirror`);
+    throw new SyncError('usage', `obsync uses the schema ${given} itself: name another one for the mirror`);
   if (SCHEMA.test(given) && !/^pg_|^information_schema$/.test(given)) return given;
   throw new SyncError(
     'usage',
@@ -130,7 +135,7 @@ function portOf(given = '5432'): number {
   throw new SyncError('usage', 'the port of the mirror in PostgreSQL is not valid: use a number from 1 to 65535');
 }
 
-/** As with PostgreSQL's own programs, 0 waits for as long as it takes. */
+/** 0 means no limit, as in PostgreSQL's own programs. */
 function secondsOf(given = String(CONNECT_TIMEOUT_SECONDS)): number {
   const seconds = Number(given);
   if (Number.isInteger(seconds) && seconds >= 0) return seconds;
@@ -138,8 +143,8 @@ function secondsOf(given = String(CONNECT_TIMEOUT_SECONDS)): number {
 }
 
 /**
- * The driver cannot set it for the kernel, which would not notice a proxy that swallows everything either. As there, 0
- * stands for the default.
+ * The driver cannot set it in the kernel, which would not notice a proxy that swallows everything either. 0 means the
+ * default, as in PostgreSQL's own programs.
  */
 function answerTimeoutOf(given = '0'): number | undefined {
   const timeoutMs = Number(given);
@@ -147,12 +152,12 @@ function answerTimeoutOf(given = '0'): number | undefined {
   throw new SyncError('usage', 'tcp_user_timeout needs a whole number of milliseconds');
 }
 
-/** A mirror is written. A replica answers a command that only reads, too. */
+/** A mirror is written to. Read-only commands work on a replica too. */
 function refuseReplica(wanted = 'any'): void {
   if (['any', 'read-write', 'primary', 'prefer-standby'].includes(wanted)) return;
   throw new SyncError(
     'usage',
-    'target_session_attrs cannot be kept: leave it out, and name the server that you mean by its host',
+    'target_session_attrs is not supported: remove it and name the intended server by its host',
   );
 }
 

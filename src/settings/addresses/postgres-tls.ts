@@ -4,11 +4,11 @@ import { readTextFile } from '../read-text-file.ts';
 
 const MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 
-/** Certificates of the system, as PostgreSQL's own programs name them. */
+/** The system's certificates, as PostgreSQL's own programs name them. */
 const SYSTEM = 'system';
 
 /**
- * How the connection is encrypted, with the words of PostgreSQL's own programs. `allow` and `prefer` promise no
+ * How the connection is encrypted, in the terms of PostgreSQL's own programs. `allow` and `prefer` guarantee no
  * encryption, and get none.
  * @throws SyncError `usage`
  */
@@ -27,13 +27,13 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
   };
 }
 
-/** Whether rows, and perhaps the password, travel unencrypted to another host without `sslmode=disable` saying so. */
+/** Whether rows, and perhaps the password, travel unencrypted to another host without an explicit `sslmode=disable`. */
 export function isUnencryptedRemote(host: string, find: (name: string) => string | undefined): boolean {
   const mode = modeOf(find);
   return mode !== 'disable' && !isEncrypted(mode) && !THIS_MACHINE.test(host);
 }
 
-/** The folder of a socket, or an address that no packet leaves the machine for. */
+/** A socket folder, or an address whose packets never leave the machine. */
 const THIS_MACHINE = /^(\/.*|localhost|127\.\d+\.\d+\.\d+|::1)$/i;
 
 function modeOf(find: (name: string) => string | undefined): string {
@@ -44,7 +44,7 @@ function isEncrypted(mode: string): boolean {
   return /^require$|^verify-/.test(mode);
 }
 
-/** With a certificate to check against, `require` checks the server as `verify-ca` does. */
+/** With a certificate to check against, `require` checks the server like `verify-ca`. */
 function verification(mode: string, root: string | undefined): object {
   if (mode === 'verify-full') return {};
   if (root === SYSTEM)

@@ -2,15 +2,11 @@ import { SyncError } from '../../core/errors.ts';
 import { closestName } from '../closest-name.ts';
 
 /**
- * What PostgreSQL's own programs call the parts of an address: `host`, `port`, `user`, `password`, `dbname`, `sslmode`,
- * …
+ * The keywords of an address in PostgreSQL's own programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, …
  */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
 
-/**
- * The parameters that may follow an address: obsync's own, and those of PostgreSQL's programs that the connection can
- * keep.
- */
+/** The parameters that an address may have: obsync's own, and those of PostgreSQL's programs that obsync supports. */
 const PARAMETERS: readonly string[] = [
   'schema',
   'service',
@@ -33,15 +29,18 @@ const PARAMETERS: readonly string[] = [
   'target_session_attrs',
 ];
 
-/** The same for a service file: a schema is no part of a service. */
+/** The parameters that a service file may have: it cannot set a schema or another service. */
 export const SERVICE_PARAMETERS: readonly string[] = PARAMETERS.filter((name) => !['schema', 'service'].includes(name));
 
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
-/** Parses `postgres://…`. No message repeats the address, which may hold a password. @throws SyncError `usage` */
+/**
+ * Parses `postgres://…`. No message repeats the address, which may contain a password.
+ * @throws SyncError `usage`
+ */
 export function parsePostgresUrl(text: string): ConnectionKeywords {
   const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text)) : null;
-  // A password with an unescaped slash, question mark or number sign would be taken for a host, a database or a
+  // An unescaped slash, question mark or number sign in a password would be parsed as a host, a database or a
   // parameter.
   if (url === null || url.hash !== '' || /\s/.test(text) || /[@/]/.test(url.pathname.slice(1)))
     throw new SyncError('usage', `the address of the mirror in PostgreSQL is not valid: ${ADVICE}`);
@@ -56,9 +55,7 @@ export function parsePostgresUrl(text: string): ConnectionKeywords {
   return new Map([...parts.filter(([, value]) => value !== ''), ...parametersOf(url)]);
 }
 
-/**
- * `postgres:///database` is an address, too: of the default host. A URL needs one, though, as soon as it names a user.
- */
+/** `postgres:///database` is a valid address, of the default host. A URL with a user needs a host, though. */
 function withHost(text: string): string {
   return text.replace(/^([a-z]+:\/\/(?:[^/?#]*@)?)(?=[/?#:]|$)/i, `$1${NO_HOST}`);
 }
@@ -78,11 +75,11 @@ function parametersOf(url: URL): [string, string][] {
 
 function unknownParameter(name: string): SyncError {
   const meant = closestName(name, PARAMETERS);
-  // What is no plain word may be a piece of a password with a ? in it.
+  // Anything but a plain word may be a piece of a password that contains a ?.
   const shown = /^[a-z_]{1,30}$/i.test(name) && meant !== null ? `${name}, did you mean ${meant}?` : null;
   return new SyncError(
     'usage',
-    `the address of the mirror has a parameter that is not known${shown === null ? '' : `: ${shown}`} (known: ${PARAMETERS.join(', ')})`,
+    `the address of the mirror has an unknown parameter${shown === null ? '' : `: ${shown}`} (known: ${PARAMETERS.join(', ')})`,
   );
 }
 

@@ -5,7 +5,10 @@ import { readTextFile } from '../read-text-file.ts';
 import { homeFolder } from './home-folder.ts';
 import { type ConnectionKeywords, SERVICE_PARAMETERS } from './postgres-url.ts';
 
-/** The parts of an address that a service file has under a name. @throws SyncError `usage` */
+/**
+ * The keywords of a service in the service files.
+ * @throws SyncError `usage`
+ */
 export function readService(name: string, env: NodeJS.ProcessEnv): ConnectionKeywords {
   const files = serviceFiles(env);
   for (const path of files) {
@@ -13,21 +16,21 @@ export function readService(name: string, env: NodeJS.ProcessEnv): ConnectionKey
     if (found !== null) return found;
   }
   const where = files.length === 0 ? 'there is no service file: set PGSERVICEFILE' : `it is not in ${files.join(', ')}`;
-  throw new SyncError('usage', `the service ${name} is not known: ${where}`);
+  throw new SyncError('usage', `the service ${name} is unknown: ${where}`);
 }
 
-/** The user's file is asked before the one of the machine. */
+/** The user's file takes precedence over the machine's. */
 function serviceFiles(env: NodeJS.ProcessEnv): string[] {
   const ofMachine = env['PGSYSCONFDIR'] ? [join(env['PGSYSCONFDIR'], 'pg_service.conf')] : [];
   const ofUser = env['PGSERVICEFILE'] || join(homeFolder(env), '.pg_service.conf');
-  // A file that was asked for by name has to be there.
+  // A file that a variable names must exist.
   return [
     ...(env['PGSERVICEFILE'] || existsSync(ofUser) ? [ofUser] : []),
     ...ofMachine.filter((path) => existsSync(path)),
   ];
 }
 
-/** What stands between `[name]` and the next heading. */
+/** The lines between `[name]` and the next heading. */
 function sectionOf(text: string, name: string, path: string): ConnectionKeywords | null {
   const lines = text.split(/\r?\n/).map((line) => line.trim());
   const start = lines.indexOf(`[${name}]`);
@@ -39,7 +42,7 @@ function sectionOf(text: string, name: string, path: string): ConnectionKeywords
   return new Map(section.map((line) => parameterOf(line, path)));
 }
 
-/** A line may hold a password: no message repeats it. */
+/** The line may contain a password, so no message repeats it. */
 function parameterOf(line: string, path: string): [string, string] {
   const [, name, value] = /^([a-z_]+)=(.*)$/.exec(line) ?? [];
   if (name === undefined || value === undefined)
@@ -47,6 +50,6 @@ function parameterOf(line: string, path: string): [string, string] {
   if (SERVICE_PARAMETERS.includes(name)) return [name, value];
   throw new SyncError(
     'usage',
-    `${path} has the parameter ${name}, which obsync does not know (known: ${SERVICE_PARAMETERS.join(', ')})`,
+    `${path} has the parameter ${name}, which obsync does not support (supported: ${SERVICE_PARAMETERS.join(', ')})`,
   );
 }

@@ -157,7 +157,7 @@ describe('the message of a real server error', () => {
     });
     expect(await connected(changed(url, (to) => Object.assign(to, { password: '' })))).toMatchObject({
       recovery: 'usage',
-      message: expect.stringContaining('asks for a password: set PGPASSWORD'),
+      message: expect.stringContaining('requires a password: set PGPASSWORD'),
     });
   });
 
