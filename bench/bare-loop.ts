@@ -49,7 +49,7 @@ function dropIndexes(opened: Database.Database): string[] {
   return all.map(({ sql }) => sql);
 }
 
-function writing(opened: Database.Database, table: string): Write {
+function createWriter(opened: Database.Database, table: string): Write {
   const columns = opened.pragma(`table_info("${table}")`) as { name: string; pk: number }[];
   const names = columns.map(({ name }) => name);
   const key = columns.filter(({ pk }) => pk > 0).map(({ name }) => `"${name}"`);
@@ -85,9 +85,9 @@ function toValue(column: string, item: Item): unknown {
 }
 
 /** Scores are in two tables: the total next to the asset, and a row per dimension. */
-function writingScores(opened: Database.Database): Write {
-  const totals = writing(opened, 'asset_health_scores');
-  const parts = writing(opened, 'asset_health_score_dimensions');
+function createScoreWriter(opened: Database.Database): Write {
+  const totals = createWriter(opened, 'asset_health_scores');
+  const parts = createWriter(opened, 'asset_health_score_dimensions');
   return (items) => {
     totals(items.map(({ asset_id, total }) => ({ asset_id, ...(total as Item) })));
     parts(items.flatMap(({ asset_id, dimensions }) => (dimensions as Item[]).map((each) => ({ asset_id, ...each }))));
@@ -95,7 +95,7 @@ function writingScores(opened: Database.Database): Write {
 }
 
 async function readList([path, table]: [string, string]): Promise<void> {
-  const of = table === 'asset_health_scores' ? writingScores : writing;
+  const of = table === 'asset_health_scores' ? createScoreWriter : createWriter;
   const write = connection === null ? null : connection.transaction(of(connection, table));
   for (let cursor: string | null = ''; cursor !== null; ) {
     const query: string = cursor === '' ? '' : `&cursor=${cursor}`;

@@ -31,15 +31,15 @@ export async function delayingProxy(serverUrl: string, delayMs: number): Promise
       socket.on('error', () => undefined);
       socket.on('close', () => open.delete(socket));
     }
-    const [asked, answered] = [messageReader(true), messageReader(false)];
+    const [readRequests, readResponses] = [messageReader(true), messageReader(false)];
     let unanswered = 0;
     deliver(client, upstream, {
       delayMs,
       onSent(chunk) {
         bytesToServer += chunk.length;
-        const questions = asked(chunk).filter(({ type }) => type === 'S' || type === 'Q').length;
-        if (unanswered === 0 && questions > 0) roundTrips += 1;
-        unanswered += questions;
+        const requests = readRequests(chunk).filter(({ type }) => type === 'S' || type === 'Q').length;
+        if (unanswered === 0 && requests > 0) roundTrips += 1;
+        unanswered += requests;
       },
       onArrived: () => undefined,
     });
@@ -49,7 +49,7 @@ export async function delayingProxy(serverUrl: string, delayMs: number): Promise
         bytesToClient += chunk.length;
       },
       onArrived(chunk) {
-        const ready = answered(chunk).filter(({ type }) => type === 'Z').length;
+        const ready = readResponses(chunk).filter(({ type }) => type === 'Z').length;
         // The first one belongs to the connection setup; no client sent a request for it.
         unanswered = Math.max(0, unanswered - ready);
       },

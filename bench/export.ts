@@ -8,7 +8,7 @@ import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../src/export/formats.ts';
 import { addExecutions, fillMirror, ROW_COUNT, widenAssets } from './export-mirror.ts';
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import type { Usage } from './measure.ts';
 
 /**
@@ -23,7 +23,7 @@ const WIDE_ROWS = 300;
 const COMPILED = '.compiled-bench';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-export-'));
-const [db, noted] = [join(folder, 'mirror.db'), join(folder, 'usage.json')];
+const [db, usageFile] = [join(folder, 'mirror.db'), join(folder, 'usage.json')];
 buildSync({ entryPoints: ['bench/note-usage.ts'], outdir: COMPILED, platform: 'node', format: 'esm' });
 
 function change(write: (connection: ReturnType<typeof openForWriting>['connection']) => void): void {
@@ -38,15 +38,15 @@ function exportOnce(format: ExportFormat, ...args: readonly string[]): Measured 
   const call = ['--import', `./${COMPILED}/note-usage.js`, 'dist/main.js', 'export', '--db', db, '--json'];
   const to = join(folder, [format, ...args].join(''));
   const { status, stdout, stderr } = spawnSync(process.execPath, [...call, '--to', to, '--format', format, ...args], {
-    env: { ...process.env, BENCH_USAGE: noted },
+    env: { ...process.env, BENCH_USAGE: usageFile },
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
   });
   if (status !== 0) throw new Error(stderr.slice(-500));
-  return { ...(JSON.parse(stdout) as ExportReport), ...(JSON.parse(readFileSync(noted, 'utf8')) as Usage) };
+  return { ...(JSON.parse(stdout) as ExportReport), ...(JSON.parse(readFileSync(usageFile, 'utf8')) as Usage) };
 }
 
-const { say, said } = saying();
+const { print, printed } = createPrinter();
 
 const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
 
@@ -56,14 +56,14 @@ function report(what: string, measured: Measured, percent: number): void {
   const share = (100 * bytes_written) / bytes;
   const holds = peakMiB <= MOST_MIB && share <= percent;
   const spent = `${cpuSeconds.toFixed(1)} | ${wallSeconds.toFixed(1)} | ${peakMiB.toFixed(0)}`;
-  say(
+  print(
     `| ${what} | ${spent} | ${mib(bytes)} | ${mib(bytes_written)} | ${share.toFixed(1)} % | ${holds ? 'yes' : 'NO'} |`,
   );
   if (!holds) process.exitCode = 1;
 }
 
 change(fillMirror);
-say(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MOST_MIB} MiB, nothing written if nothing changed, and ${MOST_PERCENT} % of the
+print(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MOST_MIB} MiB, nothing written if nothing changed, and ${MOST_PERCENT} % of the
 bytes of a table after 1 % of its rows are new.
 
 | what | CPU s | wall s | peak MiB | MiB | written MiB | share | holds |
@@ -83,4 +83,4 @@ change((connection) => widenAssets(connection, WIDE_ROWS));
 for (const format of EXPORT_FORMATS)
   report(`${format}, ${WIDE_ROWS} texts of a megabyte`, exportOnce(format, '--table', 'assets'), 100);
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) keep('## Exports', said());
+if (process.argv.includes('--keep')) saveFigures('## Exports', printed());

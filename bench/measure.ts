@@ -53,7 +53,7 @@ export async function openBench(world: WorldSize): Promise<Bench> {
   buildSync({ entryPoints, outdir: COMPILED, bundle: true, packages: 'external', platform: 'node', format: 'esm' });
   const { server, baseUrl } = await serve(world);
   const db = join(folder, 'mirror.db');
-  const noted = join(folder, 'usage.json');
+  const usageFile = join(folder, 'usage.json');
   const places: Readonly<Record<string, string>> = { URL: baseUrl, DB: db, EMPTY: join(folder, 'empty.db') };
   openForWriting(places['EMPTY'] as string).connection.close();
   const start = (args: readonly string[], otherDb = db): ChildProcess => {
@@ -62,7 +62,7 @@ export async function openBench(world: WorldSize): Promise<Bench> {
       OBSYNC_BASE_URL: baseUrl,
       OBSYNC_TOKEN: 'bench',
       OBSYNC_DB: otherDb,
-      BENCH_USAGE: noted,
+      BENCH_USAGE: usageFile,
       XDG_STATE_HOME: folder,
     };
     const options = {
@@ -80,7 +80,7 @@ export async function openBench(world: WorldSize): Promise<Bench> {
       const { code, out, errors } = await ended(start(args, otherDb));
       if (code !== 0) throw new Error(`${args.join(' ')} ended ${code}: ${errors.slice(-500)}`);
       const { requests = 0 } = out.startsWith('{') ? (JSON.parse(out) as { requests?: number }) : {};
-      return { ...(JSON.parse(readFileSync(noted, 'utf8')) as Omit<Usage, 'requests'>), requests };
+      return { ...(JSON.parse(readFileSync(usageFile, 'utf8')) as Omit<Usage, 'requests'>), requests };
     },
     async kill(args, atRequest, otherDb) {
       const child = start(args, otherDb);

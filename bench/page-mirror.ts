@@ -1,5 +1,5 @@
 import type { Database } from 'better-sqlite3';
-import { idOf, randomly, writing } from './views-mirror.ts';
+import { createWriter, idOf, seededRandom } from './views-mirror.ts';
 
 /**
  * A mirror as large and awkward as those of large accounts: lineage with hubs, chains and cycles, tests with many
@@ -43,7 +43,7 @@ function shuffled(count: number, random: () => number): number[] {
 
 function fillAssets(connection: Database, random: () => number): void {
   const names = ['id', 'name', 'kind', 'db_name', 'schema_name', 'path', 'owners', 'tags', 'updated_at'];
-  const asset = writing(connection, 'assets', names);
+  const asset = createWriter(connection, 'assets', names);
   for (const n of shuffled(ASSETS, random)) {
     const kind = n < PAGE_SIZE.tables ? 'table' : 'bi';
     const schema = `schema_${n % 40}`;
@@ -61,7 +61,7 @@ function fillAssets(connection: Database, random: () => number): void {
       instant(END_MS),
     );
   }
-  const column = writing(connection, 'columns', ['id', 'asset_id', 'name', 'data_type']);
+  const column = createWriter(connection, 'columns', ['id', 'asset_id', 'name', 'data_type']);
   for (const n of shuffled(PAGE_SIZE.columns, random)) {
     // One table has five thousand columns.
     const of = n < 5000 ? 15_003 : n % PAGE_SIZE.tables;
@@ -71,7 +71,7 @@ function fillAssets(connection: Database, random: () => number): void {
 
 /** Most edges lead to the next layer and prefer a few tables; some skip layers, and some lead back. */
 function fillLineage(connection: Database, random: () => number): void {
-  const edge = writing(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
+  const edge = createWriter(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
   const perLayer = Math.ceil(ASSETS / LAYERS);
   const within = (layer: number): number => layer * perLayer + Math.floor(random() ** 3 * perLayer);
   let edges = 0;
@@ -82,7 +82,7 @@ function fillLineage(connection: Database, random: () => number): void {
     const from = random() < 0.9 ? within(layer - 1) : within(Math.floor(random() * LAYERS));
     if (from < ASSETS) edges += edge(idOf('asset', from), idOf('asset', to));
   }
-  const columnEdge = writing(connection, 'column_lineage', ['upstream_column_id', 'downstream_column_id']);
+  const columnEdge = createWriter(connection, 'column_lineage', ['upstream_column_id', 'downstream_column_id']);
   for (let n = 0; n < PAGE_SIZE.columnEdges; n += 1) {
     const [from, to] = [Math.floor(random() ** 2 * PAGE_SIZE.columns), Math.floor(random() * PAGE_SIZE.columns)];
     columnEdge(idOf('column', from), idOf('column', to));
@@ -94,7 +94,7 @@ const testedBy = (n: number): number => (n * 3 + Math.floor(n / 7)) % 12_000;
 
 function fillTests(connection: Database, random: () => number): void {
   const names = ['id', 'name', 'test_type', 'severity', 'disabled', 'asset_id', 'column_name', 'owners', 'tags'];
-  const test = writing(connection, 'tests', names);
+  const test = createWriter(connection, 'tests', names);
   for (const n of shuffled(PAGE_SIZE.tests, random)) {
     const owners = n % 3 === 0 ? '[]' : `["owner ${n % 30}"]`;
     const severity = n % 5 === 0 ? 'WARNING' : 'ERROR';
@@ -124,8 +124,8 @@ function fillRuns(connection: Database, random: () => number): void {
     'duration_seconds',
     'exception',
   ];
-  const latest = writing(connection, 'latest_test_executions', names);
-  const execution = writing(connection, 'test_executions', names);
+  const latest = createWriter(connection, 'latest_test_executions', names);
+  const execution = createWriter(connection, 'test_executions', names);
   const perDay = PAGE_SIZE.runs / PAGE_SIZE.days;
   const isFailing = new Set<number>();
   const last = new Map<number, unknown[]>();
@@ -147,10 +147,10 @@ function fillRuns(connection: Database, random: () => number): void {
 }
 
 function fillScores(connection: Database, random: () => number): void {
-  const total = writing(connection, 'asset_health_scores', ['asset_id', 'score', 'test_count', 'bucket_at']);
+  const total = createWriter(connection, 'asset_health_scores', ['asset_id', 'score', 'test_count', 'bucket_at']);
   const dimensionNames = ['asset_id', 'dimension', 'score', 'test_count', 'bucket_at'];
-  const dimension = writing(connection, 'asset_health_score_dimensions', dimensionNames);
-  const history = writing(connection, 'asset_health_score_history', dimensionNames);
+  const dimension = createWriter(connection, 'asset_health_score_dimensions', dimensionNames);
+  const history = createWriter(connection, 'asset_health_score_history', dimensionNames);
   const at = (day: number): string => instant(END_MS - (PAGE_SIZE.days - day) * DAY_MS + 5 * 3_600_000);
   for (const n of shuffled(PAGE_SIZE.scored, random)) {
     const last = at(PAGE_SIZE.days - 1);
@@ -174,7 +174,7 @@ const FILL_MEANS = `insert into asset_health_means (env_id, day, dimension, scor
   select env_id, day, dimension, avg(score), count(*), '' from health_daily group by env_id, day, dimension`;
 
 export function fillPageMirror(connection: Database): void {
-  const random = randomly(11);
+  const random = seededRandom(11);
   connection.pragma('synchronous = OFF');
   connection.exec(
     `insert into environments (id, name, mirrored_at) values ('env-1', 'Production', '${instant(END_MS)}')`,

@@ -5,7 +5,7 @@ import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForReading, openForWriting } from '../src/destination/sqlite/open.ts';
 import { rootToken } from '../src/server/access.ts';
 import { openAnswering } from '../src/server/answers.ts';
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { median } from './measure.ts';
 import { fillPageMirror, HUB, MIDDLE, PAGE_SIZE } from './page-mirror.ts';
 import { idOf } from './views-mirror.ts';
@@ -83,8 +83,8 @@ function ask([, operationId, query, reader = ALL]: (typeof CASES)[number]): { ms
   return { ms, bytes: answered.body.length };
 }
 
-const { say, said } = saying();
-say(`${MACHINE}; medians of ${RUNS}; a mirror of ${PAGE_SIZE.tables} tables, ${PAGE_SIZE.dashboards} dashboards, ${PAGE_SIZE.columns} columns,
+const { print, printed } = createPrinter();
+print(`${MACHINE}; medians of ${RUNS}; a mirror of ${PAGE_SIZE.tables} tables, ${PAGE_SIZE.dashboards} dashboards, ${PAGE_SIZE.columns} columns,
 ${PAGE_SIZE.edges} edges, ${PAGE_SIZE.tests} tests and ${PAGE_SIZE.runs} runs in ${PAGE_SIZE.days} days. The bound limits the CPU
 time of the first answer after a commit. What is cached between commits is read by the first answer that needs it.
 
@@ -107,10 +107,10 @@ for (const each of CASES) {
     median(again.map((one) => one.ms)).toFixed(0),
     MOST_MS,
   ];
-  say(`| ${each[0]} | ${figures.join(' | ')} | ${holds ? 'yes' : 'NO'} |`);
+  print(`| ${each[0]} | ${figures.join(' | ')} | ${holds ? 'yes' : 'NO'} |`);
   if (!holds) process.exitCode = 1;
 }
 mirror.connection.close();
 closeWritten(written);
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) keep('## The data of the page', said());
+if (process.argv.includes('--keep')) saveFigures('## The data of the page', printed());

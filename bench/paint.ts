@@ -5,7 +5,7 @@ import { serve } from '../src/api/serve.ts';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
 import { launchChromium } from '../test/page/chromium.ts';
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { median } from './measure.ts';
 import { fillPageMirror, HUB, PAGE_SIZE } from './page-mirror.ts';
 
@@ -48,8 +48,8 @@ async function look(address: string, shown: string): Promise<{ paint: number; an
   return { paint, answer };
 }
 
-const { say, said } = saying();
-say(`${MACHINE}; medians of ${RUNS}; the page in a new tab over a mirror of ${PAGE_SIZE.columns} columns, ${PAGE_SIZE.edges} edges and ${PAGE_SIZE.runs} runs.
+const { print, printed } = createPrinter();
+print(`${MACHINE}; medians of ${RUNS}; the page in a new tab over a mirror of ${PAGE_SIZE.columns} columns, ${PAGE_SIZE.edges} edges and ${PAGE_SIZE.runs} runs.
 
 | view | first paint, ms | answer shown, ms | first paint at most | holds |
 |---|---|---|---|---|`);
@@ -60,10 +60,10 @@ for (const [address, shown] of VIEWS) {
   const paint = median(looks.map((each) => each.paint));
   const holds = paint <= MOST_MS;
   const answer = median(looks.map((each) => each.answer)).toFixed(0);
-  say(`| \`${address.split('?')[0]}\` | ${paint.toFixed(0)} | ${answer} | ${MOST_MS} | ${holds ? 'yes' : 'NO'} |`);
+  print(`| \`${address.split('?')[0]}\` | ${paint.toFixed(0)} | ${answer} | ${MOST_MS} | ${holds ? 'yes' : 'NO'} |`);
   if (!holds) process.exitCode = 1;
 }
 await browser.close();
 await server.close();
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) keep('## The page in a browser', said());
+if (process.argv.includes('--keep')) saveFigures('## The page in a browser', printed());

@@ -26,11 +26,11 @@ export async function takeoverMs(bench: Bench, sync: readonly string[], db: stri
     random: Math.random,
   });
   const killed = bench.kill(sync, HALF_WAY, db).then(() => performance.now());
-  const heldMs = (async () => {
+  const takenOverMs = (async () => {
     await killed;
     for (;;) if (await isHeld(() => presence.hold(['bench'], NEVER))) return performance.now();
   })();
-  const ms = (await heldMs) - (await killed);
+  const ms = (await takenOverMs) - (await killed);
   await presence.close();
   return ms;
 }

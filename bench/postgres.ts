@@ -1,5 +1,5 @@
 import { type DelayingProxy, delayingProxy, type Traffic } from './delaying-proxy.ts';
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { type Bench, median, openBench, type Usage } from './measure.ts';
 import { QUOTA, quotaUse, takeoverMs } from './postgres-cases.ts';
 import { type BenchServer, openBenchServer } from './postgres-server.ts';
@@ -92,19 +92,19 @@ function lineOf(place: string, which: keyof MeasuredOf, all: readonly MeasuredOf
 const HEAD = `| \`sync\` | client CPU s | of SQLite's | server CPU s | wall s | rows/s | peak MiB | pages | round trips a page | KiB to the server a page | KiB back a page |
 |---|---|---|---|---|---|---|---|---|---|---|`;
 
-async function sayCosts(say: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+async function printCosts(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
   const proxies = await Promise.all(DELAYS_MS.map((delayMs) => delayingProxy(server.url, delayMs)));
   const places = [inFile(bench), ...proxies.map((proxy, i) => inServer(bench, server, proxy, DELAYS_MS[i] as number))];
   const found = places.map((): MeasuredOf[] => []);
   for (let round = 0; round < rounds; round++)
     for (const [i, place] of places.entries()) found[i]?.push(await place.measure());
-  say(HEAD);
+  print(HEAD);
   for (const which of ['first', 'idle', 'changed'] as const)
-    for (const [i, { name }] of places.entries()) say(lineOf(name, which, found[i] ?? [], found[0] ?? []));
+    for (const [i, { name }] of places.entries()) print(lineOf(name, which, found[i] ?? [], found[0] ?? []));
   await Promise.all(proxies.map((proxy) => proxy.close()));
 }
 
-async function sayTakeovers(say: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+async function printTakeovers(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
   const times: number[] = [];
   const schema = 'takeover';
   for (let i = 0; i < TAKEOVERS; i++) {
@@ -112,30 +112,30 @@ async function sayTakeovers(say: (line: string) => void, bench: Bench, server: B
     await server.ask(`drop schema ${schema} cascade`);
   }
   const [least = 0, most = 0] = [Math.min(...times), Math.max(...times)];
-  say(`
+  print(`
 After a process was killed, another one that keeps trying takes over within ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
 }
 
 const TAKEOVERS = 5;
 
-async function sayQuota(say: (line: string) => void, server: BenchServer): Promise<void> {
-  say(`
+async function printQuota(print: (line: string) => void, server: BenchServer): Promise<void> {
+  print(`
 | processes, one quota in a row | used of ${QUOTA} in each window | refused (429) | round trips a request |
 |---|---|---|---|`);
   for (const processes of [1, 4, 8]) {
     const { accepted, refused, roundTripsPerRequest } = await quotaUse(server.url, processes);
-    say(`| ${[processes, accepted.join(', '), refused, roundTripsPerRequest.toFixed(1)].join(' | ')} |`);
+    print(`| ${[processes, accepted.join(', '), refused, roundTripsPerRequest.toFixed(1)].join(' | ')} |`);
   }
 }
 
 const server = await openBenchServer();
 const bench = await openBench({ scale: thousands / THOUSANDS_AT_SCALE_1 });
-const { say, said } = saying();
+const { print, printed } = createPrinter();
 try {
-  say(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
-  await sayCosts(say, bench, server);
-  await sayTakeovers(say, bench, server);
-  await sayQuota(say, server);
+  print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
+  await printCosts(print, bench, server);
+  await printTakeovers(print, bench, server);
+  await printQuota(print, server);
 } finally {
   bench.close();
   await server.close();
@@ -145,6 +145,6 @@ PostgreSQL, as whole processes in turn. A page is a request to the service. A pr
 bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
 answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
 if (process.argv.includes('--keep')) {
-  keep('# What PostgreSQL costs', LEGEND);
-  keep(`## ${thousands} thousand rows in PostgreSQL`, said());
+  saveFigures('# What PostgreSQL costs', LEGEND);
+  saveFigures(`## ${thousands} thousand rows in PostgreSQL`, printed());
 }

@@ -44,7 +44,7 @@ function written<Found>(bench: Bench, write: (connection: Database.Database) => 
 }
 
 /** The median of each figure over a few runs. */
-async function usual(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
+async function medianOf(run: () => Promise<Usage>, runs = RUNS): Promise<Usage> {
   const all: Usage[] = [];
   for (let i = 0; i < runs; i++) all.push(await run());
   const of = (field: keyof Usage): number => median(all.map((used) => used[field]));
@@ -84,7 +84,7 @@ async function runLog(): Promise<Line[]> {
     within({ scale: 0 }, async (bench) => {
       await bench.run(SYNC);
       written(bench, (connection) => fillLog(connection, rows));
-      return { idle: await usual(() => bench.run(SYNC)), status: await usual(() => bench.run(STATUS)) };
+      return { idle: await medianOf(() => bench.run(SYNC)), status: await medianOf(() => bench.run(STATUS)) };
     });
   const few = await measured(5000);
   const many = await measured(5_000_000);
@@ -111,10 +111,10 @@ async function environments(): Promise<Line[]> {
   const measured = async (count: number) =>
     within({ scale: 0, environments: count }, async (bench) => {
       const first = await bench.run(SYNC);
-      const idle = await usual(() => bench.run(SYNC), count === MANY ? 1 : RUNS);
+      const idle = await medianOf(() => bench.run(SYNC), count === MANY ? 1 : RUNS);
       if (count !== FEW) return { first, idle };
       written(bench, (connection) => connection.exec(STAGE));
-      return { first, idle, besideStaged: await usual(() => bench.run(SYNC)) };
+      return { first, idle, besideStaged: await medianOf(() => bench.run(SYNC)) };
     });
   const [one, few, many] = [await measured(1), await measured(FEW), await measured(MANY)];
   const each = (of: 'first' | 'idle', field: keyof Usage): number =>
@@ -154,8 +154,8 @@ async function histories(): Promise<Line[]> {
       await bench.run(SYNC);
       written(bench, (connection) => connection.exec(READ_ALL));
       const runs = tests === sizes[2] ? 1 : RUNS;
-      const idle = await usual(() => bench.run([...SYNC, '--history']), runs);
-      const changed = await usual(async () => {
+      const idle = await medianOf(() => bench.run([...SYNC, '--history']), runs);
+      const changed = await medianOf(async () => {
         await bench.change();
         return bench.run([...SYNC, '--history']);
       }, runs);

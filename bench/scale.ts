@@ -1,4 +1,4 @@
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { type Bound, CASES, type Line, RUNS } from './scale-cases.ts';
 
 /**
@@ -33,16 +33,16 @@ const HEAD = `${MACHINE}; medians of ${RUNS} where a run does not take long
 const LEGEND = `How a run scales with the size of the run log, the number of environments and tests, and long-lived readers, measured by
 \`npm run bench:scale\`. A bound is a ratio within one run of the benchmark, or a count.`;
 
-const asked = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
-const isKept = process.argv.includes('--keep');
-if (isKept) keep('# What grows', LEGEND);
+const selected = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
+const isSaved = process.argv.includes('--keep');
+if (isSaved) saveFigures('# What grows', LEGEND);
 for (const [name, { title, measure }] of Object.entries(CASES)) {
-  if (asked.length > 0 && !asked.includes(name)) continue;
-  const { say, said } = saying();
-  say(HEAD);
+  if (selected.length > 0 && !selected.includes(name)) continue;
+  const { print, printed } = createPrinter();
+  print(HEAD);
   for (const line of await measure()) {
-    say(lineOf(line));
+    print(lineOf(line));
     if (!(line.bounds ?? []).every(holds)) process.exitCode = 1;
   }
-  if (isKept) keep(`## ${title}`, said());
+  if (isSaved) saveFigures(`## ${title}`, printed());
 }

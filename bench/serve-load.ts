@@ -50,22 +50,22 @@ export async function timeOf(
   serving: Serving,
   path: string,
   token?: string,
-): Promise<{ firstMs: number; medianMs: number; heldMs: number; mostHeldMs: number }> {
+): Promise<{ firstMs: number; medianMs: number; blockedMs: number; maxBlockedMs: number }> {
   const tookMs: number[] = [];
-  const heldMs: number[] = [];
-  await serving.heldMs();
+  const blockedMs: number[] = [];
+  await serving.blockedMs();
   for (let i = 0; i < TIMES; i += 1) {
     const start = performance.now();
     const answer = await serving.get(path, token);
     await answer.arrayBuffer();
     if (!answer.ok && answer.status !== 404) throw new Error(`${answer.status} for ${path}`);
     tookMs.push(performance.now() - start);
-    heldMs.push(await serving.heldMs());
+    blockedMs.push(await serving.blockedMs());
   }
   return {
     firstMs: tookMs[0] ?? Number.NaN,
     medianMs: quantile(tookMs, 0.5),
-    heldMs: quantile(heldMs, 0.5),
-    mostHeldMs: Math.max(...heldMs),
+    blockedMs: quantile(blockedMs, 0.5),
+    maxBlockedMs: Math.max(...blockedMs),
   };
 }

@@ -102,16 +102,16 @@ const TABLES: readonly [SQLiteTable, rows: number, row: (n: number) => Made][] =
  * Creates a mirror of a million columns and half a million other rows, as left by a first sync that ended at `nowMs`.
  */
 export function makeMirror(path: string, nowMs: number): void {
-  const writing = openForWriting(path);
-  writeState(writing, claimMirror('https://service.test', path));
-  const { connection, db } = writing;
+  const mirror = openForWriting(path);
+  writeState(mirror, claimMirror('https://service.test', path));
+  const { connection, db } = mirror;
   const end = instantOfMs(nowMs);
   db.insert(environments).values({ id: ENV, name: 'Bench', mirrored_at: end }).run();
   const tables = TABLES.map(([table]) => table);
   dropSecondaryIndexes(connection, tables);
-  for (const [table, rows, row] of TABLES) fill(writing, { table, rows, row, end });
+  for (const [table, rows, row] of TABLES) fill(mirror, { table, rows, row, end });
   buildSecondaryIndexes(connection, tables);
-  writeState(writing, beginRun(end));
+  writeState(mirror, beginRun(end));
   connection.prepare("update sync_runs set status = 'done', ended_at = started_at").run();
   db.insert(mirrorEnvironments).values({ env_id: ENV, mirrored_at: end }).run();
   connection.pragma('wal_checkpoint(truncate)');

@@ -22,7 +22,7 @@ export interface Serving {
   readonly baseUrl: string;
   cpuMs(): number;
   /** The longest time that its main thread was blocked since the last call. */
-  heldMs(): Promise<number>;
+  blockedMs(): Promise<number>;
   get(path: string, token?: string): Promise<Response>;
   /** The addresses of the first pages of a list. */
   followPages(path: string, pages: number): Promise<string[]>;
@@ -53,7 +53,7 @@ async function launch(args: readonly string[]): Promise<Serving> {
     baseUrl,
     get,
     cpuMs: () => cpuMsOf(program.pid),
-    heldMs: async () => {
+    blockedMs: async () => {
       program.send('held');
       const [ms] = (await once(program, 'message')) as [number];
       return ms;

@@ -70,7 +70,7 @@ mirror.connection.close();
 const deep = (await serving.followPages('/columns?limit=2000', DEEP_PAGES)).at(-1);
 const idsOf = (id: (n: number) => string): string => Array.from({ length: 700 }, (_, n) => id(n * 997)).join('&ids=');
 console.log(
-  '\n| alone, seven times | first ms | median ms | main thread held, median ms | at most |\n|---|---|---|---|---|',
+  '\n| alone, seven times | first ms | median ms | main thread blocked, median ms | at most |\n|---|---|---|---|---|',
 );
 const PATHS = Array.from({ length: 1000 }, (_, i) => `models/marts/area_${i * 13}`).join('&path=');
 const RARE: readonly [name: string, path: string, token?: string][] = [
@@ -101,8 +101,8 @@ const RARE: readonly [name: string, path: string, token?: string][] = [
   ['a feed of `/column-lineage` with nothing new', `${ROOT}/column-lineage?synced_since=${since}`],
 ];
 for (const [name, path, token] of RARE) {
-  const { firstMs, medianMs, heldMs, mostHeldMs } = await timeOf(serving, path, token);
-  console.log(`| ${name} | ${[firstMs, medianMs, heldMs, mostHeldMs].map((ms) => ms.toFixed(1)).join(' | ')} |`);
+  const { firstMs, medianMs, blockedMs, maxBlockedMs } = await timeOf(serving, path, token);
+  console.log(`| ${name} | ${[firstMs, medianMs, blockedMs, maxBlockedMs].map((ms) => ms.toFixed(1)).join(' | ')} |`);
 }
 await Promise.all([serving.stop(), plain.stop()]);
 

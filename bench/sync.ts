@@ -1,4 +1,4 @@
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { BARE_LOOP, type Bench, median, openBench, type Size, type Usage } from './measure.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
@@ -85,13 +85,13 @@ function lineOf({ what, usages, size, against }: Line): string {
 const HEAD = `| what | CPU s | ratio | wall s | ratio | peak MiB | written MiB | of the file | file MiB (of vacuumed) | requests |
 |---|---|---|---|---|---|---|---|---|---|`;
 
-const { say, said } = saying();
-say(`${MACHINE}; medians of ${rounds}\n`);
+const { print, printed } = createPrinter();
+print(`${MACHINE}; medians of ${rounds}\n`);
 for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
-  say(`${thousands} thousand rows\n\n${HEAD}`);
-  for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) say(lineOf(line));
-  say('');
+  print(`${thousands} thousand rows\n\n${HEAD}`);
+  for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) print(lineOf(line));
+  print('');
 }
 const LEGEND = `Medians of \`npm run bench\`. Ratios compare with the bare loop; those of \`--full\` and \`verify\` with fetching and parsing
 alone.`;
-if (process.argv.includes('--keep')) keep('# What the commands cost', `${LEGEND}\n\n${said()}`);
+if (process.argv.includes('--keep')) saveFigures('# What the commands cost', `${LEGEND}\n\n${printed()}`);

@@ -16,7 +16,7 @@ export const idOf = (kind: string, n: number): string =>
   `${kind}-${n.toString(16).padStart(8, '0')}-4a5b-8c7d-${(n * 7919).toString(16).padStart(12, '0')}`;
 
 /** A deterministic sequence of numbers from 0 to 1. */
-export function randomly(seed: number): () => number {
+export function seededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
@@ -25,7 +25,7 @@ export function randomly(seed: number): () => number {
 }
 
 /** Writes rows of a table, all in one environment. */
-export function writing(connection: Database, table: string, names: readonly string[]) {
+export function createWriter(connection: Database, table: string, names: readonly string[]) {
   const columns = ['env_id', 'mirrored_at', ...names];
   const sql = `insert or ignore into ${table} (${columns}) values (${columns.map(() => '?')})`;
   const statement = connection.prepare(sql);
@@ -33,8 +33,16 @@ export function writing(connection: Database, table: string, names: readonly str
 }
 
 function fillAssets(connection: Database, random: () => number): void {
-  const asset = writing(connection, 'assets', ['id', 'name', 'kind', 'db_name', 'schema_name', 'owners', 'updated_at']);
-  const edge = writing(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
+  const asset = createWriter(connection, 'assets', [
+    'id',
+    'name',
+    'kind',
+    'db_name',
+    'schema_name',
+    'owners',
+    'updated_at',
+  ]);
+  const edge = createWriter(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
   const perLayer = SIZE.assets / LAYERS;
   for (let n = 0; n < SIZE.assets; n += 1) {
     const kind = n < SIZE.assets - perLayer ? 'table' : 'bi';
@@ -53,10 +61,10 @@ function fillAssets(connection: Database, random: () => number): void {
 /** Three in a hundred runs that follow a PASS fail, and then three in four of those that follow. */
 function fillRuns(connection: Database, random: () => number): void {
   const names = ['id', 'name', 'test_type', 'disabled', 'asset_id', 'owners', 'tags'];
-  const test = writing(connection, 'tests', names);
+  const test = createWriter(connection, 'tests', names);
   const run = ['sub_test_unique_id', 'id', 'test_id', 'sub_type', 'status', 'start_time', 'duration_seconds'];
-  const latest = writing(connection, 'latest_test_executions', run);
-  const execution = writing(connection, 'test_executions', run);
+  const latest = createWriter(connection, 'latest_test_executions', run);
+  const execution = createWriter(connection, 'test_executions', run);
   for (let n = 0; n < SIZE.tests; n += 1)
     test(
       idOf('test', n),
@@ -81,7 +89,7 @@ function fillRuns(connection: Database, random: () => number): void {
 }
 
 export function fillMirror(connection: Database): void {
-  const random = randomly(7);
+  const random = seededRandom(7);
   connection.pragma('synchronous = OFF');
   connection.exec(`insert into environments (id, name, mirrored_at) values ('${ENV}', 'Production', '${NOW}')`);
   connection.exec(`insert into mirror_environments (env_id, mirrored_at) values ('${ENV}', '${NOW}')`);

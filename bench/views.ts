@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../src/destination/sqlite/open.ts';
-import { keep, MACHINE, saying } from './keep.ts';
+import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { median } from './measure.ts';
 import { fillMirror, idOf, SIZE } from './views-mirror.ts';
 
@@ -57,8 +57,8 @@ fillMirror(written.connection);
 closeWritten(written);
 const mirror = openForReading(path);
 const failing = String(mirror.connection.prepare('select test_id from failing_tests limit 1').pluck().get());
-const { say, said } = saying();
-say(`${MACHINE}; medians of ${RUNS}; a mirror of ${SIZE.assets} assets, ${SIZE.edges} edges between them, ${SIZE.tests} tests and
+const { print, printed } = createPrinter();
+print(`${MACHINE}; medians of ${RUNS}; a mirror of ${SIZE.assets} assets, ${SIZE.edges} edges between them, ${SIZE.tests} tests and
 ${SIZE.tests * SIZE.runsPerTest} runs. The bound limits CPU time.
 
 | what | rows | CPU ms | ms | at most | holds |
@@ -66,11 +66,11 @@ ${SIZE.tests * SIZE.runsPerTest} runs. The bound limits CPU time.
 for (const [what, sql, mostMs] of CASES) {
   const { rows, cpuMs, wallMs } = measure(mirror, sql.replace('@failing', failing));
   const holds = mostMs === null || cpuMs <= mostMs;
-  say(
+  print(
     `| ${what} | ${rows} | ${cpuMs.toFixed(0)} | ${wallMs.toFixed(0)} | ${mostMs ?? ''} | ${mostMs === null ? '' : holds ? 'yes' : 'NO'} |`,
   );
   if (!holds) process.exitCode = 1;
 }
 mirror.connection.close();
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) keep('## Views', said());
+if (process.argv.includes('--keep')) saveFigures('## Views', printed());

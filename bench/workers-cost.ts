@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import pg from 'pg';
-import { inSchema } from '../src/api/accounts-database.ts';
+import { withSchema } from '../src/api/accounts-database.ts';
 import { startRunThread } from '../src/api/thread/in-thread.ts';
 import { addressOf } from '../src/settings/addresses/mirror-address.ts';
 import { syncSettings, watchOf } from '../src/settings/sync-settings.ts';
@@ -123,7 +123,7 @@ async function measureSync(url: string): Promise<WorkCosts['sync']> {
   const world = createWorld(['e1']);
   for (const place of world.environments.values()) furnish(place);
   const service = await serveWorld(world);
-  const db = inSchema(url, 'measured');
+  const db = withSchema(url, 'measured');
   const settings = syncSettings({ db, baseUrl: service.url, token: 'the-token', env: ['e1'] });
   // Reused, as a worker does.
   const thread = startRunThread();

@@ -30,10 +30,10 @@ const CONCURRENCY = Number(values.concurrency);
 const START: Instant = '2026-11-20T00:30:00.000000Z';
 
 /** How often a worker with free slots polls for due jobs. */
-const LOOK_SECONDS = 2;
+const POLL_SECONDS = 2;
 
-interface PlayedEnvironment {
-  readonly account: PlayedAccount;
+interface SimulatedEnvironment {
+  readonly account: SimulatedAccount;
   readonly cron: string;
   lastStart: Instant;
   dueSeconds: number;
@@ -41,15 +41,15 @@ interface PlayedEnvironment {
   isQueued: boolean;
 }
 
-interface PlayedAccount {
-  readonly environments: PlayedEnvironment[];
+interface SimulatedAccount {
+  readonly environments: SimulatedEnvironment[];
   isBusy: boolean;
   /** Those in the queue, lowest turn first. */
-  waiting: PlayedEnvironment[];
+  waiting: SimulatedEnvironment[];
 }
 
 /** A min-heap: `take` removes the element with the lowest number. */
-class Lowest<Element> {
+class MinHeap<Element> {
   readonly #heap: { readonly at: number; readonly element: Element }[] = [];
 
   get next(): number {
@@ -89,7 +89,7 @@ class Lowest<Element> {
   }
 }
 
-interface Played {
+interface SimulationResult {
   readonly syncs: number;
   /** Seconds from a sync's due time to its start. */
   readonly waits: number[];
@@ -102,24 +102,24 @@ interface Played {
 
 interface Setting {
   readonly workers: number;
-  readonly accounts: readonly PlayedAccount[];
+  readonly accounts: readonly SimulatedAccount[];
   readonly syncSeconds: number;
 }
 
 /** Simulates the workers for a few hours. */
-function play({ workers, accounts, syncSeconds }: Setting): Played {
+function simulate({ workers, accounts, syncSeconds }: Setting): SimulationResult {
   const environments = accounts.flatMap((account) => account.environments);
-  const due = new Lowest<PlayedEnvironment>();
+  const due = new MinHeap<SimulatedEnvironment>();
   for (const environment of environments) schedule(environment, due);
-  const heads = new Lowest<PlayedAccount>();
-  const ends = new Lowest<PlayedEnvironment>();
+  const heads = new MinHeap<SimulatedAccount>();
+  const ends = new MinHeap<SimulatedEnvironment>();
   const end = msOf(START) / 1000 + HOURS * 3600;
   const played = { syncs: 0, waits: [] as number[], waitsOfSmall: [] as number[], worstAge: 0, busySeconds: 0 };
   let free = workers * CONCURRENCY;
   let look = msOf(START) / 1000;
   for (let now = look; now < end; now = Math.min(ends.next, look)) {
     while (ends.next <= now) {
-      const environment = ends.take() as PlayedEnvironment;
+      const environment = ends.take() as SimulatedEnvironment;
       free++;
       environment.account.isBusy = false;
       played.worstAge = Math.max(played.worstAge, secondsBetween(environment.lastStart, instantOfMs(now * 1000)));
@@ -129,12 +129,12 @@ function play({ workers, accounts, syncSeconds }: Setting): Played {
     }
     if (look <= now) {
       queueDue(now, due, heads);
-      look += LOOK_SECONDS;
+      look += POLL_SECONDS;
     }
     while (free > 0) {
       const account = heads.take();
       if (account === null) break;
-      const environment = account.waiting.shift() as PlayedEnvironment;
+      const environment = account.waiting.shift() as SimulatedEnvironment;
       environment.isQueued = false;
       account.isBusy = true;
       free--;
@@ -150,14 +150,14 @@ function play({ workers, accounts, syncSeconds }: Setting): Played {
 }
 
 /** When it is due next, as the program decides it. */
-function schedule(environment: PlayedEnvironment, due: Lowest<PlayedEnvironment>): void {
+function schedule(environment: SimulatedEnvironment, due: MinHeap<SimulatedEnvironment>): void {
   const { cron, lastStart } = environment;
   const listed = { id: 'e', name: 'e', cron };
   const rules = { cron: null, delaySeconds: 0, environments: [], together: false };
   const clock = { now: lastStart, next: nextTick };
   const [scheduled] = timetable([listed], rules, new Map([['e', lastStart]]), clock);
   environment.dueSeconds = msOf(scheduled?.due ?? lastStart) / 1000;
-  // Like `queueTime` of the program.
+  // Like `queuePosition` of the program.
   const together = environment.account.environments.filter(
     (other) => other !== environment && other.dueSeconds === environment.dueSeconds,
   );
@@ -166,10 +166,10 @@ function schedule(environment: PlayedEnvironment, due: Lowest<PlayedEnvironment>
 }
 
 /** Queues what is due. */
-function queueDue(now: number, due: Lowest<PlayedEnvironment>, heads: Lowest<PlayedAccount>): void {
-  const changed = new Set<PlayedAccount>();
+function queueDue(now: number, due: MinHeap<SimulatedEnvironment>, heads: MinHeap<SimulatedAccount>): void {
+  const changed = new Set<SimulatedAccount>();
   while (due.next <= now) {
-    const environment = due.take() as PlayedEnvironment;
+    const environment = due.take() as SimulatedEnvironment;
     const { account } = environment;
     environment.isQueued = true;
     const wasEmpty = account.waiting.length === 0;
@@ -181,7 +181,7 @@ function queueDue(now: number, due: Lowest<PlayedEnvironment>, heads: Lowest<Pla
 }
 
 /** One job of an account at a time. */
-function offer(account: PlayedAccount, heads: Lowest<PlayedAccount>): void {
+function offer(account: SimulatedAccount, heads: MinHeap<SimulatedAccount>): void {
   const [first] = account.waiting;
   if (!account.isBusy && first !== undefined) heads.add(first.turn, account);
 }
@@ -194,9 +194,9 @@ function msOf(instant: Instant): number {
  * Accounts with one environment each; with `large`, the first one has this many. `spread` gives each its own minute of
  * the hour.
  */
-function makeAccounts({ spread, large }: { spread: boolean; large: number }): PlayedAccount[] {
+function makeAccounts({ spread, large }: { spread: boolean; large: number }): SimulatedAccount[] {
   return Array.from({ length: ACCOUNTS }, (_, i) => {
-    const account: PlayedAccount = { environments: [], isBusy: false, waiting: [] };
+    const account: SimulatedAccount = { environments: [], isBusy: false, waiting: [] };
     for (let n = 0; n < (i === 0 ? large : 1); n++) {
       const cron = `${spread ? i % 60 : 0} * * * *`;
       account.environments.push({ account, cron, lastStart: START, dueSeconds: 0, turn: 0, isQueued: false });
@@ -222,7 +222,7 @@ function report(costs: WorkCosts): void {
     ['one account with 1000 environments', { spread: false, large: 1000 }],
   ] as const)
     for (const workers of [1, 2, 4, 8]) {
-      const { syncs, waits, waitsOfSmall, worstAge, busySeconds } = play({
+      const { syncs, waits, waitsOfSmall, worstAge, busySeconds } = simulate({
         workers,
         accounts: makeAccounts(shape),
         syncSeconds,

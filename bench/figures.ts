@@ -6,19 +6,19 @@ const FIGURES = 'docs/benchmarks.md';
 export const MACHINE = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
 
 /** Prints lines and records them. */
-export function saying(): { say(line: string): void; said(): string } {
+export function createPrinter(): { print(line: string): void; printed(): string } {
   const lines: string[] = [];
   return {
-    say(line) {
+    print(line) {
       lines.push(line);
       console.log(line);
     },
-    said: () => lines.join('\n'),
+    printed: () => lines.join('\n'),
   };
 }
 
 /** Saves figures under their heading, `# …` or `## …`, leaving all others unchanged. */
-export function keep(heading: string, figures: string): void {
+export function saveFigures(heading: string, figures: string): void {
   const parts = readFileSync(FIGURES, 'utf8').split(/^(?=##? )/m);
   const isOwn = (part: string): boolean => part.startsWith(`${heading}\n`);
   const own = `${heading}\n\n${figures}`;
