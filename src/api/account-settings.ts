@@ -8,10 +8,10 @@ import { readTextFile } from '../settings/read-text-file.ts';
 import { type SyncSettings, syncSettings } from '../settings/sync-settings.ts';
 import type { SyncAccount } from '../workers/account-store.ts';
 import { TokenNotOnHostError } from '../workers/token-not-on-host.ts';
-import { inSchema } from './accounts-database.ts';
+import { withSchema } from './accounts-database.ts';
 
 /** The options of an account's syncs: those of `sync` that do not apply to a single run. */
-const OF_SYNCS = [
+const ACCOUNT_SYNC_OPTIONS = [
   'env',
   'stream',
   'history',
@@ -28,7 +28,7 @@ const OF_SYNCS = [
 
 /** An account: its service, where to find its token (`tokenEnv` or `tokenFile`), and how to sync it. */
 export interface AccountOptions
-  extends OptionsNamed<(typeof OF_SYNCS)[number] | 'tokenEnv' | 'tokenFile' | 'schema' | 'cron' | 'delay'> {
+  extends OptionsNamed<(typeof ACCOUNT_SYNC_OPTIONS)[number] | 'tokenEnv' | 'tokenFile' | 'schema' | 'cron' | 'delay'> {
   /** The account's name in this database. */
   readonly name: string;
   /** Address of the service, before `/public/beta`. */
@@ -41,20 +41,20 @@ export interface AccountOptions
  */
 export function accountFrom(given: AccountOptions, address: string): SyncAccount {
   const name = nameOf(given.name);
-  const schema = given.schema ?? usualSchema(name);
-  inSchema(address, schema);
+  const schema = given.schema ?? defaultSchema(name);
+  withSchema(address, schema);
   if (schema === 'public')
     throw new OptionError('schema', 'any program may use the schema public: name another one with --schema');
   const options = Object.fromEntries(
-    OF_SYNCS.filter((option) => isSet(option, given[option])).map((option) => [option, given[option]]),
+    ACCOUNT_SYNC_OPTIONS.filter((option) => isSet(option, given[option])).map((option) => [option, given[option]]),
   );
   const { baseUrl } = syncSettings({ baseUrl: given.baseUrl, ...options, token: 'not-looked-up' });
   const { cron, delaySeconds } = cronRules(given);
-  return { name, baseUrl, ...tokenPlace(given), schema, cron, delaySeconds, options };
+  return { name, baseUrl, ...tokenLocation(given), schema, cron, delaySeconds, options };
 }
 
 /** Defaults are not stored: a later version may change them. */
-function isSet(option: (typeof OF_SYNCS)[number], value: unknown): boolean {
+function isSet(option: (typeof ACCOUNT_SYNC_OPTIONS)[number], value: unknown): boolean {
   const { default: defaultValue }: OptionEntry = OPTIONS[option];
   return value !== undefined && value !== defaultValue;
 }
@@ -73,7 +73,7 @@ export function nameOf(given: unknown): string {
 }
 
 /** @throws OptionError if the name has no letter or digit that a schema name allows */
-function usualSchema(name: string): string {
+function defaultSchema(name: string): string {
   const plain = name.normalize('NFKD').toLowerCase().replaceAll(/\p{M}/gu, '');
   const words = plain.replaceAll(/[^a-z0-9]+/g, '_').replaceAll(/^_|_$/g, '');
   if (words !== '') return `obsync_${words}`.slice(0, 63);
@@ -86,7 +86,7 @@ const VARIABLE = /^[A-Z_][A-Z0-9_]*$/;
 /** Variables that may contain the database's password. */
 const OTHER_SECRETS = /^(?:PG|OBSYNC_DB)/;
 
-function tokenPlace({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'tokenEnv' | 'tokenFile'> {
+function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'tokenEnv' | 'tokenFile'> {
   if ((tokenEnv === undefined) === (tokenFile === undefined))
     throw new SyncError(
       'usage',
@@ -121,7 +121,7 @@ export function settingsOfAccount(account: SyncAccount, address: string): SyncSe
   return syncSettings({
     ...options,
     baseUrl,
-    db: inSchema(address, schema),
+    db: withSchema(address, schema),
     // An empty token counts as none: OBSYNC_TOKEN must not replace it.
     token: given,
     tokenFrom: tokenEnv ?? 'the account',

@@ -77,7 +77,7 @@ async function connectTo(options: MirrorOptions, connections?: WorkConnections):
  * The same address with another schema. It may contain a password.
  * @throws SyncError `usage` if the schema name is invalid
  */
-export function inSchema(address: string, schema: string): string {
+export function withSchema(address: string, schema: string): string {
   const [place = '', ...query] = address.split('?');
   const others = query
     .join('?')

@@ -9,8 +9,8 @@ import type { ApiOptions } from './prepare-server.ts';
 export async function mirrorApi(app: FastifyInstance, pluginOptions: ApiOptions): Promise<void> {
   const options = withoutFastifyOptions(pluginOptions);
   checkOptions(options);
-  const { openApi } = await import('./prepare-server.ts');
-  const { server, warnings } = await openApi({ logger: app.log, ...options });
+  const { prepareServer } = await import('./prepare-server.ts');
+  const { server, warnings } = await prepareServer({ logger: app.log, ...options });
   for (const warning of warnings()) app.log.warn(warning);
   await server.ready();
   // The API refuses requests with a body, so nothing is parsed here.

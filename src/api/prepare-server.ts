@@ -26,7 +26,7 @@ export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'r
 }
 
 /** The read API over a mirror, not listening yet. Closing the server closes the mirror. */
-export interface OpenApi {
+export interface PreparedServer {
   readonly path: string;
   readonly server: FastifyInstance;
   reloadTokens(): void;
@@ -35,19 +35,19 @@ export interface OpenApi {
 }
 
 /** @throws SyncError `usage` */
-export async function openApi(options: ApiOptions): Promise<OpenApi> {
+export async function prepareServer(options: ApiOptions): Promise<PreparedServer> {
   const settings = apiSettings(options);
   const mirror = openForReading(settings.db);
   try {
-    const tokenStore = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
+    const tokens = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
     readOption('dimensionWeights', () => refuseUnknownDimensions(settings.weights, mirror.db));
-    tokenStore.load();
-    const server = await createServer({ ...serverOptions(settings, mirror, tokenStore), ...logOf(options) });
+    tokens.load();
+    const server = await createServer({ ...serverOptions(settings, mirror, tokens), ...logOf(options) });
     server.addHook('onClose', () => void mirror.connection.close());
     return {
       path: mirror.path,
       server,
-      reloadTokens: tokenStore.reload,
+      reloadTokens: tokens.reload,
       warnings: () => warningsOf(settings, mirror),
     };
   } catch (error) {
@@ -62,8 +62,8 @@ function logOf({ logger }: ApiOptions): { readonly log?: FastifyBaseLogger } {
   return logger === undefined ? {} : { log: logger };
 }
 
-function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, tokenStore: TokenStore) {
-  return { mirror, keys: tokenStore.keys, threads: READ_THREADS, rateLimit, weights };
+function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, tokens: TokenStore) {
+  return { mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights };
 }
 
 function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {

@@ -20,7 +20,7 @@ export function openQuotaKeeper(
   if (!shareQuota) return undefined;
   const account = accountKey({ baseUrl, token });
   const shared = openInDatabase?.(account, nowMs) ?? fileKeeper({ path: quotaFilePath, account, now: machineTime });
-  return sharedIfPossible(shared, { nowMs, onUnshared });
+  return withUnsharedFallback(shared, { nowMs, onUnshared });
 }
 
 /** How long a process counts alone before it retries sharing. */
@@ -30,7 +30,7 @@ const RETRY_MS = 30_000;
  * A quota that cannot be shared must not fail the run: the state folder may be missing or read-only. The process
  * continues with the last known state, and merges what it has counted since once sharing works again.
  */
-function sharedIfPossible(
+function withUnsharedFallback(
   shared: QuotaKeeper,
   { nowMs, onUnshared }: { readonly nowMs: () => number; readonly onUnshared: (reason: string) => void },
 ): QuotaKeeper {

@@ -56,7 +56,7 @@ export async function runWorker(options: WorkOptions): Promise<void> {
       database,
       next: nextTick,
       onEvent: emit,
-      ...syncing(givenAddress(options), { threads, emit }),
+      ...createPorts(givenAddress(options), { threads, emit }),
     };
     emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
     await workUntilStopped(ports, identity, signal);
@@ -69,7 +69,7 @@ export async function runWorker(options: WorkOptions): Promise<void> {
 }
 
 /** Syncs an environment in a thread, and lists environments, each time with the current token (R25). */
-function syncing(
+function createPorts(
   address: string,
   { threads, emit }: { threads: ThreadPool; emit: (event: WorkEvent) => void },
 ): Pick<WorkerPorts, 'sync' | 'list'> {

@@ -57,7 +57,7 @@ interface ScheduleRunner {
 }
 
 function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: ScheduleRunner): SchedulePorts {
-  const emit = guarded(options.onProgress ?? (() => {}));
+  const emit = guardListener(options.onProgress ?? (() => {}));
   const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: emit });
   let keptQuota: KeptQuota | null = null;
   return {
@@ -94,7 +94,7 @@ function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, 
 }
 
 /** A throwing listener does not end the schedule. Its first error becomes a process warning. */
-function guarded(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEvent) => void {
+function guardListener(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEvent) => void {
   let hasThrown = false;
   return (event) => {
     try {

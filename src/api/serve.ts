@@ -33,16 +33,16 @@ export async function serve(options: ServeOptions = {}): Promise<RunningServer> 
   const host = options.host ?? OPTIONS.host.default;
   const port = readNumber('port', options.port);
   // Loaded only here: a program that only syncs needs no server.
-  const { openApi } = await import('./prepare-server.ts');
-  const api = await openApi(options);
+  const { prepareServer } = await import('./prepare-server.ts');
+  const prepared = await prepareServer(options);
   try {
-    const url = await listen(api.server, { host, port });
-    options.logger?.info(`serving ${api.path}, process ${process.pid}`);
+    const url = await listen(prepared.server, { host, port });
+    options.logger?.info(`serving ${prepared.path}, process ${process.pid}`);
     const unencrypted = isLoopback(hostInUrl(host)) ? [] : [UNENCRYPTED];
-    for (const warning of [...unencrypted, ...api.warnings()]) options.logger?.warn(warning);
-    return running(api.server, { url, reloadTokens: api.reloadTokens, signal: options.signal });
+    for (const warning of [...unencrypted, ...prepared.warnings()]) options.logger?.warn(warning);
+    return running(prepared.server, { url, reloadTokens: prepared.reloadTokens, signal: options.signal });
   } catch (error) {
-    await api.server.close();
+    await prepared.server.close();
     throw error;
   }
 }

@@ -23,7 +23,7 @@ export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Prom
       source,
       keptQuota: settings.keptQuota ?? null,
       mirrorExists: await store.exists(),
-      openMirror: () => store.open(watcher.signal, QUIET_MS),
+      openMirror: () => store.open(watcher.signal, BATCH_MS),
       clock,
       signal: watcher.signal,
       onProgress: watcher.onProgress,
@@ -90,4 +90,4 @@ const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.incl
  * How long checkpoints of pages without changes wait to be committed together, so a run without changes writes almost
  * nothing.
  */
-const QUIET_MS = 1000;
+const BATCH_MS = 1000;

@@ -1,4 +1,4 @@
-import { saysPassword } from '../settings/addresses/mirror-address.ts';
+import { containsPassword } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { CommandArguments } from './command.ts';
 import type { SettingsByName } from './settings.ts';
@@ -21,7 +21,7 @@ export function checkMirror(given: CommandArguments, settings: SettingsByName): 
   for (const [name, elsewhere] of Object.entries(ADDRESSES)) {
     const { [name]: value } = given;
     const from = settings.get(name)?.from ?? 'the command line';
-    if (typeof value !== 'string' || PRIVATE.includes(from) || !saysPassword(value)) continue;
+    if (typeof value !== 'string' || PRIVATE.includes(from) || !containsPassword(value)) continue;
     throw new OptionError(
       name,
       `--${name} contains a password, which others can read in ${from}: remove it there, and set PGPASSWORD, use ~/.pgpass or a service file, ${elsewhere}`,

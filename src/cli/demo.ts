@@ -96,7 +96,7 @@ async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<
 }
 
 /** The pause between changes of the sample. */
-const CALM_MS = 4000;
+const CHANGE_INTERVAL_MS = 4000;
 
 /**
  * Serves the mirror while the source changes and each change is synced, until a signal arrives.
@@ -110,7 +110,7 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
     io.out(
       `\nThe source keeps changing, and a sync follows every few seconds. Look at the mirror:\n\n  ${server.url}/#token=${token}\n\nStop with Ctrl-C.\n\n`,
     );
-    while (await isCalm(stop.signal)) {
+    while (await pauseUnlessStopped(stop.signal)) {
       source.change('moment');
       const summary = await syncOnce(runs);
       if (summary.status === 'done') io.out(`${renderRun(summary)}\n`);
@@ -123,8 +123,8 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
 }
 
 /** @returns false if a signal arrived instead */
-function isCalm(signal: AbortSignal): Promise<boolean> {
-  return setTimeout(CALM_MS, true, { signal }).catch(() => false);
+function pauseUnlessStopped(signal: AbortSignal): Promise<boolean> {
+  return setTimeout(CHANGE_INTERVAL_MS, true, { signal }).catch(() => false);
 }
 
 async function answer(db: string, io: CommandIo): Promise<void> {

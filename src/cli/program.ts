@@ -40,12 +40,12 @@ export async function main(argv: readonly string[]): Promise<number> {
     return code;
   } catch (error) {
     const flag = parser.parsed === false ? undefined : parser.parsed.argv['log-level'];
-    return report(located(error, settings), flag ?? settings.get('logLevel')?.value ?? io.env['OBSYNC_LOG_LEVEL']);
+    return report(withOrigin(error, settings), flag ?? settings.get('logLevel')?.value ?? io.env['OBSYNC_LOG_LEVEL']);
   }
 }
 
 /** Adds to an option's error the variable or file that the value came from. */
-function located(error: unknown, settings: SettingsByName): unknown {
+function withOrigin(error: unknown, settings: SettingsByName): unknown {
   if (!(error instanceof OptionError)) return error;
   const from = settings.get(error.option)?.from;
   return from === undefined ? error : new SyncError(error.recovery, `${from}: ${error.message}`, { cause: error });

@@ -16,9 +16,9 @@ export function tableFormat(columns: readonly string[], width: number | null): R
     batch(rows) {
       const cells = rows.map((row) => row.map(cellText));
       const wanted = shapeOf({ heads, cells, rows }, width, shape);
-      const goesOn = shape !== null && isSame(shape, wanted);
-      const bottom = !goesOn && shape?.widths ? `${rule(BOTTOM, shape.widths)}\n` : '';
-      const body = bodyOf(heads, cells, wanted, { opens: !goesOn, width, shown });
+      const continues = shape !== null && isSame(shape, wanted);
+      const bottom = !continues && shape?.widths ? `${rule(BOTTOM, shape.widths)}\n` : '';
+      const body = bodyOf(heads, cells, wanted, { opens: !continues, width, shown });
       shape = wanted;
       shown += rows.length;
       return `${bottom}${body}\n`;
@@ -83,7 +83,7 @@ function shapeOf(
 ): TableLayout {
   const natural = naturalWidths(heads, cells).map((each, i) => Math.max(each, before?.natural[i] ?? 0));
   const numeric = heads.map((_, i) => (before?.numeric[i] ?? true) && isNumeric(rows, i));
-  return { natural, widths: width === null ? natural : narrow(natural, width), numeric };
+  return { natural, widths: width === null ? natural : shrinkColumns(natural, width), numeric };
 }
 
 function isSame(one: TableLayout, other: TableLayout): boolean {
@@ -162,7 +162,7 @@ const LEAST = 8;
  * Shrinks the widest columns until the table fits.
  * @returns null if it cannot fit
  */
-function narrow(widths: readonly number[], width: number): number[] | null {
+function shrinkColumns(widths: readonly number[], width: number): number[] | null {
   const room = width - 3 * widths.length - 1;
   const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));
   const sum = (all: readonly number[]): number => all.reduce((total, each) => total + each, 0);

@@ -54,7 +54,7 @@ function readVariables(options: CommandOptions, env: CommandIo['env']): [string,
 }
 
 /** Options that name a file relative to the config file, not to the current folder. */
-const BESIDE = ['tokenFile', 'dbFile'];
+const RELATIVE_TO_CONFIG = ['tokenFile', 'dbFile'];
 
 function readConfig(path: string): [string, SettingValue][] {
   const names = Object.keys(ALL_OPTIONS).filter((name) => name !== 'config');
@@ -65,8 +65,8 @@ function readConfig(path: string): [string, SettingValue][] {
         'usage',
         `${path}: there is no option ${key}${key === 'token' ? `: ${TOKEN_ADVICE}` : didYouMean(key, names)}`,
       );
-    const isBeside = BESIDE.includes(name) && typeof given === 'string' && given !== '';
-    return [name, { value: isBeside ? resolve(dirname(path), given) : given, from: path }];
+    const isRelative = RELATIVE_TO_CONFIG.includes(name) && typeof given === 'string' && given !== '';
+    return [name, { value: isRelative ? resolve(dirname(path), given) : given, from: path }];
   });
 }
 

@@ -21,7 +21,7 @@ export function stopOnSignals(cutOff = LONG_WRITE): StopRequest {
     // Not immediately, for two reasons: the listener that restores the cursor is called next, and would end the process
     // if it were the only one; and npm forwards a Ctrl-C that the terminal has already sent.
     setTimeout(ignore, PATIENCE_MS).unref();
-    deadline ??= setTimeout(endBy, DEADLINE_MS, signal, cutOff).unref();
+    deadline ??= setTimeout(exitBySignal, DEADLINE_MS, signal, cutOff).unref();
     controller.abort();
   };
   const ignore = (): void => {
@@ -43,11 +43,11 @@ const PATIENCE_MS = 1000;
 const DEADLINE_MS = 4000;
 
 /** Ends the process by the signal itself: `process.exit` would wait for the thread that runs SQLite. */
-function endBy(signal: NodeJS.Signals, cutOff: string): void {
+function exitBySignal(signal: NodeJS.Signals, cutOff: string): void {
   const cursor = process.stderr.isTTY ? SHOW_CURSOR : '';
   process.stderr.write(`${cursor}obsync: stopped in the middle of ${cutOff}\n`);
   process.removeAllListeners(signal);
-  if (process.pid === FIRST_PID) replaceBy(exitCodeOfSignal(signal));
+  if (process.pid === FIRST_PID) replaceProcess(exitCodeOfSignal(signal));
   else process.kill(process.pid, signal);
 }
 
@@ -55,7 +55,7 @@ function endBy(signal: NodeJS.Signals, cutOff: string): void {
 const FIRST_PID = 1;
 
 /** Replaces this program with another one: that ends all threads, whatever they are doing. */
-function replaceBy(exitCode: number): void {
+function replaceProcess(exitCode: number): void {
   process.execve?.(process.execPath, [process.execPath, '--eval', `process.exitCode = ${exitCode}`], process.env);
 }
 

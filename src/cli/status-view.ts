@@ -42,7 +42,7 @@ function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: S
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
     ...(unavailable ? ['unavailable: the service reports that it is not live'] : []),
-    ...(under_way === null ? [] : [underWay(under_way, { now, isRunning: run?.status === 'running' })]),
+    ...(under_way === null ? [] : [unfinishedRound(under_way, { now, isRunning: run?.status === 'running' })]),
     ...(rows_held > 0
       ? [`${counted(rows_held, 'deletion')} held back: \`obsync sync --allow-shrink\` applies them`]
       : []),
@@ -55,7 +55,7 @@ function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: S
 }
 
 /** An unfinished round is in progress only while a run is. */
-function underWay(
+function unfinishedRound(
   { mode, reason, since, pages }: NonNullable<StreamReportStatus['under_way']>,
   { now, isRunning }: { now: Instant; isRunning: boolean },
 ): string {

@@ -13,7 +13,7 @@ interface SummaryStyle {
 /** Renders a run: a table per environment, then one line per problem. */
 export function renderSummary(summary: RunSummary, style: SummaryStyle): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
-  const busy = environments.filter((streams) => style.verbose || streams.some(didSomething));
+  const busy = environments.filter((streams) => style.verbose || streams.some(hasWork));
   const idle = environments.length - busy.length;
   const others = busy.length === 0 ? '' : 'other ';
   return [
@@ -27,11 +27,11 @@ export function renderSummary(summary: RunSummary, style: SummaryStyle): string 
 
 /** Whether a table would show anything beyond the run's error. */
 export function isWorthATable({ streams, error }: RunSummary): boolean {
-  return error === null || streams.some(didSomething);
+  return error === null || streams.some(hasWork);
 }
 
 /** Streams that the run did not reach are counted in the run's own lines. */
-function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
+function hasWork({ mode, status, ...stream }: StreamSummary): boolean {
   const counts = [
     stream.rows_written,
     stream.rows_deleted,
@@ -46,7 +46,7 @@ function didSomething({ mode, status, ...stream }: StreamSummary): boolean {
 
 function environmentLines(streams: readonly StreamSummary[], { width, verbose }: SummaryStyle): string[] {
   const [{ environment, env_id }] = streams as readonly [StreamSummary];
-  const shown = verbose ? streams : streams.filter(didSomething);
+  const shown = verbose ? streams : streams.filter(hasWork);
   const idle = streams.length - shown.length;
   return [
     `${environment} (${env_id})`,

@@ -154,7 +154,7 @@ function answer(report: VerifyReport): string {
   const but = pending.length === 0 ? '' : ', except for what the next sync fetches';
   if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference repaired')}, ${spent}`;
   if (equal) return `${EQUAL[depth]}${but}: ${compared}, ${spent}`;
-  return `the mirror does not equal the source: ${openOf(report)}, ${spent}${advice(report, repaired)}`;
+  return `the mirror does not equal the source: ${openFindings(report)}, ${spent}${advice(report, repaired)}`;
 }
 
 function undecided({ streams, not_looked_at: unlooked }: VerifyReport): string {
@@ -166,7 +166,7 @@ function undecided({ streams, not_looked_at: unlooked }: VerifyReport): string {
 }
 
 /** `2 differences, 40 possible ones, 7 streams never fully synced` */
-function openOf({ findings, streams }: VerifyReport): string {
+function openFindings({ findings, streams }: VerifyReport): string {
   const open = findings.filter(({ repaired, what }) => !repaired && what !== 'unsynced').length;
   const unsynced = streams.filter(({ status }) => status === 'unsynced').length;
   const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);

@@ -20,7 +20,7 @@ export function dueAfter(
  * SQL for the queue position of an environment that is due then. Environments due earlier come first, but those of one
  * account that are due together are a minute apart, so an account with a thousand of them delays no other.
  */
-export function queueTime(account: string, envId: string, due: Instant | null) {
+export function queuePosition(account: string, envId: string, due: Instant | null) {
   return sql`${due}::timestamptz + interval '1 minute' * (
     select count(*) from obsync_accounts.account_environments other
     where other.account = ${account} and other.env_id <> ${envId} and other.due_at = ${due}::timestamptz)`;

@@ -5,7 +5,7 @@ import type { NextTick } from '../core/schedule/schedule.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { accountOf, type SyncAccount } from './account-store.ts';
 import type { WorkDatabase } from './database.ts';
-import { dueAfter, inSeconds, queueTime, timeOf } from './due-time.ts';
+import { dueAfter, inSeconds, queuePosition, timeOf } from './due-time.ts';
 import { isAlive } from './worker-identity.ts';
 
 /** A sync that a worker has claimed. */
@@ -131,13 +131,13 @@ export async function endSync(
       started_at: null,
       last_started_at: timeOf(startedAt),
       due_at: sql`case when ${isSameCron} then ${due}::timestamptz else ${due_at} end`,
-      queue_at: sql`case when ${isSameCron} then ${queueTime(account.name, environment.id, due)} else ${queue_at} end`,
+      queue_at: sql`case when ${isSameCron} then ${queuePosition(account.name, environment.id, due)} else ${queue_at} end`,
       ended_at: sql`now()`,
       status,
       error,
       ...(status === 'done' ? { synced_at: timeOf(startedAt) } : {}),
     })
-    .where(status === 'done' ? whereNewest(claim) : whereStillOf(claim, worker));
+    .where(status === 'done' ? whereNewest(claim) : whereStillClaimed(claim, worker));
 }
 
 /** Releases a sync that did not run: it stays due and keeps its queue position. */
@@ -154,11 +154,11 @@ export async function deferSync(
       retry_at: inSeconds(afterSeconds),
       ...(error === null ? {} : { error }),
     })
-    .where(whereStillOf(claim, worker));
+    .where(whereStillClaimed(claim, worker));
 }
 
 /** Selects the environment unless another worker has claimed it since. */
-function whereStillOf({ account, environment, startedAt }: ClaimedSync, worker: string) {
+function whereStillClaimed({ account, environment, startedAt }: ClaimedSync, worker: string) {
   return and(
     eq(accountEnvironments.account, account.name),
     eq(accountEnvironments.env_id, environment.id),

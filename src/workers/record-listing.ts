@@ -6,7 +6,7 @@ import { noSuchEnvironment, wantedOf } from '../core/schedule/wanted-environment
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import type { SyncAccount } from './account-store.ts';
 import type { WorkDatabase, WorkTransaction } from './database.ts';
-import { dueAfter, inSeconds, instantOf, queueTime, timeOf } from './due-time.ts';
+import { dueAfter, inSeconds, instantOf, queuePosition, timeOf } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
 /**
@@ -50,7 +50,7 @@ async function recordEnvironment(
 ): Promise<void> {
   const isMoved = row === undefined || instantOf(row.due_at) !== due;
   if (!isMoved && row.name === name && row.cron === cron) return;
-  const moved = isMoved ? { due_at: timeOf(due), queue_at: queueTime(account, id, due) } : {};
+  const moved = isMoved ? { due_at: timeOf(due), queue_at: queuePosition(account, id, due) } : {};
   const columns = { name, cron, ...moved };
   await drizzle
     .insert(accountEnvironments)
@@ -80,7 +80,7 @@ export async function recordListing(
   account: string,
   { error, isListed }: { error: string | null; isListed: boolean },
 ): Promise<void> {
-  const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${AFTER_FAILURE}`;
+  const again = isListed ? inSeconds(LIST_EVERY_SECONDS) : sql`now() + ${BACKOFF}`;
   await drizzle
     .update(accounts)
     .set({
@@ -122,7 +122,7 @@ function whereListing(account: string, worker: string) {
 }
 
 /** Doubles the time for which the listing has been failing, starting at one minute. */
-const AFTER_FAILURE = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
+const BACKOFF = sql`least(make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), greatest(interval '1 minute',
   now() - coalesce(${accounts.listed_at} + make_interval(secs => ${sql.raw(String(LIST_EVERY_SECONDS))}), ${accounts.added_at})))`;
 
 async function databaseTime({ query }: WorkTransaction): Promise<Instant> {

@@ -11,8 +11,8 @@ export async function loadWorkStatus(database: WorkDatabase) {
     await query('set transaction isolation level repeatable read, read only');
     const { rows } = await query('select extract(epoch from now())::float8 * 1000 as ms');
     const now = instantOfMs(Number(rows[0]?.['ms']));
-    const living = await drizzle.select().from(workers).where(isAlive).orderBy(asc(workers.started_at));
-    const named = new Map(living.map(({ worker, host, pid }) => [worker, `${host} ${pid}`]));
+    const alive = await drizzle.select().from(workers).where(isAlive).orderBy(asc(workers.started_at));
+    const named = new Map(alive.map(({ worker, host, pid }) => [worker, `${host} ${pid}`]));
     const found = await drizzle
       .select()
       .from(accounts)
@@ -23,7 +23,7 @@ export async function loadWorkStatus(database: WorkDatabase) {
     return {
       checked_at: now,
       accounts: [...byAccount.values()].map((group) => accountStatus(group, now, named)),
-      workers: living.map(({ worker, host, pid, started_at, seen_at, concurrency }) => ({
+      workers: alive.map(({ worker, host, pid, started_at, seen_at, concurrency }) => ({
         worker,
         host,
         pid,

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { inSchema } from '../../src/api/accounts-database.ts';
+import { withSchema } from '../../src/api/accounts-database.ts';
 import { openStore } from '../../src/api/open-store.ts';
 import { addAccount, listAccounts, removeAccount } from '../../src/index.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
@@ -234,7 +234,7 @@ describe('obsync accounts', () => {
   test('remove --drop keeps a mirror that a process is syncing, and exits 4 (R26)', async () => {
     const { accounts, ask, url } = await setUp();
     await accounts('add', ...SHOP);
-    const mirror = await (await openStore(inSchema(url, 'obsync_shop'))).open(new AbortController().signal);
+    const mirror = await (await openStore(withSchema(url, 'obsync_shop'))).open(new AbortController().signal);
     await mirror.hold(['e1']);
     expect(await accounts('remove', 'shop', '--drop')).toMatchObject({
       code: 4,

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { inSchema } from '../../src/api/accounts-database.ts';
+import { withSchema } from '../../src/api/accounts-database.ts';
 import { status } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
@@ -60,7 +60,7 @@ describe('obsync worker', () => {
     await worker.logged('metrics at');
     await until(`count(*) = 2 and ${ALL_DONE}`);
     await until(`listing_error is not null from obsync_accounts.accounts where name = 'lost'`);
-    expect(await status({ db: inSchema(url, 'obsync_shop') })).toMatchObject({
+    expect(await status({ db: withSchema(url, 'obsync_shop') })).toMatchObject({
       base_url: shop.url,
       last_run: { status: 'done' },
       environments: [{ env_id: 'e1' }, { env_id: 'e2' }],

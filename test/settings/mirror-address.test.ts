@@ -10,7 +10,7 @@ import {
   addressOf,
   givenAddress,
   givenFile,
-  saysPassword,
+  containsPassword,
   warningsOfAddresses,
 } from '../../src/settings/addresses/mirror-address.ts';
 import { OptionError } from '../../src/settings/option-error.ts';
@@ -168,9 +168,9 @@ describe('the password of an address', () => {
       'postgres://u:p@/q',
       'postgresql://u:@h:1?password=p',
     ])
-      expect(saysPassword(text)).toBe(true);
+      expect(containsPassword(text)).toBe(true);
     for (const text of ['postgres://u@h', 'postgres://h:1/q', 'm.db', 'postgres://u:@h'])
-      expect(saysPassword(text)).toBe(false);
+      expect(containsPassword(text)).toBe(false);
   });
 
   /** Passwords with any characters, including URL delimiters. */

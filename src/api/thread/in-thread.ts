@@ -7,7 +7,7 @@ import type { RunSummary } from '../../sync/summary.ts';
 import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
 import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
-import type { CopySettings, JobReply, PostedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+import type { CopySettings, JobReply, SerializedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
 /**
  * Runs jobs in a separate thread, one at a time: SQLite cannot be interrupted, and the thread that handles signals must
@@ -43,13 +43,13 @@ export function startRunThread(): RunThread {
     sync: (settings, watch) =>
       doJob(worker(), { do: 'sync', settings }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
-        if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : failing(event));
+        if (event.of === 'sync') watch.onProgress(event.error === null ? event.event : withError(event));
       }) as Promise<RunSummary>,
     verify: (settings, watch) =>
       doJob(worker(), { do: 'verify', settings }, watch.signal, (event) => {
         if (event.of === 'source') watch.onSourceEvent(event.event);
         if (event.of === 'verify') watch.onProgress(event.event);
-        if (event.of === 'failure') watch.onFailure(errorOf(event.error));
+        if (event.of === 'failure') watch.onFailure(deserializeError(event.error));
       }) as Promise<CollectionsReport>,
     export: (settings, watch) =>
       doJob(worker(), { do: 'export', settings }, watch.signal, (event) => {
@@ -66,12 +66,12 @@ export function startRunThread(): RunThread {
   };
 }
 
-function failing({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
-  return { ...event, error: error === null ? null : errorOf(error) } as CollectionsEvent;
+function withError({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
+  return { ...event, error: error === null ? null : deserializeError(error) } as CollectionsEvent;
 }
 
-function errorOf({ name, message, stack, recovery, cause }: PostedError): Error {
-  const options = cause === null ? {} : { cause: errorOf(cause) };
+function deserializeError({ name, message, stack, recovery, cause }: SerializedError): Error {
+  const options = cause === null ? {} : { cause: deserializeError(cause) };
   const error = recovery === null ? new Error(message, options) : new SyncError(recovery, message, options);
   return Object.assign(error, { name, stack: stack ?? '' });
 }
@@ -97,7 +97,7 @@ function doJob(
     if (reply.type === 'events') reply.events.forEach(emit);
     else if (thrown !== null) reject(thrown.error);
     else if (reply.type === 'ended') resolve(reply.result);
-    else reject(errorOf(reply.error));
+    else reject(deserializeError(reply.error));
   };
   const onExit = (code: number): void =>
     reject(new Error(`the thread of the run exited with code ${code} before the run had ended`));

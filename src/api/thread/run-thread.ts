@@ -26,35 +26,35 @@ export interface CopySettings {
 }
 
 /** An error that can be posted in a message. */
-export interface PostedError {
+export interface SerializedError {
   readonly name: string;
   readonly message: string;
   readonly stack: string | undefined;
   readonly recovery: RecoveryKind | null;
   /** Null if there is none. */
-  readonly cause: PostedError | null;
+  readonly cause: SerializedError | null;
 }
 
 /** An event of a job in progress. */
 export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
-  | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: PostedError | null }
+  | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: SerializedError | null }
   | { readonly of: 'verify'; readonly event: VerifyProgress }
   | { readonly of: 'export'; readonly event: ExportEvent }
   | { readonly of: 'copy'; readonly event: CopyEvent }
-  | { readonly of: 'failure'; readonly error: PostedError };
+  | { readonly of: 'failure'; readonly error: SerializedError };
 
 export type JobReply =
   | { readonly type: 'events'; readonly events: readonly ThreadEvent[] }
   | { readonly type: 'ended'; readonly result: unknown }
-  | { readonly type: 'failed'; readonly error: PostedError };
+  | { readonly type: 'failed'; readonly error: SerializedError };
 
-function posted(error: unknown): PostedError {
+function serializeError(error: unknown): SerializedError {
   if (!(error instanceof Error))
     return { name: 'Error', message: String(error), stack: undefined, recovery: null, cause: null };
   const { name, message, stack, cause = null } = error;
   const recovery = error instanceof SyncError ? error.recovery : null;
-  return { name, message, stack, recovery, cause: cause === null ? null : posted(cause) };
+  return { name, message, stack, recovery, cause: cause === null ? null : serializeError(cause) };
 }
 
 /** A page causes several events. A stream's progress is sent a few times per second, and only its latest state. */
@@ -80,7 +80,7 @@ function relayTo(port: MessagePort) {
       send({ of: 'sync', event, error: null }, streamKey(event.environment, { name: event.stream }));
     } else if (event.type === 'ended') {
       waiting.delete(streamKey(event.environment, { name: event.summary.stream }));
-      send({ of: 'sync', event: { ...event, error: null }, error: event.error && posted(event.error) });
+      send({ of: 'sync', event: { ...event, error: null }, error: event.error && serializeError(event.error) });
     } else {
       send({ of: 'sync', event, error: null });
     }
@@ -90,7 +90,7 @@ function relayTo(port: MessagePort) {
     onSync,
     onVerify: {
       onProgress: (event: VerifyProgress): void => send({ of: 'verify', event }, 'verify'),
-      onFailure: (error: Error): void => send({ of: 'failure', error: posted(error) }),
+      onFailure: (error: Error): void => send({ of: 'failure', error: serializeError(error) }),
     },
     onExport: (event: ExportEvent): void => send({ of: 'export', event }),
     onCopy: (event: CopyEvent): void => send({ of: 'copy', event }),
@@ -135,7 +135,7 @@ function listen(port: MessagePort): void {
       const result = await execute(message, relay, signal);
       reply = { type: 'ended', result };
     } catch (error) {
-      reply = { type: 'failed', error: posted(error) };
+      reply = { type: 'failed', error: serializeError(error) };
     }
     relay.flush();
     port.postMessage(reply);

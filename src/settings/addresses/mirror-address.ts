@@ -78,6 +78,6 @@ export function warningsOfAddresses(given: readonly string[], env: NodeJS.Proces
 }
 
 /** Whether an address contains a password, which other users of the machine can read on a command line. */
-export function saysPassword(given: string): boolean {
+export function containsPassword(given: string): boolean {
   return isPostgresUrl(given) && parsePostgresUrl(given).has('password');
 }

@@ -28,7 +28,9 @@ export function findPassword(login: DatabaseLogin, given: string | undefined, en
     .split(/\r?\n/)
     .filter((line) => !line.startsWith('#'));
   for (const fields of lines.map(fieldsOf)) {
-    const fits = wanted.every((value, i) => fields[i] === '*' || fields[i] === value || isOtherName(value, fields[i]));
+    const fits = wanted.every(
+      (value, i) => fields[i] === '*' || fields[i] === value || isSocketAlias(value, fields[i]),
+    );
     if (fits && fields[4] !== undefined) return fields[4];
   }
   return null;
@@ -41,7 +43,7 @@ function usualFile(env: NodeJS.ProcessEnv): string {
 }
 
 /** The file calls a Unix socket `localhost`, whatever its folder. */
-const isOtherName = (value: string, field: string | undefined): boolean =>
+const isSocketAlias = (value: string, field: string | undefined): boolean =>
   value.startsWith('/') && field === 'localhost';
 
 /** `host:port:database:user:password`; a backslash escapes a colon or a backslash. */
