@@ -32,7 +32,7 @@ export async function withAccountsDatabase<Done>(
   options: MirrorOptions,
   work: (database: WorkDatabase) => Promise<Done>,
 ): Promise<Done> {
-  return closing(await openAccountsDatabase(options), work);
+  return closeAfter(await openAccountsDatabase(options), work);
 }
 
 /**
@@ -44,14 +44,17 @@ export async function readAccountsDatabase<Done>(
   options: MirrorOptions,
   { read, none }: { read: (database: WorkDatabase) => Promise<Done>; none: Done },
 ): Promise<Done> {
-  return closing(await connectTo(options), async (database) => {
+  return closeAfter(await connectTo(options), async (database) => {
     if (!(await hasAccounts(database))) return none;
     await migrateAccounts(database);
     return read(database);
   });
 }
 
-async function closing<Done>(database: WorkDatabase, work: (database: WorkDatabase) => Promise<Done>): Promise<Done> {
+async function closeAfter<Done>(
+  database: WorkDatabase,
+  work: (database: WorkDatabase) => Promise<Done>,
+): Promise<Done> {
   try {
     return await work(database);
   } catch (error) {

@@ -33,7 +33,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
   const { to } = options;
   const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
-  const tool = toolNamed(options.tool, Object.keys(BI_FILES) as BiTool[]);
+  const tool = findTool(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   const places = {
     // The files of other tools do not mention the mirror.
@@ -50,7 +50,7 @@ const METABASE_SCRIPT = join(dirname(findPackageJSON(import.meta.url) ?? ''), 's
 /** The tools whose files contain the path of the mirror. */
 export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
 
-function toolNamed(given: unknown, tools: readonly BiTool[]): BiTool {
+function findTool(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);
   if (tool !== undefined) return tool;
   const choice = `choose one of ${tools.join(', ')}`;

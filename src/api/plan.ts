@@ -1,6 +1,6 @@
 import { checkOptions } from '../settings/check-options.ts';
 import type { SyncOptions } from '../settings/options.ts';
-import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import { type ForecastReport, reportForecast } from './plan-report.ts';
 
 /**
@@ -9,5 +9,5 @@ import { type ForecastReport, reportForecast } from './plan-report.ts';
  */
 export async function plan(options: SyncOptions): Promise<ForecastReport> {
   checkOptions(options);
-  return reportForecast(syncSettings(options), watchOf(options));
+  return reportForecast(syncSettings(options), watcherOf(options));
 }

@@ -50,7 +50,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
   const { to, env = [] } = options;
   const store = await openStore(givenAddress(options));
-  const place = placeOf(to);
+  const place = resolveTarget(to);
   const most = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
   const { now, environments, failing_count, answers } = await record(store, env);
   if (environments.length === 0)
@@ -75,7 +75,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
  * The file to write; of a symbolic link, its target.
  * @throws OptionError
  */
-function placeOf(to: string): string {
+function resolveTarget(to: string): string {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
   readOption('to', () => refuseNoParent(to, 'file'));
   if (!existsSync(to)) return resolve(to);

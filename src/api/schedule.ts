@@ -5,7 +5,7 @@ import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import type { OptionsNamed, SyncEvent, SyncOptions } from '../settings/options.ts';
-import { clock, type RunWatcher, type SyncSettings, syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
@@ -58,7 +58,7 @@ interface ScheduleRunner {
 
 function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: ScheduleRunner): SchedulePorts {
   const emit = guardListener(options.onProgress ?? (() => {}));
-  const { signal, onSourceEvent } = watchOf({ signal: options.signal, onProgress: emit });
+  const { signal, onSourceEvent } = watcherOf({ signal: options.signal, onProgress: emit });
   let keptQuota: KeptQuota | null = null;
   return {
     clock,

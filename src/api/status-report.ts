@@ -147,7 +147,7 @@ function* readStream(
     scan_ended_at: checkpoint.scanEndedAt,
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
-    under_way: round === null ? null : yield* underWay(round),
+    under_way: round === null ? null : yield* unfinishedRound(round),
     rows_held: heldRemovals,
     rows_rejected: rejected,
     marks: yield* countMarks(scope, stream),
@@ -155,7 +155,7 @@ function* readStream(
   };
 }
 
-function* underWay({ mode, reason, pages, cycle, firstPageAt, read }: Round): StateStatements<UnderWay> {
+function* unfinishedRound({ mode, reason, pages, cycle, firstPageAt, read }: Round): StateStatements<UnderWay> {
   const begun = yield* first(queryBuilder.select().from(syncRuns).where(eq(syncRuns.id, cycle)));
   return { mode, reason, pages, since: firstPageAt ?? read?.at ?? begun?.started_at ?? null };
 }

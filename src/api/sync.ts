@@ -1,6 +1,6 @@
 import { checkOptions } from '../settings/check-options.ts';
 import type { SyncOptions } from '../settings/options.ts';
-import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
@@ -14,7 +14,7 @@ export async function sync(options: SyncOptions): Promise<RunSummary> {
   const settings = syncSettings(options);
   const thread = startRunThread();
   try {
-    return await thread.sync(settings, watchOf(options));
+    return await thread.sync(settings, watcherOf(options));
   } finally {
     await thread.close();
   }

@@ -62,7 +62,7 @@ async function record(store: MirrorStore, settings: SyncSettings, report: Verify
 
 async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   // Locked before anything is read: nothing else may write between finding and repairing a difference.
-  const locked = settings.repair ? await openWhole(store, watch.signal) : null;
+  const locked = settings.repair ? await lockWholeMirror(store, watch.signal) : null;
   try {
     return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
   } finally {
@@ -74,7 +74,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
  * Opens the mirror and locks all its environments.
  * @throws SyncError
  */
-async function openWhole(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
+async function lockWholeMirror(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
   // Refuses a missing mirror or one of another version before changing it.
   await store.read(loadEnvironments);
   const mirror = await store.open(stop);

@@ -6,7 +6,7 @@ import type { CollectionsReport } from '../settings/collection-events.ts';
 import { readChoice } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
-import { syncSettings, watchOf } from '../settings/sync-settings.ts';
+import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
@@ -34,7 +34,7 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
   const thread = startRunThread();
   try {
     return await thread.verify(settings, {
-      signal: watchOf(serviceOptions).signal,
+      signal: watcherOf(serviceOptions).signal,
       onSourceEvent: emit,
       onProgress: (progress) => emit({ type: 'progress', ...progress }),
       onFailure: (error) => emit({ type: 'failure', error }),

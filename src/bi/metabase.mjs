@@ -29,15 +29,15 @@ async function main() {
   const wanted = readWanted();
   const call = (method, path, body) => callMetabase(new URL(path, root), { method, path, body });
   const database = await findDatabase(call);
-  const collectionId = await findOrMakeCollection(call, wanted.collection);
+  const collectionId = await findOrCreateCollection(call, wanted.collection);
   const present = await itemsOf(call, collectionId);
-  const dashboard = await openDashboard(call, wanted.dashboard, { collectionId, present });
+  const dashboard = await findOrCreateDashboard(call, wanted.dashboard, { collectionId, present });
   // A question that was moved to another collection is still on the dashboard.
   for (const { card_id, card } of dashboard.dashcards)
     if (card?.name && !present.has(`card ${card.name}`)) present.set(`card ${card.name}`, card_id);
   const cards = new Map();
   for (const { question } of wanted.places.filter((place) => place.question))
-    cards.set(question.name, await putQuestion(call, question, { database, collectionId, present }));
+    cards.set(question.name, await upsertQuestion(call, question, { database, collectionId, present }));
   await completeDashboard(call, dashboard, { places: wanted.places, cards });
   const address = new URL(`dashboard/${dashboard.id}`, root);
   console.log(`${cards.size} questions and the dashboard are now in Metabase: ${address}`);
@@ -139,7 +139,7 @@ async function findDatabase(call) {
   return { id: found.id, dialect: DIALECTS[found.engine] };
 }
 
-async function findOrMakeCollection(call, name) {
+async function findOrCreateCollection(call, name) {
   const collections = listIn(await call('GET', 'api/collection'), 'GET api/collection');
   const found = collections.find((each) => each.name === name && each.location === '/' && !each.archived);
   return idIn(found ?? (await call('POST', 'api/collection', { name })), 'POST api/collection');
@@ -157,7 +157,7 @@ async function itemsOf(call, collectionId) {
   }
 }
 
-async function putQuestion(call, question, { database, collectionId, present }) {
+async function upsertQuestion(call, question, { database, collectionId, present }) {
   const { name, description, display, visualization_settings, sql } = question;
   const native = { query: sql[database.dialect], 'template-tags': {} };
   const body = {
@@ -175,7 +175,7 @@ async function putQuestion(call, question, { database, collectionId, present }) 
 }
 
 /** The dashboard with its contents. */
-async function openDashboard(call, dashboard, { collectionId, present }) {
+async function findOrCreateDashboard(call, dashboard, { collectionId, present }) {
   const id =
     present.get(`dashboard ${dashboard.name}`) ??
     idIn(await call('POST', 'api/dashboard', { ...dashboard, collection_id: collectionId }), 'POST api/dashboard');
@@ -207,20 +207,20 @@ async function completeDashboard(call, { id, dashcards, tabs }, { places, cards 
     visualization_settings: question === undefined ? headingOf(heading) : {},
   }));
   await call('PUT', `api/dashboard/${id}`, {
-    dashcards: [...dashcards.map(sendable), ...added],
+    dashcards: [...dashcards.map(toRequest), ...added],
     // Metabase deletes tabs that are not sent.
     tabs: tabs.map(({ id, name }) => ({ id, name })),
   });
 }
 
-const SENDABLE = [
+const REQUEST_FIELDS = [
   ...['id', 'card_id', 'action_id', 'dashboard_tab_id', 'row', 'col', 'size_x', 'size_y'],
   ...['parameter_mappings', 'visualization_settings', 'inline_parameters'],
 ];
 
 /** Metabase returns more fields than it accepts. */
-function sendable(dashcard) {
-  const fields = Object.entries(dashcard).filter(([name]) => SENDABLE.includes(name));
+function toRequest(dashcard) {
+  const fields = Object.entries(dashcard).filter(([name]) => REQUEST_FIELDS.includes(name));
   const series = (dashcard.series ?? []).map(({ id }) => ({ id }));
   return { ...Object.fromEntries(fields), series };
 }

@@ -7,7 +7,7 @@ import { type GeneratedFile, yamlFile } from './generated-file.ts';
 const VERSION = '0.1.1';
 
 /** The placeholder for the database and schema of the mirror; users replace it. */
-const PLACE = 'obsync.main';
+const PLACEHOLDER = 'obsync.main';
 
 /** Which live view an id refers to that the dictionary describes as `assets.id` and the like. */
 const TARGETS: Readonly<Record<string, string>> = {
@@ -39,7 +39,7 @@ export function semanticFiles(): GeneratedFile[] {
 function datasetOf({ name, key, description, columns }: DescribedTable): object {
   return {
     name,
-    source: `${PLACE}.${name}`,
+    source: `${PLACEHOLDER}.${name}`,
     ...(key.length === 0 ? {} : { primary_key: key }),
     description,
     fields: columns.map(fieldOf),

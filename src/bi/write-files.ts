@@ -20,7 +20,7 @@ export function writeFiles(to: string, made: readonly GeneratedFile[], files: Fi
   refuseNoFolder(to);
   try {
     const wanted = made.map((file) => ({ ...file, isNew: isNew(to, file) }));
-    putInPlace(
+    replaceFiles(
       to,
       wanted.filter(({ isNew }) => isNew),
       files,
@@ -53,7 +53,7 @@ function isNew(to: string, { path, bytes }: GeneratedFile): boolean {
   throw new SyncError('usage', `${place} was not written by obsync: move it, or choose another folder with --to`);
 }
 
-function putInPlace(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
+function replaceFiles(to: string, made: readonly GeneratedFile[], files: FileOperations): void {
   const begun: string[] = [];
   const newFolders: string[] = [];
   const beside = (path: string): string => join(to, dirname(path), `.${basename(path)}.obsync`);

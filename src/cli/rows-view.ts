@@ -99,7 +99,7 @@ function opening(heads: readonly string[], layout: TableLayout, widths: readonly
 function line(texts: readonly string[], { numeric }: TableLayout, widths: readonly number[]): string {
   const padded = texts.map((text, i) => {
     const width = widths[i] as number;
-    return pad(cut(text, width), width, numeric[i] === true);
+    return pad(truncate(text, width), width, numeric[i] === true);
   });
   return `│ ${padded.join(' │ ')} │`;
 }
@@ -130,7 +130,7 @@ function renderLists(
   const left = heads.reduce((most, head) => Math.max(most, textWidth(head)), 0);
   const lists = cells.map((row, n) => [
     `── row ${before + n + 1} `.padEnd(width, '─'),
-    ...row.map((cell, i) => cut(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
+    ...row.map((cell, i) => truncate(`${pad(heads[i] as string, left, false)} │ ${cell}`, width)),
   ]);
   return lists.length === 0 ? heads.join('\n') : lists.flat().join('\n');
 }
@@ -178,7 +178,7 @@ function pad(text: string, width: number, right: boolean): string {
   return right ? blank + text : text + blank;
 }
 
-function cut(text: string, width: number): string {
+function truncate(text: string, width: number): string {
   if (textWidth(text) <= width) return text;
   let truncated = '';
   let left = width - 1;

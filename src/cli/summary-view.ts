@@ -26,7 +26,7 @@ export function renderSummary(summary: RunSummary, style: SummaryStyle): string 
 }
 
 /** Whether a table would show anything beyond the run's error. */
-export function isWorthATable({ streams, error }: RunSummary): boolean {
+export function hasTable({ streams, error }: RunSummary): boolean {
   return error === null || streams.some(hasWork);
 }
 

@@ -7,7 +7,7 @@ import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
-import { isWorthATable, renderSummary } from './summary-view.ts';
+import { hasTable, renderSummary } from './summary-view.ts';
 import { limitHeap } from './v8-flags.ts';
 
 export const sync: CommandAction = async (args, io) => {
@@ -30,7 +30,7 @@ export const sync: CommandAction = async (args, io) => {
 function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void {
   const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
   const verbose = args['verbose'] === true;
-  if (args['json'] === true || (summary.run !== null && !quiet && isWorthATable(summary)))
+  if (args['json'] === true || (summary.run !== null && !quiet && hasTable(summary)))
     printReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
   if (summary.error !== null) printFailure(summary.error);
 }

@@ -47,8 +47,8 @@ export function renderVerify(report: VerifyReport, width: number | null): string
   return [
     ...table(report, width),
     ...problems(report),
-    ...grouped(report.findings.filter(({ what }) => what !== 'unsynced')),
-    ...under('possible, not checked again:', report.possible),
+    ...groupByStream(report.findings.filter(({ what }) => what !== 'unsynced')),
+    ...underHeading('possible, not checked again:', report.possible),
     ...pendingLines(report),
     ...(report.repair?.not_repaired ?? []).map((what) => `not repaired: ${what}`),
     ...report.not_looked_at.map((what) => `not checked: ${what}`),
@@ -105,7 +105,7 @@ function byEnvironment(streams: readonly StreamReport[], status: StreamReport['s
 }
 
 /** The first findings of each stream, under its name. */
-function grouped(findings: readonly VerifyFinding[]): string[] {
+function groupByStream(findings: readonly VerifyFinding[]): string[] {
   const groups = Map.groupBy(findings, ({ environment, stream }) => `${environment}, ${stream}:`);
   return [...groups].flatMap(([name, all]) => [
     name,
@@ -121,15 +121,15 @@ function line({ what, key, fields, why, repaired }: VerifyFinding): string {
   return `  ${what}${id === '' ? '' : ` ${id}`}${differing}${reason}`;
 }
 
-function under(heading: string, findings: readonly VerifyFinding[]): string[] {
-  return findings.length === 0 ? [] : [heading, ...grouped(findings).map((text) => `  ${text}`)];
+function underHeading(heading: string, findings: readonly VerifyFinding[]): string[] {
+  return findings.length === 0 ? [] : [heading, ...groupByStream(findings).map((text) => `  ${text}`)];
 }
 
 /** Pending differences, grouped by their reason. */
 function pendingLines({ pending }: VerifyReport): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
   return [...kinds].flatMap(([why, all]) =>
-    under(
+    underHeading(
       `no difference so far, ${why}; ${whenSynced(all)}:`,
       all.map((finding) => ({ ...finding, why: null })),
     ),
@@ -150,14 +150,14 @@ function answer(report: VerifyReport): string {
   const compared = counted(rows, depth === 'count' ? 'table counted' : 'row compared');
   const repaired = findings.filter((finding) => finding.repaired).length;
   const already = repaired > 0 ? `, ${repaired} repaired: run verify again` : '';
-  if (equal === null) return `not finished: ${undecided(report)}${already}, ${compared}, ${spent}`;
+  if (equal === null) return `not finished: ${noVerdict(report)}${already}, ${compared}, ${spent}`;
   const but = pending.length === 0 ? '' : ', except for what the next sync fetches';
   if (equal && repaired > 0) return `${EQUAL[depth]} now${but}: ${counted(repaired, 'difference repaired')}, ${spent}`;
   if (equal) return `${EQUAL[depth]}${but}: ${compared}, ${spent}`;
   return `the mirror does not equal the source: ${openFindings(report)}, ${spent}${advice(report, repaired)}`;
 }
 
-function undecided({ streams, not_looked_at: unlooked }: VerifyReport): string {
+function noVerdict({ streams, not_looked_at: unlooked }: VerifyReport): string {
   const possible = streams.reduce((sum, stream) => sum + stream.possible, 0);
   if (possible > 0) return counted(possible, 'difference possible, not checked again');
   return unlooked.some((what) => what.startsWith('environment '))

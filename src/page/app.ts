@@ -4,7 +4,7 @@ import type { EnvironmentTrust, MirrorTrust } from '../page-data/page-data.ts';
 import { formatInstant } from './format.ts';
 import { component, html } from './html.ts';
 import { liveData } from './live-data.ts';
-import { goTo, route } from './navigation.ts';
+import { navigate, route } from './navigation.ts';
 import type { PageQuery } from './page-source.ts';
 import { liveView, useLiveQueries } from './parts/live-view.ts';
 import { notice } from './parts/notice.ts';
@@ -124,7 +124,7 @@ function EnvironmentPicker(): VNode | null {
   const isOther = current === undefined;
   if (environments.length < (isOther ? 1 : 2) || view === 'mirror') return null;
   const pick = ({ currentTarget }: { currentTarget: HTMLSelectElement }): void =>
-    goTo({ view, env: currentTarget.value, values: {} });
+    navigate({ view, env: currentTarget.value, values: {} });
   return html`<label class="picker">Environment
     <select value=${current ?? ''} onChange=${pick}>
       ${isOther && html`<option value="" selected disabled>${data?.environments.find(({ env_id }) => env_id === env)?.name ?? env}</option>`}

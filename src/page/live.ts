@@ -49,7 +49,7 @@ interface LiveEntry {
   inFlight: AbortController | null;
 }
 
-const NOTHING_YET: LiveState<never> = { data: null, problem: null, tag: null };
+const EMPTY_STATE: LiveState<never> = { data: null, problem: null, tag: null };
 
 /** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
 export function createLiveData(source: PageSource, onRefused: () => void): LiveData {
@@ -121,7 +121,7 @@ class LiveStore implements LiveData {
     if (known !== undefined) return known;
     const entry = {
       query,
-      state: signal(NOTHING_YET),
+      state: signal(EMPTY_STATE),
       watchers: 0,
       refreshers: 0,
       isRequested: true,
@@ -149,7 +149,7 @@ class LiveStore implements LiveData {
 
   #handleProblem(entry: LiveEntry, problem: PageProblem): void {
     const keepsData = problem.kind === 'wait' || problem.kind === 'unreachable';
-    entry.state.value = { ...(keepsData ? entry.state.value : NOTHING_YET), problem };
+    entry.state.value = { ...(keepsData ? entry.state.value : EMPTY_STATE), problem };
     if (problem.kind === 'wait') this.#pausedUntilMs = Date.now() + problem.seconds * 1000;
     if (problem.kind === 'wait') entry.dueMs = this.#pausedUntilMs;
     if (problem.kind === 'unreachable') entry.dueMs = Date.now() + RETRY_MS;
@@ -163,7 +163,7 @@ class LiveStore implements LiveData {
     for (const entry of this.#entries.values()) {
       entry.inFlight?.abort();
       Object.assign(entry, { inFlight: null, dueMs: 0, isRequested: true });
-      entry.state.value = NOTHING_YET;
+      entry.state.value = EMPTY_STATE;
     }
   }
 

@@ -30,6 +30,6 @@ export function changeValues(
   route.value = next;
 }
 
-export function goTo(next: PageRoute): void {
+export function navigate(next: PageRoute): void {
   window.location.hash = formatRoute(next);
 }

@@ -15,14 +15,14 @@ export function createRecordedSource(packed: string): PageSource {
     async fetch<N extends AnswerName>(query: PageQuery<N>, { tag }: { readonly tag: string | null }) {
       if (tag !== null) return { kind: 'unchanged' };
       const answers = await recorded;
-      const data = query.name === 'search' ? search(answers, query) : limited(answers.get(keyOf(query)), query);
-      if (data === undefined) return { kind: 'problem', problem: NOT_HERE };
+      const data = query.name === 'search' ? search(answers, query) : truncateRows(answers.get(keyOf(query)), query);
+      if (data === undefined) return { kind: 'problem', problem: NOT_IN_REPORT };
       return { kind: 'answer', data: data as PageAnswers[N], tag: 'recorded' };
     },
   };
 }
 
-const NOT_HERE = {
+const NOT_IN_REPORT = {
   kind: 'refused',
   status: 404,
   message:
@@ -37,7 +37,7 @@ function keyOf({ name, env, parameters }: Omit<RecordedAnswer, 'data'>): string 
 }
 
 /** Truncates an answer to the requested limit: the report contains the most rows that the page ever shows. */
-function limited(data: unknown, { parameters: { limit } }: PageQuery): unknown {
+function truncateRows(data: unknown, { parameters: { limit } }: PageQuery): unknown {
   if (limit === undefined || data === undefined) return data;
   const { rows, ...rest } = data as { readonly rows: readonly unknown[] };
   return { ...rest, rows: rows.slice(0, Number(limit)) };

@@ -69,7 +69,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
 }
 
 /** The listeners in the options; by default, events are dropped. */
-export function watchOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
+export function watcherOf({ signal, onProgress = () => {} }: Pick<SyncOptions, 'signal' | 'onProgress'>): RunWatcher {
   return { signal: signal ?? new AbortController().signal, onProgress, onSourceEvent: onProgress };
 }
 

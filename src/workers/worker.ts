@@ -35,7 +35,7 @@ export async function workUntilStopped(
   const inFlight: JobsInFlight = new Map();
   // Before the first claim: claims of an unknown worker are up for grabs.
   await heartbeat(ports, identity, { withRepair: true });
-  const heartbeats = keepHeartbeat(ports, identity, signal);
+  const heartbeats = sendHeartbeats(ports, identity, signal);
   await claimJobs(ports, identity, { inFlight, skipUntil: new Map(), signal });
   await heartbeats;
   await waitUntilStopped(inFlight);
@@ -140,7 +140,7 @@ async function perform(
   }
 }
 
-async function keepHeartbeat(ports: WorkerPorts, identity: WorkerIdentity, signal: AbortSignal): Promise<void> {
+async function sendHeartbeats(ports: WorkerPorts, identity: WorkerIdentity, signal: AbortSignal): Promise<void> {
   for (let beats = 1; !signal.aborted; beats++) {
     await pause(HEARTBEAT_MS, signal);
     if (!signal.aborted) await heartbeat(ports, identity, { withRepair: beats % HEARTBEATS_PER_REPAIR === 0 });

@@ -28,7 +28,7 @@ import {
   verify,
 } from '../../src/index.ts';
 import type { LIBRARY_OPTIONS, OPTIONS } from '../../src/settings/option-table.ts';
-import { clock, syncSettings, watchOf } from '../../src/settings/sync-settings.ts';
+import { clock, syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
 import { furnish } from '../model/furnish.ts';
@@ -212,7 +212,7 @@ describe('the library', () => {
     const { options } = await setUp();
     await sync(options);
     const settings = { ...syncSettings(options), concurrency: -1, depth: 'rows' as const, repair: true };
-    const watch = { ...watchOf({}), onFailure: () => {}, onProgress: () => {} };
+    const watch = { ...watcherOf({}), onFailure: () => {}, onProgress: () => {} };
     await expect(verifyOnce(settings, watch)).rejects.toThrow('invalid connections');
     takeLock(options.db).release();
     expectOpenNowhere(options.db);

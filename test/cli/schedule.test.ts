@@ -25,7 +25,7 @@ describe('obsync schedule', () => {
   test.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
-  ] as const)('ends at once on %s while it waits, with exit code %i (R27)', async (signal, code) => {
+  ] as const)('it stops immediately on %s while it waits, with exit code %i (R27)', async (signal, code) => {
     const api = await server(listed('0 0 29 2 *'));
     const synced = mirrorFile(({ db }) => {
       db.update(mirrorTable).set({ base_url: api.url }).run();

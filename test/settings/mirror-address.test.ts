@@ -8,9 +8,9 @@ import { withoutPasswords } from '../../src/cli/without-passwords.ts';
 import type { PostgresAddress } from '../../src/destination/postgres/address.ts';
 import {
   addressOf,
+  containsPassword,
   givenAddress,
   givenFile,
-  containsPassword,
   warningsOfAddresses,
 } from '../../src/settings/addresses/mirror-address.ts';
 import { OptionError } from '../../src/settings/option-error.ts';

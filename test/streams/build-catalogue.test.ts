@@ -102,7 +102,7 @@ describe('buildCatalogue', () => {
 });
 
 describe('the type of a catalogue entry', () => {
-  // Marked parents are told apart by their ids alone, and their rows are asked for by one parameter.
+  // Marked parents are identified by their ids only, and their rows are requested through one parameter.
   test('refuses a second parent for a child stream', () => {
     const twoParents = { ...columns, parents: [columns.parent, { by: 'name', table: 'assets' }] };
     expectTypeOf(columns).toExtend<CollectionEntry>();

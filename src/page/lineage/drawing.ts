@@ -61,12 +61,12 @@ function renderNode(
     <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
       <text class="name" x="10" y="19">${shorten(name, MOST_CHARACTERS)}</text>
       ${node.status !== null && html`<svg class="icon ${level}" x="10" y="26" width="13" height="13" viewBox="0 0 16 16"><path d=${levelShape(level)} /></svg>`}
-      <text class="below" x=${node.status === null ? 10 : 28} y="37">${columns.length > 0 ? columnText(columns) : belowText(node, level)}</text>
+      <text class="below" x=${node.status === null ? 10 : 28} y="37">${columns.length > 0 ? columnText(columns) : statusText(node, level)}</text>
     </svg>
   </g>`;
 }
 
-const belowText = (node: LineageNode, level: string): VNode =>
+const statusText = (node: LineageNode, level: string): VNode =>
   html`<tspan><tspan class=${node.status === null ? 'faint' : level}>${stateOf(node)}</tspan><tspan class="faint"> · ${kindOf(node)}</tspan></tspan>`;
 
 const columnText = (names: readonly string[]): VNode =>

@@ -36,7 +36,7 @@ function foldItems(fold: GraphFold, place: GraphPoint): GraphItem[] {
 
 const SAME_COLUMN = 60;
 /** Moving sideways prefers items at the same height. */
-const ASIDE = 2.5;
+const SIDEWAYS_WEIGHT = 2.5;
 
 /** The item that an arrow key moves to from here; null if there is none in that direction. */
 export function itemToward(items: readonly GraphItem[], from: GraphItem, arrow: string): GraphItem | null {
@@ -46,7 +46,7 @@ export function itemToward(items: readonly GraphItem[], from: GraphItem, arrow: 
     const ahead = { ArrowLeft: -right, ArrowRight: right, ArrowUp: -down, ArrowDown: down }[arrow] ?? 0;
     const aside = Math.abs(isSideways ? down : right);
     if (item.key === from.key || ahead <= 0 || (!isSideways && aside > SAME_COLUMN)) return [];
-    return [{ item, distance: ahead + aside * (isSideways ? ASIDE : 1) }];
+    return [{ item, distance: ahead + aside * (isSideways ? SIDEWAYS_WEIGHT : 1) }];
   });
   return distances.sort((a, b) => a.distance - b.distance)[0]?.item ?? null;
 }

@@ -25,7 +25,7 @@ function GraphView(options: GraphViewOptions): VNode {
   return html`<div class="graph">
     ${toolbar(viewport, options)}
     <svg ref=${viewport.frame} role="group" aria-label="Lineage of ${name.slice(0, 100)}" aria-describedby="graph-help" ...${pointers}
-      onKeyDown=${(event: KeyboardEvent) => react(event, { items, current, focus, viewport, options })}>
+      onKeyDown=${(event: KeyboardEvent) => handleKey(event, { items, current, focus, viewport, options })}>
       <g transform=${viewport.transform}>
         ${renderEdges(options)}
         ${items.map((item) =>
@@ -80,7 +80,7 @@ const PANS: Readonly<Record<string, readonly [number, number]>> = {
   ArrowDown: [0, -PAN_PX],
 };
 
-function react(event: KeyboardEvent, { items, current, focus, viewport, options }: KeyContext): void {
+function handleKey(event: KeyboardEvent, { items, current, focus, viewport, options }: KeyContext): void {
   const { key, shiftKey, ctrlKey, metaKey, altKey } = event;
   if (ctrlKey || metaKey || altKey || current === undefined) return;
   const pan = PANS[key];

@@ -28,11 +28,11 @@ export function nodePanel(panel: NodePanel): VNode {
       <a href=${formatRoute({ view: 'asset', env, values: { id: node.id } })}>Start at this asset</a></p>
     <button type="button" aria-expanded=${isOpen} onClick=${() => changeValues({ columns: isOpen ? null : 'true', column: null, columnsFrom: null })}>
       ${isOpen ? 'Hide' : 'Show'} its columns</button>
-    ${isOpen && columnsPart(panel)}
+    ${isOpen && columnsSection(panel)}
   </section>`;
 }
 
-function columnsPart({ env, node, values, graph, columns }: NodePanel): VNode {
+function columnsSection({ env, node, values, graph, columns }: NodePanel): VNode {
   const from = Math.max(0, Number(values['columnsFrom'] ?? 0) || 0);
   const parameters = { asset_id: node.id, offset: String(from) };
   return html`<div>

@@ -33,21 +33,21 @@ export function usePanZoom({ places, centre, arrangement }: GraphViewOptions): P
   const frame = useRef<SVGSVGElement>(null);
   const [viewport, setViewport] = useState<GraphViewport>({ x: 0, y: 0, scale: 1 });
   const size = (): GraphPoint => ({ x: frame.current?.clientWidth ?? 0, y: frame.current?.clientHeight ?? 0 });
-  const fit = (): void => setViewport(fitting([...places.values()], places.get(centre) ?? { x: 0, y: 0 }, size()));
+  const fit = (): void => setViewport(fitGraph([...places.values()], places.get(centre) ?? { x: 0, y: 0 }, size()));
   useLayoutEffect(fit, [arrangement]);
   return {
     frame,
     transform: `translate(${round(viewport.x)} ${round(viewport.y)}) scale(${round(viewport.scale)})`,
     pan: (byX, byY) => setViewport(({ x, y, scale }) => ({ x: x + byX, y: y + byY, scale })),
-    zoom: (by, at) => setViewport((before) => zoomed(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
+    zoom: (by, at) => setViewport((before) => zoomAt(before, by, at ?? { x: size().x / 2, y: size().y / 2 })),
     fit,
-    reveal: (point) => setViewport((before) => revealed(before, point, size())),
+    reveal: (point) => setViewport((before) => revealPoint(before, point, size())),
   };
 }
 
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
-function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphPoint): GraphViewport {
+function fitGraph(points: readonly GraphPoint[], centre: GraphPoint, size: GraphPoint): GraphViewport {
   const [xs, ys] = [points.map(({ x }) => x), points.map(({ y }) => y)];
   const [left, right] = [Math.min(...xs) - NODE_WIDTH / 2 - FOLD_PX, Math.max(...xs) + NODE_WIDTH / 2 + FOLD_PX];
   const [top, bottom] = [Math.min(...ys) - NODE_HEIGHT / 2, Math.max(...ys) + NODE_HEIGHT / 2];
@@ -58,13 +58,13 @@ function fitting(points: readonly GraphPoint[], centre: GraphPoint, size: GraphP
   return { x: size.x / 2 - middle.x * scale, y: size.y / 2 - middle.y * scale, scale };
 }
 
-function zoomed({ x, y, scale }: GraphViewport, by: number, at: GraphPoint): GraphViewport {
+function zoomAt({ x, y, scale }: GraphViewport, by: number, at: GraphPoint): GraphViewport {
   const next = Math.max(MIN_SCALE, Math.min(MAX_SCALE, scale * by));
   const grown = next / scale;
   return { x: at.x - (at.x - x) * grown, y: at.y - (at.y - y) * grown, scale: next };
 }
 
-function revealed(viewport: GraphViewport, point: GraphPoint, size: GraphPoint): GraphViewport {
+function revealPoint(viewport: GraphViewport, point: GraphPoint, size: GraphPoint): GraphViewport {
   const { x, y, scale } = viewport;
   const [halfWidth, halfHeight] = [(NODE_WIDTH / 2) * scale + MARGIN_PX, (NODE_HEIGHT / 2) * scale + MARGIN_PX];
   return {

@@ -52,16 +52,16 @@ function edgesAmong(edges: readonly ShownEdge[], ids: readonly string[]): ShownE
 function placeGroup(graph: LineageGraph, group: readonly ShownNode[], places: Map<string, GraphPoint>): void {
   const [first] = group;
   if (first === undefined) return;
-  const [opener, side] = openerOf(graph, first.node.id, places);
-  const x = opener.x + side * COLUMN_STEP;
+  const [neighbour, side] = placedNeighbourOf(graph, first.node.id, places);
+  const x = neighbour.x + side * COLUMN_STEP;
   const height = (group.length - 1) * ROW_STEP;
   const taken = [...places.values()].filter((place) => Math.abs(place.x - x) < NODE_WIDTH).map(({ y }) => y);
-  const top = nearestFree(taken, { wanted: opener.y - height / 2, height });
+  const top = findFreeSpace(taken, { wanted: neighbour.y - height / 2, height });
   for (const [i, { node }] of group.entries()) places.set(node.id, { x, y: top + i * ROW_STEP });
 }
 
 /** The placed neighbour of this node, and on which side of it the node goes. */
-function openerOf(graph: LineageGraph, id: string, places: GraphPlaces): readonly [GraphPoint, number] {
+function placedNeighbourOf(graph: LineageGraph, id: string, places: GraphPlaces): readonly [GraphPoint, number] {
   for (const { from, to } of graph.edges) {
     const [upstream, downstream] = [places.get(from), places.get(to)];
     if (to === id && upstream !== undefined) return [upstream, 1];
@@ -71,7 +71,7 @@ function openerOf(graph: LineageGraph, id: string, places: GraphPlaces): readonl
 }
 
 /** The top of the free interval in a column that is closest to the wanted one. */
-function nearestFree(
+function findFreeSpace(
   taken: readonly number[],
   { wanted, height }: { readonly wanted: number; readonly height: number },
 ): number {

@@ -21,7 +21,7 @@ export function assetView(frame: ViewFrame): VNode {
     ${component(SearchForm, { q })}
     ${q !== '' && liveView({ name: 'search', env, parameters: { q } }, (found) => assetsFound(found, env))}
     ${id === undefined && q === '' && html`<p class="faint">Search for an asset by part of its name, id or path.</p>`}
-    ${id !== undefined && liveView({ name: 'asset', env, parameters: { id } }, (detail) => assetParts(detail, frame))}
+    ${id !== undefined && liveView({ name: 'asset', env, parameters: { id } }, (detail) => assetSections(detail, frame))}
   </div>`;
 }
 
@@ -62,7 +62,7 @@ function assetsFound({ rows, cut }: AssetsFound, env: string): VNode {
   });
 }
 
-function assetParts(detail: AssetDetail, { environment, values }: ViewFrame): VNode {
+function assetSections(detail: AssetDetail, { environment, values }: ViewFrame): VNode {
   const { asset } = detail;
   return html`<article key=${asset.id} aria-labelledby="asset-name">
     <h2 id="asset-name" class="long asset-name">${asset.name ?? asset.id} ${asset.kind !== null && html`<span class="kind">${asset.kind}</span>`}</h2>

@@ -3,7 +3,7 @@ import { countOf, formatAge, formatInstant } from '../format.ts';
 
 const DAY_MS = 86_400_000;
 /** Outcomes of a stream's last run that need no attention. */
-const WELL: readonly (string | null)[] = ['done', null];
+const HEALTHY_STATUSES: readonly (string | null)[] = ['done', null];
 
 /** Why an environment of the mirror should not be trusted, one sentence each. */
 export function environmentWarnings({ missing_since, streams }: EnvironmentTrust, nowMs: number): string[] {
@@ -24,7 +24,7 @@ export function environmentWarnings({ missing_since, streams }: EnvironmentTrust
 function streamWarnings(stream: StreamTrust, nowMs: number): string[] {
   const { complete_at, status, error, held_count, rejected_count, gap_count } = stream;
   const warnings: (string | false)[] = [
-    !WELL.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
+    !HEALTHY_STATUSES.includes(status) && `the last read ended ${status}${error === null ? '' : `: ${error}`}`,
     complete_at === null && 'never read completely',
     complete_at !== null &&
       nowMs - Date.parse(complete_at) > DAY_MS &&

@@ -84,7 +84,7 @@ const count = (value: number | null): VNode | string =>
   value === null ? html`<span class="faint">not shown</span>` : formatCount(value);
 
 /** A count that should be zero. */
-function warnedCount(value: number | null): VNode | string {
+function warningCount(value: number | null): VNode | string {
   return (value ?? 0) > 0
     ? html`<strong class="warn">${levelIcon('warn')} ${formatCount(value ?? 0)}</strong>`
     : count(value);
@@ -108,7 +108,7 @@ const COLUMNS: readonly DataColumn<StreamTrust>[] = [
         ? html`<span class="faint">not shown</span>`
         : html`<span>${status(ended)} ${age(ended_at, '')}</span>`,
   },
-  { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => warnedCount(held_count) },
-  { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => warnedCount(rejected_count) },
-  { label: 'Gaps', kind: 'number', cell: ({ gap_count }) => warnedCount(gap_count) },
+  { label: 'Held deletions', kind: 'number', cell: ({ held_count }) => warningCount(held_count) },
+  { label: 'Rejected rows', kind: 'number', cell: ({ rejected_count }) => warningCount(rejected_count) },
+  { label: 'Gaps', kind: 'number', cell: ({ gap_count }) => warningCount(gap_count) },
 ];

@@ -6,7 +6,7 @@ import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon, type StatusLevel } from '../parts/icon.ts';
 import { sparkline } from '../parts/sparkline.ts';
 import { term } from '../parts/term.ts';
-import { changeOf, directionOf, middleOf, sumOf, type TrendChange } from './trend-summary.ts';
+import { changeOf, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
 const LEVELS: Readonly<Record<string, StatusLevel>> = { better: 'good', worse: 'bad', 'the same': 'neutral' };
 
@@ -17,13 +17,13 @@ export function groupsTable(
 ): VNode {
   return dataTable({
     caption,
-    columns: columnsWith(none, middleOf(groups)),
+    columns: columnsWith(none, midpointOf(groups)),
     rows: groups,
     keyOf: ({ name }) => String(name),
   });
 }
 
-const columnsWith = (none: string, middle: number): readonly DataColumn<TrendGroup>[] => [
+const columnsWith = (none: string, midpoint: number): readonly DataColumn<TrendGroup>[] => [
   {
     label: 'Group',
     kind: 'name',
@@ -34,9 +34,9 @@ const columnsWith = (none: string, middle: number): readonly DataColumn<TrendGro
     label: 'Pass rate',
     head: term('passRate', 'Pass rate'),
     kind: 'number',
-    cell: (group) => part(changeOf(group, middle).now),
+    cell: (group) => part(changeOf(group, midpoint).now),
   },
-  { label: 'Change', cell: (group) => changeCell(changeOf(group, middle)) },
+  { label: 'Change', cell: (group) => changeCell(changeOf(group, midpoint)) },
   { label: 'By day', cell: ({ pass_rate }) => sparkline(pass_rate) },
   { label: 'Runs', kind: 'number', cell: ({ run_count }) => formatCount(sumOf(run_count)) },
   { label: 'Opened', kind: 'number', cell: ({ incidents_opened }) => formatCount(sumOf(incidents_opened)) },

@@ -20,16 +20,16 @@ export interface TrendChange {
  * The index where the newer half of the days begins. Days before the very first run are left out, because nothing is
  * known about them.
  */
-export function middleOf(groups: readonly TrendGroup[]): number {
+export function midpointOf(groups: readonly TrendGroup[]): number {
   const days = groups[0]?.run_count.length ?? 0;
   const firsts = groups.map(({ run_count }) => run_count.findIndex((count) => count > 0)).filter((first) => first >= 0);
   return Math.floor((Math.min(days, ...firsts) + days) / 2);
 }
 
 /** The pass rate from this day on, and of the days before it. */
-export const changeOf = (group: TrendGroup, middle: number): TrendChange => ({
-  now: passRateOf(group, middle, group.run_count.length),
-  before: passRateOf(group, 0, middle),
+export const changeOf = (group: TrendGroup, midpoint: number): TrendChange => ({
+  now: passRateOf(group, midpoint, group.run_count.length),
+  before: passRateOf(group, 0, midpoint),
 });
 
 /** A smaller difference is no change: half a percentage point. */
@@ -47,9 +47,9 @@ const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor wo
 const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
 
 export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
-  const middle = middleOf([group]);
-  const change = changeOf(group, middle);
-  const half = group.run_count.length - middle;
+  const midpoint = midpointOf([group]);
+  const change = changeOf(group, midpoint);
+  const half = group.run_count.length - midpoint;
   const direction = directionOf(change);
   if (change.now === null) return { level: 'neutral', text: `No test ran in the last ${half} days.` };
   const now = `${formatFraction(change.now)} of the runs passed in the last ${half} days`;

@@ -18,7 +18,7 @@ export interface DatabaseLogin {
  * @throws SyncError `usage` if others can read the file; PostgreSQL's programs ignore it then
  */
 export function findPassword(login: DatabaseLogin, given: string | undefined, env: NodeJS.ProcessEnv): string | null {
-  const path = given ?? usualFile(env);
+  const path = given ?? defaultFile(env);
   const { mode } = statSync(path, { throwIfNoEntry: false }) ?? {};
   if (mode === undefined && given === undefined) return null;
   if (mode !== undefined && process.platform !== 'win32' && (mode & 0o077) !== 0)
@@ -36,7 +36,7 @@ export function findPassword(login: DatabaseLogin, given: string | undefined, en
   return null;
 }
 
-function usualFile(env: NodeJS.ProcessEnv): string {
+function defaultFile(env: NodeJS.ProcessEnv): string {
   return process.platform === 'win32'
     ? join(env['APPDATA'] ?? homeFolder(env), 'postgresql', 'pgpass.conf')
     : join(homeFolder(env), '.pgpass');
