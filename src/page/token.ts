@@ -32,7 +32,7 @@ export function answerOffer(isTaken: boolean): void {
 
 /**
  * An address may contain a token, `#token=…`, which is removed from the address bar and the history. It is adopted, but
- * does not replace another token without confirmation: it may see less, and anyone may have made the link.
+ * replaces another token only after confirmation: it may see less, and anyone may have made the link.
  */
 export function adoptTokenFromAddress(): void {
   const { hash, pathname, search } = window.location;
