@@ -11,9 +11,9 @@ describe('what a server keeps of any number of requests', () => {
   test('the number of its cached statements is bounded', async () => {
     const { mirror } = world;
     const names = ['ids', 'asset_ids', 'test_types', 'definition_types', 'source_types', 'tags'];
-    const shapes = Array.from({ length: 320 }, (_, i) => {
+    const shapes = Array.from({ length: 512 }, (_, i) => {
       const given = names.filter((_, bit) => (i >> bit) & 1).map((name) => `${name}=x`);
-      return `e/tests?${[...given, `disabled=${(i >> 6) % 2 === 1}`, `order_by=${['id', 'synced_at', 'id'][i >> 7]}`, `direction=${i >> 8 ? 'desc' : 'asc'}`].join('&')}`;
+      return `e/tests?${[...given, `disabled=${i & 64 ? 'true' : 'false'}`, `order_by=${i & 128 ? 'synced_at' : 'id'}`, `direction=${i & 256 ? 'desc' : 'asc'}`].join('&')}`;
     });
     const prepare = vi.spyOn(mirror.connection, 'prepare');
     const prepared = async (path: string): Promise<number> => {

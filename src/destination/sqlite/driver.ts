@@ -13,7 +13,7 @@ import { withFileErrors } from './file-error.ts';
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
 /** Syncs of one mirror prepare up to 450, because no statement names an environment. A server has one per set of filters. */
-const MOST_STATEMENTS = 1000;
+const MOST_STATEMENTS = 500;
 
 export function createStatementCache(connection: Database): PrepareStatement {
   connection.function('same_json', { deterministic: true }, sameJsonTexts);
