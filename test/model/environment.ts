@@ -60,8 +60,11 @@ export interface EnvironmentModel extends Entities {
   typedLag: boolean;
   /** Whether a column's new edges appear half an hour after the column's change (R18). */
   edgeLag: boolean;
-  /** Whether the first scan of lineage may have missed lagging edges, which a later scan returns (R13). */
-  hasLateEdges: boolean;
+  /**
+   * Whether the mirror may differ until a later scan (R13): the first scan of lineage may have missed lagging edges, or
+   * a wrong `Date` may have cost rows their times (R10).
+   */
+  needsScan: boolean;
   /** The edges into a column before their last change. */
   readonly previousEdges: Map<string, { readonly until: string; readonly ups: readonly string[] }>;
   /** The ending of near-duplicate keys: a character that is easily lost when text is compared or stored. */
@@ -99,7 +102,7 @@ export function createEnvironment(id: string, stamp: () => string, now = stamp):
     dropsEdges: false,
     typedLag: false,
     edgeLag: false,
-    hasLateEdges: false,
+    needsScan: false,
     previousEdges: new Map(),
     stamp,
     now,

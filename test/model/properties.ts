@@ -172,7 +172,7 @@ async function checkIntact(simulation: Simulation, command: Command): Promise<vo
 
 async function expectMirrored(simulation: Simulation): Promise<void> {
   await settle(simulation);
-  if (simulation.world.environment('e1').hasLateEdges) {
+  if (simulation.world.environment('e1').needsScan) {
     simulation.world.advance(8 * DAY);
     await settle(simulation);
   }

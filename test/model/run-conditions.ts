@@ -26,7 +26,7 @@ export function hasUnfinishedScan({ mirrored }: Simulation): boolean {
 
 /** Whether the run left work to a later run, by its marks, or to the next scan (R13, R18). */
 export function hasDeferredWork({ mirrored, world }: Simulation): boolean {
-  if (world.environment('e1').hasLateEdges) return true;
+  if (world.environment('e1').needsScan) return true;
   return hasDeferredMarks({ mirrored });
 }
 

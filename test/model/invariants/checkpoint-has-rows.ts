@@ -1,9 +1,10 @@
 import { addDays, addSeconds } from '../../../src/core/time/instant.ts';
 import { roundEndOf } from '../../support/commit-parts.ts';
 import { FAR_FUTURE, type Item } from '../environment.ts';
-import { bucket, expectedRow } from '../expected-rows.ts';
+import { bucket, expectedRow, instantText } from '../expected-rows.ts';
 import { isComplete, isConfirmation, isFeed, isScan, itemsOf, readIdentity, type ServedRead } from '../request-log.ts';
 import type { Row } from '../test-mirror.ts';
+import { HOUR } from '../world.ts';
 import {
   type CommitTransition,
   floorOf,
@@ -47,9 +48,17 @@ function rowsOfPage(transition: CommitTransition): string[] {
     (page.items as Item[])
       // Without a server time, every time is trusted (R10).
       .filter((item) => transition.serverTime !== null || item['synced_at'] !== FAR_FUTURE)
+      .map((item) => withoutUntrustedTime(transition, item))
       .filter((item) => !isSettled(transition, read, item) && !isRejected(keyOf(stream, item)))
       .map((item) => `${keyOf(stream, item)} was served but is not in the mirror: ${JSON.stringify(item)}`)
   );
+}
+
+/** A time that is an hour ahead of the newest server time counts as missing, even if that server time is wrong (R10). */
+function withoutUntrustedTime({ latest }: CommitTransition, item: Item): Item {
+  const { synced_at: at = null } = item;
+  const isAhead = latest !== null && at !== null && instantText(String(at)) > addSeconds(latest, HOUR);
+  return isAhead ? { ...item, synced_at: FAR_FUTURE } : item;
 }
 
 function isSettled(transition: CommitTransition, read: ServedRead, item: Item): boolean {
