@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config';
 import { compiledThreads } from './test/support/compile.ts';
 
-/** Slow tests: chaos, processes that are killed, large property runs, whole demos. `npm run test:long` runs them. */
+/** Slow tests, such as chaos, killed processes, large property runs, whole demos. `npm run test:long` runs them. */
 const LONG = '**/*.long.test.ts';
 
 /** Tests that replace the HTTP of their process, or change the process itself: each file has a worker of its own. */
