@@ -54,14 +54,17 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
   let last: CommitTransition | null = null;
   // A heavy page is checked as a whole, at the commit of its last slice.
   let isInPage = false;
+  let wasUndated = false;
 
   mirrored.onOpen = () => {
     last = null;
     isInPage = false;
+    wasUndated = false;
     log.startRun();
   };
   mirrored.beforeFetch = (request, now, latest) => {
-    note('requestBounds', requestBounds(request, now, latest));
+    wasUndated ||= now === null;
+    note('requestBounds', requestBounds(request, { now, latest, wasUndated }));
     const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
     log.recordRequest(request, { at: readStartedAt(mirrored, request) ?? now, firstRequestAt: now, lastMark }, latest);
   };
@@ -139,7 +142,9 @@ function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, afte
     (roundEndOf(commit) !== undefined && after.waiting === null) ||
     (commit.kind === 'discard' && commit.forget === 'all');
   // A read that starts over forgets what it has seen (R7).
-  if (commit.kind === 'discard' && commit.forget !== null) for (const read of reads) read.sliceItems = [];
+  const restarted = commit.kind === 'discard' ? commit.checkpoint.round?.read : null;
+  const forgotten = restarted ? readIdentity({ ...restarted, path: [envId, ...restarted.path] }) : null;
+  for (const read of reads) if (readIdentity(read) === forgotten) read.sliceItems = [];
   // Feeds that were left out are not resumed.
   const remaining =
     roundEndOf(commit) === undefined ? reads : reads.filter((read) => isComplete(read) || !isFeed(read));

@@ -70,7 +70,7 @@ export function isConfirmation({ path: [, ...path] }: ServedRead, stream: Collec
   return path.join('/') === (parentTable ?? parent)?.path.join('/');
 }
 
-/** Later versions follow earlier ones. */
+/** Items of slices come first, so later versions win. */
 export function itemsOf({ sliceItems, pages }: ServedRead): readonly Record<string, unknown>[] {
   return [...sliceItems, ...pages.flatMap(({ items }) => items as Record<string, unknown>[])];
 }

@@ -6,9 +6,13 @@ const MAX_URL_BYTES = 8000;
 
 /**
  * No request exceeds the limits of the service: bounds at most 89 days before the newest server time, and none without
- * one (R3), pages of at most 2000 rows (R22), at most 1000 values, URLs below 8 KB (R12).
+ * one (R3), pages of at most 2000 rows (R22), at most 1000 values, URLs below 8 KB (R12). `wasUndated`: the run has sent
+ * requests before it knew a server time, and may have prepared this one then (R1).
  */
-export function requestBounds(request: PageRequest, now: Instant | null, latest: Instant | null): readonly string[] {
+export function requestBounds(
+  request: PageRequest,
+  { now, latest, wasUndated }: { now: Instant | null; latest: Instant | null; wasUndated: boolean },
+): readonly string[] {
   const { path, query } = request;
   const found: string[] = [];
   const limit = Number(query['limit'] ?? 0);
@@ -21,7 +25,7 @@ export function requestBounds(request: PageRequest, now: Instant | null, latest:
   const from = query['start_time_from'];
   if (from !== undefined && (now === null || String(from) < addSeconds(addDays(now, -LOOKBACK_DAYS - 1), -3600)))
     found.push(`start_time_from=${from}, at ${now}`);
-  if (path.length === 4 && from === undefined && now !== null)
+  if (path.length === 4 && from === undefined && !wasUndated)
     found.push('a history without start_time_from: the service returns only 30 days');
   for (const [name, value] of Object.entries(query))
     if (Array.isArray(value) && (value.length === 0 || value.length > 1000)) found.push(`${value.length} of ${name}`);
