@@ -20,8 +20,8 @@ export default defineConfig({
     expect: { poll: { timeout: 120_000 } },
     hookTimeout: 120_000,
     maxWorkers: '100%',
-    // Workers that start and end all the time compile WebAssembly at once, to strip types. With protection keys, V8 can lose a page of
-    // its code then and end the process by SIGTRAP.
+    // Workers that start and end all the time compile WebAssembly at once, to strip types. With protection keys, V8 can
+    // lose a page of its code then and end the process by SIGTRAP.
     execArgv: ['--no-memory-protection-keys'],
     projects: [
       {

@@ -21,6 +21,21 @@ const PROGRAMS = ['hold-process', 'quota-process'];
 export default async function compile(project: TestProject): Promise<() => void> {
   const { root } = project.config;
   const folder = mkdtempSync(join(root, '.compiled-'));
+  const remove = (): void => rmSync(folder, { recursive: true });
+  try {
+    await buildInto(folder, root);
+  } catch (error) {
+    remove();
+    throw error;
+  }
+  project.onTestsRerun(() => buildInto(folder, root));
+  process.env[THREADS_BASE] = String(pathToFileURL(join(folder, 'main.js')));
+  project.provide('main', join(folder, 'main.js'));
+  project.provide('compiled', folder);
+  return remove;
+}
+
+async function buildInto(folder: string, root: string): Promise<void> {
   execFileSync(process.execPath, ['esbuild.config.ts', folder], { cwd: root });
   await build({
     entryPoints: PROGRAMS.map((name) => join(import.meta.dirname, `${name}.ts`)),
@@ -30,13 +45,9 @@ export default async function compile(project: TestProject): Promise<() => void>
     platform: 'node',
     packages: 'external',
   });
-  process.env[THREADS_BASE] = String(pathToFileURL(join(folder, 'main.js')));
-  project.provide('main', join(folder, 'main.js'));
-  project.provide('compiled', folder);
-  return () => rmSync(folder, { recursive: true });
 }
 
-/** A variable, because Vite caches transformed code beyond the run. */
+/** An environment variable, because Vite caches transformed code across runs. */
 const THREADS_BASE = 'TEST_THREADS_BASE';
 
 /** Lets the code under test start its threads from the compiled program. */
@@ -45,8 +56,8 @@ export const compiledThreads: Vite.Plugin = {
   enforce: 'pre',
   transform(code, id) {
     if (!/[/\\]src[/\\].*[/\\](read-threads|in-thread)\.ts$/.test(id)) return undefined;
-    const [thread] = /'\.\/\w+-thread\.js'/.exec(code) ?? [];
-    if (thread === undefined) throw new Error(`${id} names no thread`);
+    const [, thread] = /const THREAD = [^;]+('\.\/\w+-thread\.js');/.exec(code) ?? [];
+    if (thread === undefined) throw new Error(`${id} has no constant THREAD`);
     return code.replace(/const THREAD = [^;]+;/, `const THREAD = new URL(${thread}, process.env.${THREADS_BASE});`);
   },
 };
