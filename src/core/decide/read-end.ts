@@ -24,7 +24,7 @@ export function readEnd(input: PageInput, unpaid: readonly string[], context: Co
   const sweptRows = sweptBy(stream, step, checkpoint, context);
   const sweptByKey = { ...sweptRows, by: stream.key[0], isConfirmed: true };
   if (step.about === 'ties') return { sweptRows: sweptByKey };
-  if (step.about === 'suspect') return { sweptRows: { ...sweptByKey, ids: unpaid } };
+  if (step.about === 'suspect') return unpaid.length === 0 ? {} : { sweptRows: { ...sweptByKey, ids: unpaid } };
   if (stream.parent === undefined) return leftMarks;
   const paid = step.ids.filter((id) => !unpaid.includes(id));
   const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};

@@ -12,7 +12,7 @@ import { withFileErrors } from './file-error.ts';
 /** The prepared statement with this name, prepared once per connection. Without `text`, the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
-/** Syncs of one mirror prepare up to 450, because no statement names an environment. A server has one per set of filters. */
+/** Syncs of one mirror prepare up to 450: no statement names an environment. A server has one per set of filters. */
 const MOST_STATEMENTS = 500;
 
 export function createStatementCache(connection: Database): PrepareStatement {
@@ -21,9 +21,10 @@ export function createStatementCache(connection: Database): PrepareStatement {
   return (name, text = () => name) => {
     const kept = known.get(name);
     if (kept !== undefined) return kept;
-    if (known.size >= MOST_STATEMENTS) known.clear();
     const statement = connection.prepare(text());
     known.set(name, statement);
+    const [oldest = name] = known.keys();
+    if (known.size > MOST_STATEMENTS) known.delete(oldest);
     return statement;
   };
 }
