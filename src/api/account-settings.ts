@@ -88,10 +88,7 @@ const OTHER_SECRETS = /^(?:PG|OBSYNC_DB)/;
 
 function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccount, 'tokenEnv' | 'tokenFile'> {
   if ((tokenEnv === undefined) === (tokenFile === undefined))
-    throw new SyncError(
-      'usage',
-      'the token of the account can be in one place: name either a variable with --token-env or a file with --token-file',
-    );
+    throw new SyncError('usage', 'an account needs exactly one token location: pass --token-env or --token-file');
   if (tokenEnv !== undefined && OTHER_SECRETS.test(tokenEnv))
     throw new OptionError(
       'tokenEnv',

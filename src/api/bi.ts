@@ -54,7 +54,7 @@ function findTool(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);
   if (tool !== undefined) return tool;
   const choice = `choose one of ${tools.join(', ')}`;
-  if (given === undefined) throw new OptionError('tool', `no tool is named: ${choice}`);
+  if (given === undefined) throw new OptionError('tool', `no tool given: ${choice}`);
   const near = closestName(String(given), tools);
   throw new OptionError('tool', `there are no files for ${given}: ${near === null ? choice : `did you mean ${near}?`}`);
 }

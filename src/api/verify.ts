@@ -49,7 +49,7 @@ function refuseUnverified(streams: readonly string[], depth: CompareDepth): void
   if (streams.includes('test_executions'))
     throw new SyncError(
       'usage',
-      'test_executions cannot be verified: the mirror keeps every execution, but the source shows only 90 days; leave it out of --stream',
+      'test_executions cannot be verified: the mirror keeps every execution, but the source returns only 90 days; leave it out of --stream',
     );
   if (depth === 'count' && streams.length > 0 && !streams.some((name) => ['assets', 'table_assets'].includes(name)))
     throw new SyncError(

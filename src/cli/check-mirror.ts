@@ -29,5 +29,5 @@ export function checkMirror(given: CommandArguments, settings: SettingsByName): 
   }
   const { db, dbFile } = given;
   if (db !== undefined && dbFile !== undefined)
-    throw new OptionError('dbFile', `two mirrors, one in --db and one in --db-file ${dbFile}: remove one of them`);
+    throw new OptionError('dbFile', `two mirrors, one in --db and one in --db-file ${dbFile}: pass only one`);
 }

@@ -13,7 +13,7 @@ const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with probl
 
 Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for --full-every) or in the JSON file that \
 --config names (fullEvery). A flag overrides a variable, and a variable overrides the file. The token of the service \
-comes only from OBSYNC_TOKEN or from a file for --token-file. The tokens that a server accepts come from \
+comes only from OBSYNC_TOKEN or from the file passed with --token-file. The tokens that a server accepts come from \
 OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
 
 /**

@@ -31,7 +31,7 @@ const MEANINGS: Readonly<Record<VerifyExportReport['differences'][number]['what'
   unlogged: 'the Delta log does not have what was exported',
 };
 
-const AFTER_REFUSAL = 'An export refuses a log that is damaged or not writable: first do what its line says.';
+const AFTER_REFUSAL = 'An export refuses a log that is damaged or not writable: follow the advice on its line first.';
 
 function renderVerifyExport(report: VerifyExportReport): string {
   const { against, instant, files, rows, differences } = report;

@@ -116,9 +116,7 @@ interface CommonStream {
   /** The stream only fills in rows of its parent stream, and only those with this value in this field. */
   readonly subtype?: { readonly field: string; readonly is: string };
   readonly parentTable?: ParentTable;
-  /**
-   * The columns that only one kind has, by value of `kind`. A change of kind blanks the columns of the others (R22).
-   */
+  /** The columns that only one kind has, by value of `kind`. They are blank in rows of the other kinds (R22). */
   readonly subtypeColumns?: Readonly<Record<string, readonly string[]>>;
   /** A full scan makes one read per query, and so does an `ids` lookup (R12). */
   readonly scanQueries: readonly Readonly<Record<string, string>>[];

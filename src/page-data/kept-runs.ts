@@ -20,7 +20,7 @@ const runsOfTest = (
     when 'WARN' then 'f' when 'FAIL' then 'f' when 'ERROR' then 'f' else 'o' end, '')
   from test_executions x where x.env_id = @env and x.test_id = ${id} and x.start_time >= @since)`;
 
-/** The runs of an environment by test, of days from `since` on, as they were in the state that the rest tells of. */
+/** The runs of an environment by test, from the day `since` on, and the state of the mirror that they are from. */
 interface KeptRuns {
   readonly since: string;
   readonly runs: Map<string, string>;
@@ -32,20 +32,19 @@ interface KeptRuns {
 }
 
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
-/** The environments whose runs are kept: a million runs take about 10 MB. */
+/** How many environments are cached: a million runs take about 10 MB. */
 const MOST_KEPT = 2;
-/** The runs of so many days before the first one that is asked for are read as well: another day follows every day. */
+/** Reads this many extra days before the first requested one, so the cache still fits tomorrow. */
 const KEPT_DAYS = 60;
 /**
- * Runs that begin longer before than this are read anew: there are too many others among them. Those kept for the
- * longest trends fit the shortest. Together with the days asked for it is less than a year, so that no month and day
- * stand for two days.
+ * A cache that starts earlier than this is rebuilt: most of its runs would be too old. What the longest trends need fits
+ * the shortest. It spans less than a year, so month and day identify a day.
  */
 const MOST_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
 /**
- * The runs of all tests that the mirror knows, by test, from a day on, and of earlier days. They are read once, and
- * then those of tests that have got new runs, or whose results or history have been read again.
+ * The runs of all tests in the mirror, by test, from a day on or earlier. They are read once; after that, only those of
+ * tests with new runs, or whose results or history were read again.
  */
 export function runsSince(pageReads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
   const environments = kept.get(pageReads.memory) ?? new Map<string, KeptRuns>();

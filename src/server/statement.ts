@@ -113,7 +113,7 @@ export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlS
 
 const texts = new WeakMap<CollectionListing, Map<string, string>>();
 
-/** The SQL of a frequent request, made only once. `of` names everything that it depends on beside the listing. */
+/** The SQL of a frequent request, made only once. `of` names everything that it depends on besides the listing. */
 function keptText(collectionListing: CollectionListing, of: string, make: () => string): string {
   const kept = texts.get(collectionListing) ?? new Map<string, string>();
   texts.set(collectionListing, kept);

@@ -86,7 +86,7 @@ export function exhausted(
 export function refusedAlone(): RetriableFailure {
   return {
     kind: 'refused',
-    text: 'answered 429 while other lists were answered',
+    text: 'answered 429 while other lists succeeded',
     cause: undefined,
     retryAfterMs: null,
   };
@@ -169,8 +169,7 @@ function rejected(answer: HttpAnswer, description: RequestDescription): SyncErro
   if (answer.status === 400 && code === 'invalid_cursor') {
     return sentence('restart-read', what, description, 'The read has to start again at its first page.');
   }
-  if (TOO_LONG.has(answer.status))
-    return sentence('halve-page', what, description, 'The next request asks for fewer ids.');
+  if (TOO_LONG.has(answer.status)) return sentence('halve-page', what, description, 'The next request has fewer ids.');
   if (answer.status === 403) {
     return sentence(
       'forbidden',

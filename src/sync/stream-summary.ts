@@ -75,5 +75,5 @@ function problemOf(stream: Stream, { rest, error }: StreamResult, held: number):
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]} to end: see the error of that stream, or sync it as well`;
   if (held === 0) return null;
-  return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it shows the rows again, they stay`;
+  return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it returns the rows again, they stay`;
 }

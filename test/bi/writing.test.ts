@@ -149,7 +149,7 @@ describe('obsync bi', () => {
       /^obsync: there are no files for looker: choose one of dbt, semantic, /,
     ],
     ['a misspelt tool', ['bi', 'metabasse', '--to', 'x'], /there are no files for metabasse: did you mean metabase\?/],
-    ['a missing tool', ['bi', '--to', 'x'], /no tool is named: choose one of dbt, /],
+    ['a missing tool', ['bi', '--to', 'x'], /no tool given: choose one of dbt, /],
     ['a missing folder option', ['bi', 'dbt'], /no folder to write to: name one with --to/],
     [
       'a folder whose parent does not exist',

@@ -83,11 +83,11 @@ describe('obsync accounts', () => {
   test.each([
     ['a missing name', ['add', ...SERVICE, '--token-env', 'A'], /no account name: write it after the action/],
     ['a name with a leading blank', ['add', ' x', ...SERVICE], /the account name is invalid/],
-    ['a missing token place', ['add', 'a', ...SERVICE], /the token of the account can be in one place/],
+    ['a missing token place', ['add', 'a', ...SERVICE], /an account needs exactly one token location/],
     [
       'two token places',
       ['add', 'a', ...SERVICE, '--token-env', 'A', '--token-file', 'f'],
-      /the token of the account can be in one place/,
+      /an account needs exactly one token location/,
     ],
     ['a missing base URL', ['add', 'a', '--token-env', 'A'], /no base URL/],
     ['a base URL with plain http', ['add', 'a', '--base-url', 'http://x.example', '--token-env', 'A'], /plain http/],

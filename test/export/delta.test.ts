@@ -395,7 +395,7 @@ describe('a Delta table that another program has changed', () => {
     });
     const { stdout } = await obsync(['verify', '--against', to, '--db', mirror.path]);
     expect(stdout).toMatch(why);
-    expect(stdout).toContain('first do what its line says');
+    expect(stdout).toContain('follow the advice on its line first');
     await expect(exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).rejects.toThrow(why);
     rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
     await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });

@@ -72,7 +72,7 @@ describe('the asset search', () => {
     },
   );
 
-  test('the first 50 matches are shown, alike in a mirror and in a report', async () => {
+  test('a mirror and a report return the same first 50 matches', async () => {
     const { ofMirror, ofReport } = await searchIn(Array.from({ length: 51 }, (_, i) => asset(`orders ${i}`)));
     const found = ofMirror('orders');
     expect([found.rows.length, found.cut]).toEqual([50, true]);

@@ -164,7 +164,7 @@ describe('the assets of a restricted token (authentication rule 6)', () => {
 
   const below = LISTINGS.filter(({ parent }) => parent !== undefined);
 
-  test.each(below)('the rows of a hidden test are 404, as is the test: $describe', async (listing) => {
+  test.each(below)('a hidden test and its rows answer 404: $describe', async (listing) => {
     for (const parent of ['mine:test', 'mine:off', 'other:test', 'assetless:test', 'unseen:test']) {
       const isMine = parent.startsWith('mine');
       const list = await get(listPath(listing, parent), bearer('ids'));
@@ -193,7 +193,7 @@ describe('the assets of a restricted token (authentication rule 6)', () => {
       expect((await get(`e/${path}`, bearer('paths'))).body).toEqual({ items: [], has_more: false, next_cursor: null });
   });
 
-  test('of a hidden upstream column only the id is shown', async () => {
+  test('a hidden upstream column shows only its id', async () => {
     const { items } = await all('e/column-lineage?column_ids=mine:col', bearer('paths'));
     expect(items).toContainEqual({ upstream_column_id: 'other:col', downstream_column_id: 'mine:col' });
     expect((await get('e/columns/other%3Acol', bearer('paths'))).status).toBe(404);

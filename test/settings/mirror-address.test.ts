@@ -313,7 +313,7 @@ describe('the encryption of a PostgreSQL connection', () => {
     expect(warnings).toEqual(isWarned ? [expect.stringMatching(/^the connection to \S+ is not encrypted: /)] : []);
   });
 
-  test('PostgreSQL’s variables set it too, and a local socket needs none', () => {
+  test('PostgreSQL’s variables also set the password, and a local socket needs none', () => {
     expect(postgres('postgres://h', { ...bare, PGSSLMODE: 'require' }).client.ssl).toEqual({
       rejectUnauthorized: false,
     });

@@ -48,7 +48,7 @@ describe('a list that is refused while others answer', () => {
   test('it has all its attempts, and every refusal still pauses the account (R9)', async () => {
     const { requests, source, time } = answerWith([refusing('e1/assets')], { retries: 2 });
     const failure = await failureOf(source.page(list('e1/assets')));
-    expect(failure.message).toContain('/e1/assets: answered 429 while other lists were answered, after 3 tries.');
+    expect(failure.message).toContain('/e1/assets: answered 429 while other lists succeeded, after 3 tries.');
     const own = requests.filter(({ target }) => target.includes('/e1/assets?limit=2000'));
     // After two refusals it is not clear yet whether the account or the list is refused. The other three are failed
     // tries.

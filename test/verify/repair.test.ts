@@ -31,7 +31,7 @@ describe('verify --repair', () => {
   test.each([
     ['succeeds', ['absent', 'absent']],
     ['is forbidden', [null, null]],
-  ])('a scan that a run has stopped resumes where it was, if the lookup %s (R6, R12)', async (how, deletions) => {
+  ])('an interrupted scan resumes from its cursor after a repair whose lookup %s (R6, R12)', async (how, deletions) => {
     const { world, mirrored } = await syncedWorld();
     putColumns(world, 20);
     world.advance(2 * 3600);
@@ -56,7 +56,7 @@ describe('verify --repair', () => {
     expect(mirrored.requests('columns')[0]).toMatchObject({ cursor: round?.read?.cursor });
   });
 
-  test('a list that answers only small pages is asked for small pages from then on (R24)', async () => {
+  test('after a page size failed, later reads of the list use the smaller one (R24)', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where asset_id = 'a1'");
     world.beforeRequest = ({ path, query }) => {
@@ -123,7 +123,7 @@ describe('verify --repair', () => {
     expect(written.map(({ id }) => id)).toEqual(['a1.c1']);
   });
 
-  test('the answer stays open for a stream not read to the end, even if parts of it were repaired', async () => {
+  test('the verdict stays open if a stream was not read completely, even after a partial repair', async () => {
     const { world, mirrored } = await syncedWorld();
     mirrored.exec("update columns set name = 'wrong' where id = 'a1.c1'");
     world.transformPage = (page, { path, query, cursor }) => {

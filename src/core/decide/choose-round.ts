@@ -141,8 +141,8 @@ interface SuspectRow extends Pick<RowDifference, 'what'> {
 
 /**
  * The checkpoint of a feed stream within a round that only looks up suspect rows; an extra one becomes absent unless it
- * is returned. It takes the place of the stream's own round. What that has seen doesn't count, because the numbers of
- * the reads come after its numbers.
+ * is returned. It takes the place of the stream's own round. Its reads are numbered after those of that round, so keys
+ * that the round has seen don't count as seen.
  */
 export function suspectRound(
   stream: Stream,

@@ -4,9 +4,9 @@ import { addSeconds, earlierOf, type Instant, LAST_INSTANT } from '../time/insta
 import type { TrustedUntil } from './newest-wins.ts';
 
 /**
- * A scan or an `ids` lookup is trusted up to its T less the overlap; a feed is compared row by row (R10). A suspect row
- * takes what is returned whatever its times: they may be what is wrong, and with one writer no row is newer than the
- * response.
+ * A scan or an `ids` lookup is trusted up to its T less the overlap; a feed is compared row by row (R10). For a
+ * suspect row the response always wins: the row's times may be what is wrong, and with one writer no row is newer than
+ * the response.
  */
 export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   if (isFeedRead(read)) return null;

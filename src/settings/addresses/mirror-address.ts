@@ -14,7 +14,7 @@ import { parsePostgresUrl } from './postgres-url.ts';
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
   if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
   if (db !== undefined)
-    throw new OptionError('dbFile', `two mirrors, one in --db and one in the file ${dbFile}: remove one of them`);
+    throw new OptionError('dbFile', `two mirrors, one in --db and one in the file ${dbFile}: pass only one`);
   const given = readTextFile(dbFile).trim();
   if (given === '') throw new OptionError('dbFile', `${dbFile} is empty: write the address of the mirror into it`);
   return checked('dbFile', given);

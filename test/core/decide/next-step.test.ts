@@ -64,7 +64,7 @@ test('a feed out of reach is skipped after a scan that failed in this run; else 
   expect(after(4)).toMatchObject({ do: 'forget', which: 'all', checkpoint: { round: null } });
 });
 
-test('a round of marks is dropped if its feed goes out of reach, even after a failed scan (R9, R18)', () => {
+test('a marked round is dropped once its feed bound is too old to send, even after a failed scan (R9, R18)', () => {
   const steps = [walk('upserts', { synced_since: addDays(T, -90) }), ask('unshown')];
   const marked = checkpoint({ scanTriedInRun: 5, round: round({ mode: 'marked', steps }) });
   expect(nextStep(streamOf('column_lineage'), marked, context())).toMatchObject({
@@ -276,7 +276,7 @@ describe('an interrupted history', () => {
   const step = (from: string, circumstances = context()) =>
     nextStep(streamOf('test_executions'), window(from), circumstances).do;
 
-  test('it resumes while the service still shows its whole period, give or take the overlap (R3, R22)', () => {
+  test('a history resumes while the service still returns its whole window, within the overlap (R3, R22)', () => {
     expect(step(addDays(T, -90))).toBe('fetch');
     expect(step('2026-08-22T03:10:00.000000Z')).toBe('fetch');
     expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');

@@ -199,7 +199,7 @@ describe('the lookup of suspect rows', () => {
     expect(commit.changes).toEqual([{ row: right, kind }]);
   });
 
-  test('a row that is right is not written (R21)', () => {
+  test('a correct row is not written (R21)', () => {
     expect(commitOf('columns', [item], { ...asking(readStep), held: [right] }).changes).toEqual([]);
   });
 

@@ -18,7 +18,7 @@ test('a probe asks for one row of one list (R24)', () => {
   });
 });
 
-test('each probe asks another list of another environment, until all were asked (R9, R24)', () => {
+test('each probe requests a different list of a different environment until all have been tried (R9, R24)', () => {
   const where = elsewhere(['e1', 'e2', 'e3']);
   expect([0, 1, 2, 3].map((turn) => pathAt(turn, where))).toEqual([
     ['e1', 'assets'],

@@ -22,7 +22,7 @@ describe('secondsOfWaiting and mergeQuota (R23)', () => {
     expect(secondsOfWaiting(40, { ...QUOTA, limit: null })).toBe(0);
   });
 
-  test('the longest wait seen under the same limit is taken as the length of a window', () => {
+  test('the longest wait seen under the same limit is used as the window length', () => {
     const announced = { ...QUOTA, windowSeconds: 12 };
     expect(mergeQuota({ limit: 100, windowSeconds: 60 }, announced)).toEqual(QUOTA);
     expect(mergeQuota({ limit: 50, windowSeconds: 60 }, announced)).toEqual(announced);

@@ -31,7 +31,7 @@ export function describeReplacements(bench: Workbench): void {
     };
     const latest = () => rows('latest_test_executions', ['sub_test_unique_id', 'id', 'mirrored_at']);
 
-    test('until the end of the round, readers see the old one as a whole', async () => {
+    test('readers see the complete previous snapshot until the round ends', async () => {
       await place(execution('r', 'run-1'));
       const before = await latest();
       await bench.gather('latest_test_executions', [execution('r', 'run-2'), execution('s', 'run-1')]);
