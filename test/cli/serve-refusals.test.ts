@@ -150,7 +150,7 @@ describe('obsync serve is refused in one line', () => {
       env,
       /is not a mirror but another SQLite database/,
     ],
-    ['over a mirror of an unreleased build', { db: dated('- 1') }, env, /was made by an unreleased build of obsync/],
+    ['over a mirror of an unreleased build', { db: dated('/ 2') }, env, /was made by an unreleased build of obsync/],
     ['over a newer mirror', { db: dated('+ 1') }, env, /was made by a newer obsync/],
   ])('%s', async (_, given, variables, line) => {
     const said: string[] = [];

@@ -55,7 +55,7 @@ test('the report of verify fits 80 columns and lists what is not equal', () => {
   const lines = renderVerify(report({ findings: [finding('missing')] }, {}, odd), 80).split('\n');
   expect(lines[3]).toMatch(/│ table_assets │ 1234567 │ 3 missing, 1 extra, 12 pending │/);
   expect(lines.slice(0, 5).every((line) => line.length <= 80)).toBe(true);
-  expect(lines[5]).toBe('17 more streams are equal');
+  expect(lines[5]).toBe(`${streams.length - 1} more streams are equal`);
   expect(lines.at(-2)).toBe(
     'the mirror does not equal the source: 1 difference, 42 requests; run with --repair to fix them',
   );
@@ -64,11 +64,11 @@ test('the report of verify fits 80 columns and lists what is not equal', () => {
 test('the report of verify lists never synced streams on one line per environment, and suggests a sync', () => {
   const unsynced = streams.map((): Partial<StreamReport> => ({ status: 'unsynced', rows: 0 }));
   const findings = streams.map(() => finding('unsynced'));
-  const text = renderVerify(report({ findings }, ...unsynced.slice(0, 17)), 80);
+  const text = renderVerify(report({ findings }, ...unsynced.slice(0, -1)), 80);
   expect(text.match(/never fully synced, run `obsync sync`: /g)).toHaveLength(2);
   expect(text).toContain('1 stream is equal');
   expect(text.split('\n').at(-2)).toBe(
-    'the mirror does not equal the source: 17 streams never fully synced, 42 requests; run `obsync sync`',
+    `the mirror does not equal the source: ${streams.length - 1} streams never fully synced, 42 requests; run \`obsync sync\``,
   );
 });
 

@@ -130,6 +130,7 @@ export async function runConcurrently(
         world.environment().brokenScans,
         world.environment().brokenHistories,
         world.environment().maxPageRows,
+        world.environment().malformed,
       ])
         failing.clear();
       world.latencyMs = seconds === 0 ? 0 : 200;
