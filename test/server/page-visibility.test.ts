@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { fillWorld, keepOnly, keepOnlyEnvironment, TEAM, UNKNOWN } from '../page-data/world.ts';
@@ -23,12 +23,13 @@ const KEYS = [
   key('no scope', { scopes: new Set() }),
 ].map((each) => ({ ...each, sha256: rootToken('', each.reader.name.replaceAll(' ', '-')).sha256 }));
 
-const open = (fill: (writing: MirrorFile) => void): Served => serve(fill, { keys: () => KEYS }, afterAll);
-const cut = (take: (writing: MirrorFile) => void): Served =>
+const open = (fill: (writing: MirrorFile) => void, whenDone: Parameters<typeof serve>[2] = afterAll): Served =>
+  serve(fill, { keys: () => KEYS }, whenDone);
+const cut = (take: (writing: MirrorFile) => void, whenDone?: Parameters<typeof serve>[2]): Served =>
   open((writing) => {
     fillWorld(writing);
     take(writing);
-  });
+  }, whenDone);
 
 /** As if the account had reported a quota and the mirror had been verified. */
 function fillAccount({ connection }: MirrorFile): void {
@@ -83,11 +84,13 @@ describe.each([
 
   test('mirror shows it no trace of other assets, however the streams were read', async () => {
     const { body } = await ask(whole, name, 'mirror');
-    const others = cut(({ connection }) =>
-      connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
+    const others = cut(
+      ({ connection }) =>
+        connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
           update sync_stream_runs set status = 'done', error = null, mode = 'feed', ended_at = '${NOW}';
           delete from rejected_rows; delete from held_removals; delete from test_execution_gaps;
           delete from assets where id like 'o%'`),
+      onTestFinished,
     );
     expect(body).toEqual((await ask(others, name, 'mirror')).body);
     expect(body).toMatchObject({ limited_to: 'assets', last_run: null, last_verify: null, quota: null });
