@@ -1,7 +1,8 @@
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
 import { pageOf, roundEndOf } from '../support/commit-parts.ts';
-import { checkpointHasRows } from './invariants/checkpoint-has-rows.ts';
+import { FAR_FUTURE, type Item } from './environment.ts';
+import { checkpointHasRows, hasUntrustedTime } from './invariants/checkpoint-has-rows.ts';
 import {
   type CommitTransition,
   type Invariant,
@@ -79,6 +80,9 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
     const transition = transitionOf(observed, { log, mirrored, before: before as StreamState });
     for (const [name, invariant] of Object.entries(invariants))
       note(name, invariant(transition), `${observed.envId} ${observed.stream}: `);
+    // A true time that a wrong clock makes untrusted is lost until the next scan (R10, R13).
+    if (((transition.page?.items ?? []) as Item[]).some((item) => isTrueTimeLost(transition, item)))
+      world.environment(observed.envId).needsScan = true;
     dropFinishedReads(log, transition);
     last = transition;
   };
@@ -103,6 +107,10 @@ function readStartedAt(
   const { round, waiting } = roundsOf(mirrored, envId, stream);
   const read = (round ?? waiting)?.read ?? null;
   return read !== null && readIdentity({ path, query }) === readIdentity(read) ? read.at : null;
+}
+
+function isTrueTimeLost(transition: CommitTransition, item: Item): boolean {
+  return item['synced_at'] !== FAR_FUTURE && hasUntrustedTime(transition, item);
 }
 
 /** The read that a commit belongs to: it says which keys were returned. */

@@ -95,9 +95,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
       if (error instanceof Crash) return null;
       throw error;
     });
-    const hasLateEdges = isFirstScan && (hadEdgeLag || world.environment('e1').edgeLag);
-    const isFirstDateBehind = world.dates === 'later' && wrongDates.some(({ at, hours }) => at === 2 && hours < 0);
-    if (hasLateEdges || isFirstDateBehind) world.environment('e1').needsScan = true;
+    if (isFirstScan && (hadEdgeLag || world.environment('e1').edgeLag)) world.environment('e1').needsScan = true;
     world.beforeRequest = () => {};
     world.dateErrorMs = () => 0;
     return { summary, quiet: quiet && rows() === rowsBefore };

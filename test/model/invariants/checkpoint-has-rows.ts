@@ -4,13 +4,13 @@ import { FAR_FUTURE, type Item } from '../environment.ts';
 import { bucket, expectedRow, instantText } from '../expected-rows.ts';
 import { isComplete, isConfirmation, isFeed, isScan, itemsOf, readIdentity, type ServedRead } from '../request-log.ts';
 import type { Row } from '../test-mirror.ts';
-import { HOUR } from '../world.ts';
 import {
   type CommitTransition,
   floorOf,
   includesRow,
   isLaggingVersion,
   isLive,
+  isUntrusted,
   keyOf,
   SOFT_DELETING,
   type StreamState,
@@ -54,11 +54,12 @@ function rowsOfPage(transition: CommitTransition): string[] {
   );
 }
 
-/** A time that is an hour ahead of the newest server time counts as missing, even if that server time is wrong (R10). */
-function withoutUntrustedTime({ latest }: CommitTransition, item: Item): Item {
-  const { synced_at: at = null } = item;
-  const isAhead = latest !== null && at !== null && instantText(String(at)) > addSeconds(latest, HOUR);
-  return isAhead ? { ...item, synced_at: FAR_FUTURE } : item;
+function withoutUntrustedTime(transition: CommitTransition, item: Item): Item {
+  return hasUntrustedTime(transition, item) ? { ...item, synced_at: FAR_FUTURE } : item;
+}
+
+export function hasUntrustedTime(transition: CommitTransition, { synced_at: at = null }: Item): boolean {
+  return at !== null && isUntrusted(instantText(String(at)), transition);
 }
 
 function isSettled(transition: CommitTransition, read: ServedRead, item: Item): boolean {

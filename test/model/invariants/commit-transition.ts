@@ -6,6 +6,7 @@ import { FAR_FUTURE } from '../environment.ts';
 import { canonicalJson, instantText } from '../expected-rows.ts';
 import { isFeed, itemsOf, type ServedPage, type ServedRead } from '../request-log.ts';
 import type { ObservedCommit, Row, TestMirror } from '../test-mirror.ts';
+import { HOUR } from '../world.ts';
 
 /** What the file contains of a stream. */
 export interface StreamState {
@@ -88,6 +89,14 @@ export function mayLag(transition: CommitTransition, read: ServedRead, row: Row 
   const settled = settledBefore(read, transition);
   const at = timeOf(row ?? {}, 'synced_at');
   return at !== '' && at !== instantText(FAR_FUTURE) && (settled === null || at > settled);
+}
+
+/**
+ * Whether a time is an hour ahead of the newest server time, and so counts as missing, even if that server time is wrong
+ * (R10).
+ */
+export function isUntrusted(time: string, { latest }: Pick<CommitTransition, 'latest'>): boolean {
+  return latest !== null && time > addSeconds(latest, HOUR);
 }
 
 /** Whether a typed list returned an older version than the mirror has because the list may lag. */

@@ -1,6 +1,6 @@
 import { FAR_FUTURE } from '../environment.ts';
 import { instantText } from '../expected-rows.ts';
-import { type CommitTransition, floorOf, isLive, SOFT_DELETING, timeOf } from './commit-transition.ts';
+import { type CommitTransition, floorOf, isLive, isUntrusted, SOFT_DELETING, timeOf } from './commit-transition.ts';
 
 /** No older row replaces a newer one or a newer tombstone, except where R10 lets a scan or a lookup by id win. */
 export function newestWins(transition: CommitTransition): readonly string[] {
@@ -11,9 +11,9 @@ export function newestWins(transition: CommitTransition): readonly string[] {
   return [...after.rows].flatMap(([key, row]) => {
     const old = before.rows.get(key);
     if (old === undefined) return [];
-    // An untrusted time counts as none.
     const known = timeOf(old, 'synced_at');
-    const [was, is] = [known === instantText(FAR_FUTURE) ? '' : known, timeOf(row, 'synced_at')];
+    const isNone = known === instantText(FAR_FUTURE) || isUntrusted(known, transition);
+    const [was, is] = [isNone ? '' : known, timeOf(row, 'synced_at')];
     const found = is < was && stands(was) ? [`${key} of ${was} was replaced by one of ${is}`] : [];
     const diedAt = old['deletion'] === 'tombstone' ? timeOf(old, 'deleted_at') : '';
     // On a tie, a lookup by id decides.
