@@ -1,4 +1,4 @@
-import type { RoundCheckpoint } from '../core/checkpoint.ts';
+import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
 import { type Context, type DecisionOptions, inEnvironment } from '../core/context.ts';
 import { suspectRound } from '../core/decide/choose-round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
@@ -42,8 +42,8 @@ export async function repairEnvironment(
     if (first === undefined || (own.length === 0 && !isMarkedBy(differing, stream))) continue;
     const streamContext = { ...first.streamContext, stream };
     await attempt(work, streamContext, async () => {
-      for (const each of own) for (const mismatch of await mismatchesToRepair(work, each)) worked.add(mismatch);
-      const mismatches = own.flatMap(mismatchesOf).filter((mismatch) => worked.has(mismatch));
+      const mismatches = (await Promise.all(own.map((each) => mismatchesToRepair(work, each)))).flat();
+      for (const mismatch of mismatches) worked.add(mismatch);
       await repairStream(work, streamContext, mismatches);
     });
   }
@@ -115,12 +115,13 @@ async function repairStream(
   const checkpoint = await destination.load(stream.name);
   if (stream.method === 'feed') {
     const start = suspectRound(stream, checkpoint, mismatches, contextOf(work, stream));
-    return await readByLoop({ ...work, destination: withStoredCheckpoint(destination, stream, start) }, streamContext);
+    const beside = withStoredCheckpoint(destination, stream, { stored: checkpoint, start });
+    return await readByLoop({ ...work, destination: beside }, streamContext);
   }
   if (stream.method === 'marked') {
     const ids = [...new Set(mismatches.map(({ key }) => key[0] as string))].sort();
     const marks = ids.map((id) => ({ stream: stream.name, id }));
-    await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set());
+    if (marks.length > 0) await destination.commit(stream, { kind: 'page', checkpoint, marks }, new Set());
     if (checkpoint.scanEndedCycle === null) return;
   }
   await readByLoop(work, streamContext);
@@ -143,12 +144,16 @@ async function readByLoop(work: RepairWork, streamContext: StreamContext): Promi
  * with the stored checkpoint, so it finishes nothing, and the unfinished round of a sync loses nothing (R6). Only its
  * page limit is stored (R24).
  */
-function withStoredCheckpoint(destination: Destination, { name }: Stream, start: RoundCheckpoint): Destination {
+function withStoredCheckpoint(
+  destination: Destination,
+  { name }: Stream,
+  { stored, start }: { readonly stored: Checkpoint; readonly start: RoundCheckpoint },
+): Destination {
   return {
     ...destination,
     load: async (stream) => (stream === name ? start : destination.load(stream)),
     async commit(stream, commit, markableStreams) {
-      const checkpoint = { ...(await destination.load(name)), pageLimit: commit.checkpoint.pageLimit };
+      const checkpoint = { ...stored, pageLimit: commit.checkpoint.pageLimit };
       const page: Commit = commit.kind === 'page' ? { ...commit, checkpoint } : { kind: 'page', checkpoint };
       return { ...(await destination.commit(stream, page, markableStreams)), checkpoint: commit.checkpoint };
     },
