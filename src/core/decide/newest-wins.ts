@@ -129,9 +129,7 @@ export function blankOtherKinds({ subtypeColumns }: Stream, { kind }: Row): Row 
 
 /** Nulls for the columns that another stream fills. */
 function blank(stream: Stream): Row {
-  if (stream.subtypeColumns === undefined) return {};
-  const names = [...Object.values(stream.subtypeColumns).flat(), 'extra'];
-  return Object.fromEntries(names.map((name) => [name, null]));
+  return stream.subtypeColumns === undefined ? {} : { ...blankOtherKinds(stream, {}), extra: null };
 }
 
 function changeKind(existing: Row, merged: Row): RowChange['kind'] {
