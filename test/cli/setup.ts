@@ -8,7 +8,7 @@ import { testFolder } from '../support/test-folder.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
-export const MAIN = inject('main');
+export const MAIN = join(inject('compiled'), 'main.js');
 
 export const TOKEN = 'the-token-nobody-may-see';
 

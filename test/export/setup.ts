@@ -9,7 +9,7 @@ import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/op
 import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
-import type { FeedName } from '../../src/streams/catalogue.ts';
+import { expectedRow } from '../model/expected-rows.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -48,16 +48,6 @@ export function fillMirror(mirror: MirrorFile, { assets = 40, runs = 400, envs =
 
 const assetId = (n: number): string => `model.shop.table_${String(n).padStart(4, '0')}`;
 
-/** A sample as its row is stored. */
-function storedSample(kind: FeedName, id: string, parent: string): MadeRow {
-  const stored = (value: unknown): unknown => {
-    if (typeof value === 'boolean') return Number(value);
-    return typeof value === 'object' ? JSON.stringify(value) : value;
-  };
-  const sample = Object.entries(SAMPLES[kind](id, parent));
-  return Object.fromEntries(sample.map(([name, value]) => [name, stored(value)])) as MadeRow;
-}
-
 function fillAsset(mirror: MirrorFile, env_id: string, n: number): void {
   const asset_id = assetId(n);
   const deleted = n % 7 === 3 ? { deleted_at: '2026-11-19T00:00:00.000001Z', deletion: 'tombstone' } : {};
@@ -84,7 +74,8 @@ function fillAsset(mirror: MirrorFile, env_id: string, n: number): void {
     asset_id,
     disabled: n % 3 === 0 ? 1 : n % 3 === 1 ? 0 : null,
   });
-  for (const kind of PLAIN_FEEDS) insert(mirror, kind, { env_id, ...storedSample(kind, `${kind}.${n}`, asset_id) });
+  for (const kind of PLAIN_FEEDS)
+    insert(mirror, kind, { env_id, ...expectedRow(kind, SAMPLES[kind](`${kind}.${n}`, asset_id)) });
   const next = assetId(n + 1);
   insert(mirror, 'asset_lineage', { env_id, upstream_asset_id: asset_id, downstream_asset_id: next });
   insert(mirror, 'column_lineage', {

@@ -81,7 +81,7 @@ export interface TestMirror {
   close(): void;
 }
 
-const OPTIONS: RunOptions = {
+export const RUN_OPTIONS: RunOptions = {
   baseUrl: 'http://world.test',
   full: false,
   fullEveryDays: 7,
@@ -141,7 +141,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
                 serverTime: source.times().serverTime,
                 latest: source.times().newestReading,
                 allowShrink: options.allowShrink ?? false,
-                overlapSeconds: options.overlapSeconds ?? OPTIONS.overlapSeconds,
+                overlapSeconds: options.overlapSeconds ?? RUN_OPTIONS.overlapSeconds,
               }),
               openPages,
             );
@@ -158,7 +158,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
         onProgress: () => {},
       };
       const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
-      return runSync(ports, { ...OPTIONS, streams, ...options })
+      return runSync(ports, { ...RUN_OPTIONS, streams, ...options })
         .finally(() => source.close())
         .finally(() => twin.settled());
     },

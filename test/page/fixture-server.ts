@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import fastify from 'fastify';
 import { inject } from 'vitest';
 import { addPageFiles } from '../../src/server/page-files.ts';
@@ -26,7 +26,7 @@ export interface FixtureServer {
 }
 
 /** The page, built for these tests. */
-export const builtPage = (): string => join(dirname(inject('main')), 'ui');
+export const builtPage = (): string => join(inject('compiled'), 'ui');
 
 /** Answers 304 if the request has the tag of the current response. */
 export async function serveFixture(replies: FixtureReplies): Promise<FixtureServer> {

@@ -1,4 +1,4 @@
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { addPageFiles } from '../../src/server/page-files.ts';
@@ -6,7 +6,7 @@ import { addPageFiles } from '../../src/server/page-files.ts';
 let server: FastifyInstance;
 beforeAll(async () => {
   server = fastify();
-  await addPageFiles(server, join(dirname(inject('main')), 'ui'));
+  await addPageFiles(server, join(inject('compiled'), 'ui'));
 });
 afterAll(() => server.close());
 

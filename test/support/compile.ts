@@ -7,9 +7,7 @@ import type { TestProject, Vite } from 'vitest/node';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The compiled program. */
-    main: string;
-    /** Its folder, which also holds the compiled programs of the tests. */
+    /** The folder of the compiled program, which also holds the compiled programs of the tests. */
     compiled: string;
   }
 }
@@ -30,7 +28,6 @@ export default async function compile(project: TestProject): Promise<() => void>
   }
   project.onTestsRerun(() => buildInto(folder, root));
   process.env[THREADS_BASE] = String(pathToFileURL(join(folder, 'main.js')));
-  project.provide('main', join(folder, 'main.js'));
   project.provide('compiled', folder);
   return remove;
 }

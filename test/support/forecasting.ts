@@ -4,7 +4,7 @@ import { createDryRunMirror, openForDryRun } from '../../src/destination/sqlite/
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { forecast, type RunForecast } from '../../src/sync/forecast.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
-import type { TestMirror } from '../model/test-mirror.ts';
+import { RUN_OPTIONS, type TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 
 type SyncOptions = NonNullable<Parameters<TestMirror['sync']>[0]>;
@@ -13,18 +13,6 @@ interface MirroredWorld {
   readonly world: World;
   readonly mirrored: TestMirror;
 }
-
-const OPTIONS = {
-  baseUrl: 'http://world.test',
-  full: false,
-  fullEveryDays: 7,
-  overlapSeconds: 3600,
-  pageSize: 2000,
-  allowShrink: false,
-  catalogue: CATALOGUE,
-  environments: [],
-  concurrency: 2,
-};
 
 /** Forecasts the next run with these options. */
 export async function forecastNextRun(
@@ -39,7 +27,7 @@ export async function forecastNextRun(
     const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
     const rehearsal = createDryRunMirror(mirror, clock);
     const ports = { clock, signal: new AbortController().signal };
-    return await forecast(rehearsal, opening, { ...OPTIONS, ...options, streams, maxRequests }, ports);
+    return await forecast(rehearsal, opening, { ...RUN_OPTIONS, ...options, streams, maxRequests }, ports);
   } finally {
     mirror.connection.close();
   }

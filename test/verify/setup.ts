@@ -12,7 +12,7 @@ import { reportOf } from '../../src/verify/report.ts';
 import { type VerifyResult, type VerifyRunOptions, verifyMirror } from '../../src/verify/verify.ts';
 import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { furnish } from '../model/furnish.ts';
-import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
+import { createTestMirror, RUN_OPTIONS, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, type World } from '../model/world.ts';
 
 export interface VerifyWish extends Partial<VerifyRunOptions> {
@@ -21,18 +21,7 @@ export interface VerifyWish extends Partial<VerifyRunOptions> {
   readonly repairs?: true;
 }
 
-const OPTIONS: VerifyRunOptions = {
-  depth: 'rows',
-  full: false,
-  fullEveryDays: 7,
-  overlapSeconds: 3600,
-  pageSize: 2000,
-  allowShrink: false,
-  catalogue: CATALOGUE,
-  streams: [],
-  environments: [],
-  concurrency: 1,
-};
+const OPTIONS: VerifyRunOptions = { ...RUN_OPTIONS, depth: 'rows', concurrency: 1 };
 
 /** A filled world, and a mirror synced some time after its last change. Closed after the test. */
 export async function syncedWorld(ids?: readonly string[]): Promise<{ world: World; mirrored: TestMirror }> {
