@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, LookupRead, Read, Round } from '../../../src/core/checkpoint.ts';
 import { type PageOutcome, pageOutcome } from '../../../src/core/decide/page-outcome.ts';
 import { decodeRead } from '../../../src/core/decode/decode-slices.ts';
+import { MOST_LEVELS } from '../../../src/core/decode/nesting.ts';
 import type { Row, StreamName } from '../../../src/core/stream.ts';
 import { ask, column, context, inRead, read, streamOf, T, walk, YESTERDAY } from '../setup.ts';
 
@@ -112,6 +113,14 @@ describe('the children of a deleted or restored parent (R13)', () => {
       clearedMarks: { ids: ['a'], lastMark: 9 },
       leftMarks: { ids: ['b'], lastMark: 9, run: 5, makes: false },
     });
+  });
+
+  test('a parent that its own list returns counts as returned even if it is rejected (R20)', () => {
+    let nested: unknown = [];
+    for (let level = 0; level <= MOST_LEVELS; level++) nested = [nested];
+    const parent = { id: 'a', nested };
+    const commit = commitOf('columns', [parent], asking(ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] })));
+    expect(commit).toMatchObject({ clearedMarks: { ids: ['a'] }, leftMarks: { ids: ['b'] } });
   });
 
   test('nothing becomes absent while the read has more pages', () => {
