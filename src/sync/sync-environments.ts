@@ -56,6 +56,7 @@ export async function syncEnvironments(
     queue,
     tasks: new Map(),
     unended: new Map(),
+    awaitingScan: new Set(),
     stopped: null,
   };
   const unfinished = await session.mirror.state.unfinishedStreams(session.context().cycle);
@@ -76,7 +77,9 @@ export async function syncEnvironments(
   });
   if (environmentsWork.stopped === null) progress.leftOver = 'failed';
   await inTurn(environmentsWork, environments, (environment) => {
-    const streams = withDependents(session.streams, lateOf(environment)).filter((each) => !failed(environment, each));
+    const streams = withDependents(session.streams, lateOf(environment)).filter(
+      (each) => !failed(environment, each) || environmentsWork.awaitingScan.has(streamKey(environment, each)),
+    );
     return syncStreams(environmentsWork, environment, streams);
   });
   for (const end of environmentsWork.unended.values()) await end();
@@ -99,6 +102,8 @@ interface EnvironmentsWork {
    * records it if the run does not return to it.
    */
   readonly unended: Map<string, () => Promise<void>>;
+  /** Streams whose only failure is a due scan; what later streams mark for them is still read (R9, R13). */
+  readonly awaitingScan: Set<string>;
   /** Why the run must end. */
   stopped: SyncError | null;
 }
@@ -165,6 +170,9 @@ async function go(
   const wasEnded = !work.unended.delete(key);
   const ending = await resultOf(syncStream(streamSync, only));
   if (endsRun(ending.error)) work.stopped ??= ending.error;
+  const hasOnlySkipped = ending.error !== null && ending.error === streamSync.skipped.first;
+  if (hasOnlySkipped && stream.method !== 'window') work.awaitingScan.add(key);
+  else work.awaitingScan.delete(key);
   if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
   const counters = counter.total();
   // The run did not reach the stream, or not again.
@@ -204,6 +212,7 @@ function createTask(work: EnvironmentsWork, environment: ListedEnvironment, stre
     prefix: [environment.id],
     counter,
     concurrency: work.session.concurrency,
+    skipped: { first: null, count: 0 },
     context: () => inEnvironment(context(), environment.id),
     continueOrStop() {
       if (work.stopped !== null) throw work.stopped;

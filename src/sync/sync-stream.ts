@@ -31,6 +31,13 @@ export interface StreamSync {
   context(): Context;
   /** @throws SyncError if the run must end */
   continueOrStop(): void;
+  readonly skipped: Skipped;
+}
+
+/** Failures that a stream of a run continued after; it is not complete because of them (R9). */
+export interface Skipped {
+  first: SyncError | null;
+  count: number;
 }
 
 /** How a stream ended. */
@@ -38,7 +45,7 @@ export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
  * Brings one stream up to date, page by page. With `unfinished`, it only continues a round of an earlier cycle and
- * stops at its end (R6).
+ * stops when it has ended or was set aside: the feeds follow in the stream's own turn (R6, R9).
  * @throws SyncError if the stream or the run fails
  */
 export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
@@ -51,7 +58,6 @@ export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise
     visitedCursors: new Set<string>(),
     markableStreams: await findMarkableStreams(stream, destination),
     histories,
-    skipped: { first: null, count: 0 },
   };
   try {
     return await takeSteps(sync, pagingState, only);
@@ -66,8 +72,6 @@ interface PagingState {
   readonly visitedCursors: Set<string>;
   readonly markableStreams: ReadonlySet<StreamName>;
   readonly histories: HistoryQueue;
-  /** Failures that the stream continued after; it is not complete because of them (R9). */
-  readonly skipped: { first: SyncError | null; count: number };
 }
 
 async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinished'): Promise<StreamOutcome> {
@@ -84,18 +88,18 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
     sync.continueOrStop();
     const context = sync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue && state.skipped.first === null) return 'done';
+    if (only === 'unfinished' && !isDue) return 'done';
     const step = await decideStep(sync, checkpoint, context, state.histories);
-    if (step.do === 'rest') return step.why;
+    if (step.do === 'rest') return throwIfSkipped(sync, step.why);
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
       sync.continueOrStop();
       if (isOverdue(step.request.query, sync.context())) continue;
       const fetched = await syncPage(sync, step, state);
-      if (fetched === 'unavailable') return throwIfSkipped(stream, fetched, state);
+      if (fetched === 'unavailable') return throwIfSkipped(sync, fetched);
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = throwIfSkipped(stream, await applyRoundEnd(sync, step, state.markableStreams), state);
+      checkpoint = throwIfSkipped(sync, await applyRoundEnd(sync, step, state.markableStreams));
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
       sync.counter.count((await destination.commit(stream, discard, state.markableStreams)).counts);
@@ -111,8 +115,7 @@ const UNDATED =
   'No response had a Date header, so histories were read only as far back as the service returns them by default. Let the proxy pass the Date header.';
 
 /** @throws SyncError if the stream has skipped something (R9, R22) */
-function throwIfSkipped<Ended>(stream: Stream, ended: Ended, { skipped }: PagingState): Ended {
-  const { first, count } = skipped;
+function throwIfSkipped<Ended>({ stream, skipped: { first, count } }: StreamSync, ended: Ended): Ended {
   if (first === null) return ended;
   if (stream.method !== 'window' || count === 0) throw first;
   const what = count === 1 ? 'A history' : `${count} histories`;
@@ -157,16 +160,16 @@ async function decideStep(
 async function syncPage(
   sync: StreamSync,
   step: Extract<LocalStep, { do: 'fetch' }>,
-  { visitedCursors, markableStreams, histories, skipped }: PagingState,
+  { visitedCursors, markableStreams, histories }: PagingState,
 ): Promise<Checkpoint | 'unavailable'> {
-  const { stream, destination, counter } = sync;
+  const { stream, destination, counter, skipped } = sync;
   const { checkpoint } = step;
   counter.round(checkpoint.round);
   try {
     const sentInAdvance = histories.take(step);
     const page = await (sentInAdvance ?? sync.source.page(absolute(sync, step.request), counter.request));
     if (step.request.cursor === null) visitedCursors.clear();
-    const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams }, skipped);
+    const next = await takePage(sync, { checkpoint, page, visitedCursors, markableStreams });
     if (page.nextCursor !== null) visitedCursors.add(page.nextCursor);
     return next;
   } catch (error) {
@@ -193,9 +196,8 @@ async function syncPage(
  * @returns the next checkpoint
  */
 async function takePage(
-  { stream, destination, counter, context }: StreamSync,
+  { stream, destination, counter, context, skipped }: StreamSync,
   { page, ...before }: Pick<PageInput, 'checkpoint' | 'page' | 'visitedCursors' | 'markableStreams'>,
-  skipped: PagingState['skipped'],
 ): Promise<Checkpoint> {
   const { visitedCursors, markableStreams } = before;
   const now = context();

@@ -136,7 +136,8 @@ async function readByLoop(work: RepairWork, streamContext: StreamContext): Promi
   const { environment, stream, source, continueOrStop } = streamContext;
   const context = (): Context => inEnvironment(contextOf(work, stream), environment.id);
   const prefix = [environment.id];
-  await syncStream({ stream, source, destination, prefix, counter, concurrency: 1, context, continueOrStop });
+  const skipped = { first: null, count: 0 };
+  await syncStream({ stream, source, destination, prefix, counter, concurrency: 1, skipped, context, continueOrStop });
 }
 
 /**

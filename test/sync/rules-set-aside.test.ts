@@ -3,7 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { expectMirrored, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
+import { expectMirrored, failAt, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 /** The scan of a list fails at its second page, whatever its size. Feeds and lookups of marked columns answer. */
 function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
@@ -154,6 +154,39 @@ test(
     expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expect(mirrored.requests('columns').flatMap(({ query }) => query['ids'] ?? [])).not.toContain('a0.before');
     expect(rowOf(scene, 'columns', 'a3.c1')).toMatchObject({ deletion: 'absent' });
+    expectMirrored(scene);
+  }),
+);
+
+test(
+  'columns of an asset deleted since go in the same run, even if their unfinished scan goes first and fails (R9, R13)',
+  withSyncedWorld(async (scene) => {
+    const { mirrored, env, world } = scene;
+    world.advance(8 * DAY);
+    expect((await mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests: 12 })).status).toBe('stopped');
+    expect(mirrored.checkpoint('columns').round?.mode).toBe('scan');
+    world.advance(2 * DAY);
+    breakScan(scene);
+    removeAsset(env, 'a1', 'lost');
+    const summary = await mirrored.sync({ pageSize: 2, concurrency: 1 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
+    expect(asked(scene).filter((each) => each.startsWith('scan'))).toEqual(['scan on']);
+    expectMirrored(scene);
+  }),
+);
+
+test(
+  'columns of an asset deleted since go in the same run, even if their scan fails and assets come last (R6, R13)',
+  withSyncedWorld(async (scene) => {
+    const { mirrored, env, world } = scene;
+    world.advance(8 * DAY);
+    failAt(scene, 'assets', 1, 'forbidden');
+    expect((await mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests: 4 })).status).toBe('stopped');
+    world.advance(8 * DAY);
+    breakScan(scene);
+    removeAsset(env, 'a1', 'lost');
+    const summary = await mirrored.sync({ pageSize: 2, concurrency: 1 });
+    expect(streamSummary(summary, 'columns')).toMatchObject({ status: 'failed', mode: 'feed' });
     expectMirrored(scene);
   }),
 );
