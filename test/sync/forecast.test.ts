@@ -98,6 +98,18 @@ describe('a forecast', () => {
   );
 
   test(
+    'it includes the lookup of a marked column without edges after a due scan of lineage (R18)',
+    withSyncedWorld(async (scene) => {
+      putColumn(scene.env, 'a3.c9', 'a3');
+      await scene.mirrored.sync();
+      scene.world.advance(8 * DAY);
+      const { forecast } = await expectForecastHolds(scene);
+      const lineage = forecast.streams.find(({ stream }) => stream === 'column_lineage');
+      expect(lineage).toMatchObject({ reason: 'full-every', requests: 2 });
+    }),
+  );
+
+  test(
     'it includes the second read, after the overlap, of what was read within the overlap (R18, R22)',
     withSyncedWorld(async (scene) => {
       putColumnEdges(scene.env, 'a2.c2', ['a1.c1']);

@@ -152,10 +152,13 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
     backlog: async (stream, query) => {
       if (query.about === 'candidates' && stream.staged === undefined)
         return { ids: heldIds(mirror, options.envId, { stream, after: query.after }), weighed: null };
-      if (query.about === 'unshown' && query.mode === 'scan' && stream.staged !== undefined)
-        return { ids: heldParents(mirror, options.envId, { stream, after: query.after }), weighed: null };
-      if (query.about === 'unshown' && stream.staged !== undefined)
-        return edgeless(mirror, options.envId, stream, await real.backlog(stream, query));
+      if (query.about === 'unshown' && stream.staged !== undefined) {
+        const held = query.mode === 'scan' ? heldParents(mirror, options.envId, { stream, after: query.after }) : [];
+        // No column loses its last edge, so a scan looks up the same marked columns as any other round.
+        const ofMarks = (after: string) => real.backlog(stream, { ...query, mode: 'marked', after });
+        const ids = [...held, ...(await edgeless(mirror, options.envId, { stream, after: query.after }, ofMarks))];
+        return { ids: [...new Set(ids)].sort(), weighed: null };
+      }
       // The source is expected to return every row, and rows returned by the feed are not looked up again (R18, R22).
       const isShown =
         query.about === 'candidates' ||
@@ -188,12 +191,21 @@ function withoutRemovals(commit: Commit): Commit {
   return others;
 }
 
-/** Marked columns without edges, which no read of lineage returns. */
-function edgeless({ connection }: MirrorFile, envId: string, stream: Stream, { ids }: Backlog): Backlog {
-  const held = connection
-    .prepare(`select 1 from ${tableOf(stream)} where env_id = ? and ${firstKey(stream)} = ? limit 1`)
-    .pluck();
-  return { ids: ids.filter((id) => held.get(envId, id) === undefined), weighed: null };
+/** The next marked columns without edges, which no read of lineage returns. */
+async function edgeless(
+  { connection }: MirrorFile,
+  envId: string,
+  { stream, after }: { stream: Stream; after: string },
+  backlogAfter: (after: string) => Promise<Backlog>,
+): Promise<readonly string[]> {
+  const sql = `select 1 from ${tableOf(stream)} where env_id = ? and ${firstKey(stream)} = ? limit 1`;
+  const edges = connection.prepare(sql).pluck();
+  for (let last = after; ; ) {
+    const { ids } = await backlogAfter(last);
+    const found = ids.filter((id) => edges.get(envId, id) === undefined);
+    if (found.length > 0 || ids.length === 0) return found;
+    last = ids.at(-1) as string;
+  }
 }
 
 function heldIds(
