@@ -208,7 +208,7 @@ function stored(item: Item, fields: readonly string[]): Row {
 
 /** Values that go to `extra` as sent: numbers that no column can store, and untrusted times (R10, R19). */
 function isKeptAsSent(name: string, value: unknown): boolean {
-  return isExactNumber(value) || (name === 'synced_at' && value === FAR_FUTURE);
+  return isExactNumber(value) || (name === 'synced_at' && String(value) === FAR_FUTURE);
 }
 
 function storedValue(name: string, value: unknown): string | number | null {

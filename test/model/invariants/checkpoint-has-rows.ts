@@ -54,8 +54,10 @@ function rowsOfPage(transition: CommitTransition): string[] {
   );
 }
 
+/** An untrusted time counts as the far future, but `extra` keeps it as sent (R10). */
 function withoutUntrustedTime(transition: CommitTransition, item: Item): Item {
-  return hasUntrustedTime(transition, item) ? { ...item, synced_at: FAR_FUTURE } : item;
+  const untrusted = { toString: () => FAR_FUTURE, toJSON: () => item['synced_at'] };
+  return hasUntrustedTime(transition, item) ? { ...item, synced_at: untrusted } : item;
 }
 
 export function hasUntrustedTime(transition: CommitTransition, { synced_at: at = null }: Item): boolean {
