@@ -15,8 +15,8 @@ import type { Usage } from './measure.ts';
  * The CPU time and memory of an export, and how much of it is rewritten. Prints a table, and saves it in
  * `docs/benchmarks.md` with `--keep`; exits 1 if a bound is exceeded.
  */
-const MOST_MIB = 256;
-const MOST_PERCENT = 3;
+const MAX_MIB = 256;
+const MAX_PERCENT = 3;
 /** Views with a row for each asset, test or incident. */
 const VIEWS = 'test_coverage,coverage_by_impact,test_incidents,test_runs_daily,stale_assets,test_owners';
 const WIDE_ROWS = 300;
@@ -54,7 +54,7 @@ const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
 function report(what: string, measured: Measured, percent: number): void {
   const { cpuSeconds, wallSeconds, peakMiB, bytes, bytes_written } = measured;
   const share = (100 * bytes_written) / bytes;
-  const holds = peakMiB <= MOST_MIB && share <= percent;
+  const holds = peakMiB <= MAX_MIB && share <= percent;
   const spent = `${cpuSeconds.toFixed(1)} | ${wallSeconds.toFixed(1)} | ${peakMiB.toFixed(0)}`;
   print(
     `| ${what} | ${spent} | ${mib(bytes)} | ${mib(bytes_written)} | ${share.toFixed(1)} % | ${holds ? 'yes' : 'NO'} |`,
@@ -63,7 +63,7 @@ function report(what: string, measured: Measured, percent: number): void {
 }
 
 change(fillMirror);
-print(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MOST_MIB} MiB, nothing written if nothing changed, and ${MOST_PERCENT} % of the
+print(`${MACHINE}; a mirror of ${ROW_COUNT} rows. Bounds: a peak of ${MAX_MIB} MiB, nothing written if nothing changed, and ${MAX_PERCENT} % of the
 bytes of a table after 1 % of its rows are new.
 
 | what | CPU s | wall s | peak MiB | MiB | written MiB | share | holds |
@@ -77,7 +77,7 @@ change(addExecutions);
 for (const format of EXPORT_FORMATS) {
   const measured = exportOnce(format);
   const ofTable = measured.tables.find(({ table }) => table === 'test_executions');
-  report(`${format}, 1 % new executions`, { ...measured, ...ofTable }, MOST_PERCENT);
+  report(`${format}, 1 % new executions`, { ...measured, ...ofTable }, MAX_PERCENT);
 }
 change((connection) => widenAssets(connection, WIDE_ROWS));
 for (const format of EXPORT_FORMATS)

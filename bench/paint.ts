@@ -15,7 +15,7 @@ import { fillPageMirror, HUB, PAGE_SIZE } from './page-mirror.ts';
  * FILE` creates the mirror there once and keeps it.
  */
 const RUNS = 5;
-const MOST_MS = 1000;
+const MAX_MS = 1000;
 const TOKEN = 'a-token-for-this-benchmark-alone';
 
 /** The addresses, and the selector that shows the answer is visible. */
@@ -58,9 +58,9 @@ for (const [address, shown] of VIEWS) {
   const looks: { paint: number; answer: number }[] = [];
   for (let run = 0; run < RUNS; run += 1) looks.push(await look(address, shown));
   const paint = median(looks.map((each) => each.paint));
-  const holds = paint <= MOST_MS;
+  const holds = paint <= MAX_MS;
   const answer = median(looks.map((each) => each.answer)).toFixed(0);
-  print(`| \`${address.split('?')[0]}\` | ${paint.toFixed(0)} | ${answer} | ${MOST_MS} | ${holds ? 'yes' : 'NO'} |`);
+  print(`| \`${address.split('?')[0]}\` | ${paint.toFixed(0)} | ${answer} | ${MAX_MS} | ${holds ? 'yes' : 'NO'} |`);
   if (!holds) process.exitCode = 1;
 }
 await browser.close();

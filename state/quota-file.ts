@@ -63,7 +63,7 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
           return changeRow(opened(), options, quotaChange);
         } catch (error) {
           if (isDamaged(error) && tries === 1) recreate();
-          else if (isBusy(error) && tries < MOST_TRIES) await sleepFor(BUSY_MS * Math.random());
+          else if (isBusy(error) && tries < MAX_TRIES) await sleepFor(BUSY_MS * Math.random());
           else throw error;
         }
       }
@@ -76,7 +76,7 @@ export function fileKeeper(options: QuotaFileOptions): QuotaKeeper {
 
 /** A change takes a fraction of a millisecond, so whoever holds the file for longer is suspended. */
 const BUSY_MS = 100;
-const MOST_TRIES = 100;
+const MAX_TRIES = 100;
 
 /** Accounts unused for this long are deleted. */
 const FORGET_MS = 7 * 86_400_000;

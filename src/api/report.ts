@@ -40,7 +40,7 @@ export interface PageReport {
 }
 
 /** Mail servers and browsers accept files up to this size; a larger report is refused. */
-const MOST_BYTES = 5_000_000;
+const MAX_BYTES = 5_000_000;
 
 /**
  * Writes the page over the mirror as one file that needs no server, as of one instant.
@@ -51,7 +51,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
   const { to, env = [] } = options;
   const store = await openStore(givenAddress(options));
   const place = resolveTarget(to);
-  const most = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
+  const maxFailing = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
   const { now, environments, failing_count, answers } = await record(store, env);
   if (environments.length === 0)
     throw new SyncError(
@@ -59,7 +59,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
       `${store.display} lists none of these environments: run \`obsync sync\` first, or choose others with --env`,
     );
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
-  if (html.length > MOST_BYTES) throw tooLarge(html.length, environments.length);
+  if (html.length > MAX_BYTES) throw tooLarge(html.length, environments.length);
   writeFiles(dirname(place), [{ path: basename(place), bytes: html }]);
   return {
     to,
@@ -67,7 +67,7 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
     environments,
     bytes: html.length,
     failing_count,
-    passed: most === null || failing_count <= most,
+    passed: maxFailing === null || failing_count <= maxFailing,
   };
 }
 

@@ -2,7 +2,7 @@ import { fstatSync, writeSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /** The most bytes of lines that wait for a reader; further lines are dropped. */
-const MOST_WAITING_BYTES = 1024 * 1024;
+const MAX_WAITING_BYTES = 1024 * 1024;
 
 /** How long `end` waits for a reader. */
 const PATIENCE_MS = 500;
@@ -48,7 +48,7 @@ export function queueTo(socket: Socket, onDropped: (lines: number) => void): Lin
   });
   return {
     write(line) {
-      if (socket.writableLength > MOST_WAITING_BYTES) dropped += 1;
+      if (socket.writableLength > MAX_WAITING_BYTES) dropped += 1;
       else if (socket.writable) socket.write(line);
     },
     end: () => ended(socket),

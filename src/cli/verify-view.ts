@@ -40,7 +40,7 @@ export async function watchVerify(io: CommandIo, level: string): Promise<VerifyV
 }
 
 /** The most findings shown per stream; `--json` has all. */
-const MOST_SHOWN = 10;
+const MAX_SHOWN = 10;
 
 /** Renders a verification: a table, then the findings, and the verdict on the last line. */
 export function renderVerify(report: VerifyReport, width: number | null): string {
@@ -58,12 +58,12 @@ export function renderVerify(report: VerifyReport, width: number | null): string
 }
 
 /** A table of more streams shows only those with a difference. */
-const MOST_STREAMS = 12;
+const MAX_STREAMS = 12;
 
 /** With many streams, equal ones are only counted, and unsynced ones are listed below the table. */
 function table({ depth, streams }: VerifyReport, width: number | null): string[] {
   const isEqual = ({ status, pending }: StreamReport): boolean => status === 'equal' && pending === 0;
-  const isLong = streams.length > MOST_STREAMS;
+  const isLong = streams.length > MAX_STREAMS;
   const shown = isLong ? streams.filter((each) => !isEqual(each) && each.status !== 'unsynced') : streams;
   const rows = shown.map((stream) => [stream.environment, stream.stream, stream.rows, result(stream)]);
   const head = ['environment', 'stream', depth === 'count' ? 'tables' : 'rows', 'result'];
@@ -109,8 +109,8 @@ function groupByStream(findings: readonly VerifyFinding[]): string[] {
   const groups = Map.groupBy(findings, ({ environment, stream }) => `${environment}, ${stream}:`);
   return [...groups].flatMap(([name, all]) => [
     name,
-    ...all.slice(0, MOST_SHOWN).map(line),
-    ...(all.length > MOST_SHOWN ? [`  … and ${all.length - MOST_SHOWN} more, --json for all`] : []),
+    ...all.slice(0, MAX_SHOWN).map(line),
+    ...(all.length > MAX_SHOWN ? [`  … and ${all.length - MAX_SHOWN} more, --json for all`] : []),
   ]);
 }
 

@@ -82,13 +82,13 @@ function isRoundedAt(text: string, start: number, end: number): boolean {
   // Most long numbers are short fractions, such as scores.
   if (text.charCodeAt(start + 1) === POINT && end - start <= LONGEST_FRACTION) return false;
   if (!BEFORE.test(text.slice(Math.max(0, start - 2), start))) return false;
-  return isRounded(`${text.slice(start, end)}${POWER.exec(text.slice(end, end + MOST_POWER))?.[0] ?? ''}`);
+  return isRounded(`${text.slice(start, end)}${POWER.exec(text.slice(end, end + MAX_POWER))?.[0] ?? ''}`);
 }
 
 /** What may come before the first digit of a value. */
 const BEFORE = /(?:^|[:,[\s])-?$/;
 const POWER = /^[eE][+-]?\d+/;
-const MOST_POWER = 20;
+const MAX_POWER = 20;
 
 const POINT = 46;
 

@@ -11,10 +11,10 @@ export interface RowBatch {
 
 type GrowingBatch = RowBatch & { readonly rows: CellRow[] };
 
-const MOST_ROWS = 10_000;
+const MAX_ROWS = 10_000;
 
 /** Rows may be large, and a batch must fit into memory several times over. */
-const MOST_CHARACTERS = 1024 * 1024;
+const MAX_CHARACTERS = 1024 * 1024;
 
 /**
  * How many files a large table of an environment starts with: few enough rows per file that a change rewrites little.
@@ -23,11 +23,11 @@ const FILES = 128;
 
 const FEWEST_ROWS_OF_FILE = 500;
 
-const MOST_ROWS_OF_FILE = 100_000;
+const MAX_ROWS_OF_FILE = 100_000;
 
 /** How many rows each file gets when a segment is split. */
 export function rowsPerFile(rows: number): number {
-  return Math.min(MOST_ROWS_OF_FILE, Math.max(FEWEST_ROWS_OF_FILE, Math.ceil(rows / FILES)));
+  return Math.min(MAX_ROWS_OF_FILE, Math.max(FEWEST_ROWS_OF_FILE, Math.ceil(rows / FILES)));
 }
 
 /** Groups rows into batches, and splits a segment with enough rows for two files or more. */
@@ -43,7 +43,7 @@ export function* batchesOf(
     const value = isCuttable ? cutValue(row) : '';
     const isNewSegment = batch?.surveyed !== surveyed;
     const isCut = !isNewSegment && isCuttable && inFile >= fileRows && value !== last;
-    if (batch === null || isNewSegment || isCut || batch.rows.length >= MOST_ROWS || characters >= MOST_CHARACTERS) {
+    if (batch === null || isNewSegment || isCut || batch.rows.length >= MAX_ROWS || characters >= MAX_CHARACTERS) {
       if (batch !== null) yield batch;
       batch = { surveyed, rows: [], newFileFrom: isNewSegment ? surveyed.segment.from : isCut ? value : undefined };
       characters = 0;

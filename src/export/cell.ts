@@ -34,11 +34,11 @@ const FITS: Readonly<Record<ColumnType, (value: CellValue) => boolean>> = {
  */
 export function checkValue(table: string, { name, type }: ExportColumn, value: CellValue): void {
   if (value === null || FITS[type](value)) return;
-  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, MOST_SHOWN)) : String(value);
+  const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, MAX_SHOWN)) : String(value);
   throw new SyncError(
     'run',
     `the mirror has ${shown} in a column ${name} of type ${type}, in ${table}: was it written by another program? Run \`obsync verify --repair\``,
   );
 }
 
-const MOST_SHOWN = 80;
+const MAX_SHOWN = 80;

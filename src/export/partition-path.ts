@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { ExportSegment } from './segment.ts';
 
 /** Most file systems limit a name to 255 bytes. */
-const MOST_BYTES = 200;
+const MAX_BYTES = 200;
 
 /**
  * The folder of a partition, relative to the export's. The value in the name is percent-encoded, as in Hive and DuckDB.
  */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
   const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~.]/g, percentEncoded);
-  const value = encoded.length <= MOST_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
+  const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
   return `${table}/env_id=${value}${month === null ? '' : `/month=${month}`}`;
 }
 

@@ -33,47 +33,47 @@ interface KeptRuns {
 
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
 /** How many environments are cached: a million runs take about 10 MB. */
-const MOST_KEPT = 2;
+const MAX_KEPT = 2;
 /** Reads this many extra days before the first requested one, so the cache still fits tomorrow. */
 const KEPT_DAYS = 60;
 /**
  * A cache that starts earlier than this is rebuilt: most of its runs would be too old. What the longest trends need fits
  * the shortest. It spans less than a year, so month and day identify a day.
  */
-const MOST_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
+const MAX_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
 /**
  * The runs of all tests in the mirror, by test, from a day on or earlier. They are read once; after that, only those of
  * tests with new runs, or whose results or history were read again.
  */
-export function runsSince(pageReads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
-  const environments = kept.get(pageReads.memory) ?? new Map<string, KeptRuns>();
-  kept.set(pageReads.memory, environments);
+export function runsSince(reads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
+  const environments = kept.get(reads.memory) ?? new Map<string, KeptRuns>();
+  kept.set(reads.memory, environments);
   const known = environments.get(env);
-  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, MOST_KEPT_DAYS);
-  const current = fits ? known : readAll(pageReads, env, daysBefore(from, KEPT_DAYS));
-  if (current.seenIn !== pageReads) readChanged(pageReads, env, current);
+  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, MAX_KEPT_DAYS);
+  const current = fits ? known : readAll(reads, env, daysBefore(from, KEPT_DAYS));
+  if (current.seenIn !== reads) readChanged(reads, env, current);
   environments.delete(env);
   environments.set(env, current);
   const [oldest] = environments.keys();
-  if (environments.size > MOST_KEPT && oldest !== undefined) environments.delete(oldest);
+  if (environments.size > MAX_KEPT && oldest !== undefined) environments.delete(oldest);
   return current.runs;
 }
 
 const daysBefore = (day: string, days: number): string => addDays(`${day}T00:00:00.000000Z`, -days).slice(0, 10);
 
-function readAll(pageReads: PageReads, env: string, since: string): KeptRuns {
-  const rows = pageReads.rows({
+function readAll(reads: PageReads, env: string, since: string): KeptRuns {
+  const rows = reads.rows({
     sql: `select t.id, ${runsOfTest('t.id')} as runs from tests t where t.env_id = @env`,
     values: { env, since },
   });
   const runs = new Map<string, string>();
   for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
-  return { since, runs, seenIn: pageReads, ...stateOf(pageReads, env) };
+  return { since, runs, seenIn: reads, ...stateOf(reads, env) };
 }
 
-function stateOf(pageReads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at'> {
-  const [row] = pageReads.rows({
+function stateOf(reads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at'> {
+  const [row] = reads.rows({
     sql: `select (select max(rowid) from test_executions) as last_row,
       (select mirrored_at from mirror_environments where env_id = @env) as at`,
     values: { env },
@@ -90,15 +90,15 @@ const CHANGED = `select test_id from test_executions where rowid > @last_row and
 const CHANGED_TESTS = `select id from tests where env_id = @env and mirrored_at > @at and deleted_at is null
   union all select id from tests where env_id = @env and mirrored_at > @at and deleted_at is not null`;
 
-function readChanged(pageReads: PageReads, env: string, keptRuns: KeptRuns): void {
+function readChanged(reads: PageReads, env: string, keptRuns: KeptRuns): void {
   const { at, lastRow, runs } = keptRuns;
-  const changed = pageReads.texts({ sql: CHANGED, values: { env, last_row: lastRow, at } });
-  const tests = pageReads.texts({ sql: CHANGED_TESTS, values: { env, at } }).filter((id) => !runs.has(String(id)));
-  const rows = pageReads.rows({
+  const changed = reads.texts({ sql: CHANGED, values: { env, last_row: lastRow, at } });
+  const tests = reads.texts({ sql: CHANGED_TESTS, values: { env, at } }).filter((id) => !runs.has(String(id)));
+  const rows = reads.rows({
     sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${listed('tests')} i
       join tests t on t.env_id = @env and t.id = i.value`,
     values: { env, since: keptRuns.since, tests: JSON.stringify([...changed, ...tests]) },
   });
   for (const row of rows) if (row['runs'] !== null) runs.set(String(row['id']), String(row['runs']));
-  Object.assign(keptRuns, { seenIn: pageReads, ...stateOf(pageReads, env) });
+  Object.assign(keptRuns, { seenIn: reads, ...stateOf(reads, env) });
 }

@@ -15,17 +15,17 @@ export interface TrendQuery {
   readonly until: Instant;
 }
 
-const MOST_GROUPS = 20;
+const MAX_GROUPS = 20;
 
 /**
  * The runs, incidents and scores of each day. The runs are those of tests that the mirror knows, deleted ones as well.
  */
-export function trends(pageReads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
+export function trends(reads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
-  const ofTest = sumsByTest(pageReads, scope, { by, sumsOf: sumsIn(groups, count) });
-  sumRuns(pageReads, scope, { days, ofTest });
-  sumIncidents(pageReads, scope, { days, ofTest });
+  const ofTest = sumsByTest(reads, scope, { by, sumsOf: sumsIn(groups, count) });
+  sumRuns(reads, scope, { days, ofTest });
+  sumIncidents(reads, scope, { days, ofTest });
   const withRuns = [...groups].filter(
     ([, { runs, openCount, opened, resolved }]) =>
       [runs, opened, resolved].some((each) => each.some((n) => n > 0)) || openCount > 0,
@@ -33,9 +33,9 @@ export function trends(pageReads: PageReads, scope: PageScope, { by, days: count
   const shown = withRuns.sort(([a, x], [b, y]) => total(y.runs) - total(x.runs) || ((a ?? '') < (b ?? '') ? -1 : 1));
   return {
     days,
-    groups: shown.slice(0, MOST_GROUPS).map(([name, sums]) => groupOf(name, sums)),
-    health: readHealth(pageReads, scope, days),
-    cut: shown.length > MOST_GROUPS,
+    groups: shown.slice(0, MAX_GROUPS).map(([name, sums]) => groupOf(name, sums)),
+    health: readHealth(reads, scope, days),
+    cut: shown.length > MAX_GROUPS,
   };
 }
 
@@ -73,14 +73,14 @@ function sumsIn(groups: Map<string | null, GroupSums>, days: number): (name: str
 type GroupsOfTest = (test: string) => readonly GroupSums[];
 
 function sumsByTest(
-  pageReads: PageReads,
+  reads: PageReads,
   scope: PageScope,
   { by, sumsOf }: Pick<TrendQuery, 'by'> & { readonly sumsOf: (name: string | null) => GroupSums },
 ): GroupsOfTest {
   const all = [sumsOf(null)];
   if (by === null && scope.limit === null) return () => all;
   const found = new Map<string, readonly GroupSums[]>();
-  for (const [test, names] of groupsOfTests(pageReads, scope, by ?? 'test_type'))
+  for (const [test, names] of groupsOfTests(reads, scope, by ?? 'test_type'))
     found.set(test, by === null ? all : names.map(sumsOf));
   return (test) => found.get(test) ?? [];
 }
@@ -106,9 +106,9 @@ interface DailySums {
 }
 
 /** Counts the runs of the days. */
-function sumRuns(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
+function sumRuns(reads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
   const placeAt = placesOf(days);
-  for (const [test, runs] of runsSince(pageReads, scope.env, days[0] ?? '')) {
+  for (const [test, runs] of runsSince(reads, scope.env, days[0] ?? '')) {
     const groups = ofTest(test);
     if (groups.length === 0) continue;
     for (let at = 0; at < runs.length; at += RUN_LENGTH) {
@@ -153,10 +153,10 @@ const TESTS_WITH_INCIDENTS = `select test_id from test_executions
     select 1 from test_executions p where p.env_id = @env and p.test_id = l.test_id and p.start_time > l.start_time
       and p.start_time < @from and p.status = 'PASS' and +p.sub_test_unique_id = l.sub_test_unique_id)`;
 
-function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
+function sumIncidents(reads: PageReads, scope: PageScope, { days, ofTest }: DailySums): void {
   const from = days[0] ?? '';
-  const tests = pageReads.texts({ sql: TESTS_WITH_INCIDENTS, values: { env: scope.env, from } });
-  const rows = pageReads.rows({
+  const tests = reads.texts({ sql: TESTS_WITH_INCIDENTS, values: { env: scope.env, from } });
+  const rows = reads.rows({
     sql: `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
         substr(resolved_at, 1, 10) as resolved, hours_to_resolve
       from test_incidents
@@ -179,8 +179,8 @@ function sumIncidents(pageReads: PageReads, scope: PageScope, { days, ofTest }: 
 }
 
 /** The mean of the scores of all live assets by day; the total comes first. */
-function readHealth(pageReads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
-  const rows = meansSince(pageReads, scope, days[0]);
+function readHealth(reads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
+  const rows = meansSince(reads, scope, days[0]);
   return [...Map.groupBy(rows, (row) => String(row['dimension']))].map(([dimension, own]) => {
     const byDay = new Map(own.map((row) => [row['day'], numberOf(row['score'])]));
     return { dimension, scores: days.map((day) => byDay.get(day) ?? null) };
@@ -191,13 +191,13 @@ function readHealth(pageReads: PageReads, scope: PageScope, days: readonly strin
  * The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are
  * many.
  */
-const meansSince = cacheBySignature(8, scoresSignature, (pageReads, scope, from): readonly PageRow[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from): readonly PageRow[] => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'
       : `select dimension, day, avg(score) as score from health_daily
         where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and day >= @from group by dimension, day`;
-  return pageReads.rows({
+  return reads.rows({
     sql: `select * from (${means}) order by dimension <> 'total', dimension`,
     values: valuesIn(scope, { from }),
   });

@@ -43,5 +43,5 @@ export function formatFraction(fraction: number): string {
 }
 
 /** Truncates a text, ending it with `…`. */
-export const shorten = (text: string, most: number): string =>
-  text.length <= most ? text : `${[...text.slice(0, most)].slice(0, most - 1).join('')}…`;
+export const shorten = (text: string, maxLength: number): string =>
+  text.length <= maxLength ? text : `${[...text.slice(0, maxLength)].slice(0, maxLength - 1).join('')}…`;

@@ -35,12 +35,12 @@ export type EndpointAnswer = {
  */
 export interface EndpointAnswers {
   /** Answers a request that takes next to no time; null for any other. @throws Error for an internal failure */
-  answerAtOnce(admittedRequest: AdmittedRequest): EndpointAnswer | null;
+  answerAtOnce(request: AdmittedRequest): EndpointAnswer | null;
   /**
    * Answers any request; not once `gone` is aborted.
    * @throws HttpError when too many requests wait, Error for an internal failure
    */
-  answer(admittedRequest: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
+  answer(request: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
 
@@ -64,7 +64,7 @@ export function openAnswering({
   mirror,
   cursorKey,
   ...options
-}: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer {
+}: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer {
   const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...request }) => {
@@ -89,7 +89,7 @@ export function openLightAnswering({
   mirror,
   cursorKey,
   ...options
-}: AnswerOptions): (admittedRequest: AdmittedRequest) => EndpointAnswer | null {
+}: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer | null {
   const store = openMirrorReads(mirror, cursorKey);
   const operations = operationsOf(options);
   return ({ operationId, gzip = false, ...request }) => {
@@ -142,14 +142,14 @@ function pack({ now, text }: { readonly now: Instant; readonly text: string }, g
 }
 
 /** Refuses an unknown environment before anything else is read. @throws HttpError 404 */
-function enter(mirrorSnapshot: MirrorSnapshot, principal: Principal, env: string): void {
-  requireEnvironment(mirrorSnapshot, env);
-  cacheVisibleAssets(mirrorSnapshot, principal, env);
+function enter(snapshot: MirrorSnapshot, principal: Principal, env: string): void {
+  requireEnvironment(snapshot, env);
+  cacheVisibleAssets(snapshot, principal, env);
 }
 
 interface EndpointOperation {
-  respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string;
-  respondLightly(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;
+  respond(snapshot: MirrorSnapshot, context: RequestContext): string;
+  respondLightly(snapshot: MirrorSnapshot, context: RequestContext): string | null;
 }
 
 const COUNTING: EndpointOperation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };

@@ -47,14 +47,14 @@ export interface ApiEndpoint {
   readonly hidden?: true;
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
-  respond(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
+  respond(snapshot: MirrorSnapshot, context: RequestContext): unknown;
   /**
    * The same if it takes next to no time whatever the mirror holds, else null; always null if left out.
    * @throws HttpError
    */
-  respondLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): unknown;
+  respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): unknown;
   /** The same, already written as JSON. @throws HttpError */
-  writeLightly?(mirrorSnapshot: MirrorSnapshot, requestContext: RequestContext): string | null;
+  writeLightly?(snapshot: MirrorSnapshot, context: RequestContext): string | null;
 }
 
 export interface EndpointOptions {

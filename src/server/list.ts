@@ -25,50 +25,43 @@ interface ListPage {
 }
 
 /** Answers any list request. @throws HttpError */
-export function listPage(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, parsedQuery: ParsedQuery): ListPage {
-  const parameters = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
-  requireParent(mirrorSnapshot, listRequest);
-  const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
-  const position = readPosition(listRequest, parameters, seal);
-  const lead = indexPathOf(mirrorSnapshot, listRequest, parameters, pageValues(listRequest, parameters, position));
-  const rows = mirrorSnapshot.rows(pageStatement(listRequest, parameters, position, lead));
+export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery): ListPage {
+  const parameters = parametersOf(snapshot, request, query);
+  requireParent(snapshot, request);
+  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
+  const position = readPosition(request, parameters, seal);
+  const lead = indexPathOf(snapshot, request, parameters, pageValues(request, parameters, position));
+  const rows = snapshot.rows(pageStatement(request, parameters, position, lead));
   const shown = rows.slice(0, parameters.limit);
   // The last row that was read, if there may be more after it.
   const windowEnd = (): SqlRow | undefined =>
-    lead === null ? mirrorSnapshot.rows(scanWindowStatement(listRequest, parameters, position))[0] : undefined;
+    lead === null ? snapshot.rows(scanWindowStatement(request, parameters, position))[0] : undefined;
   const last = rows.length > parameters.limit ? shown.at(-1) : windowEnd();
   return {
-    items: itemsOf(mirrorSnapshot, listRequest, shown),
+    items: itemsOf(snapshot, request, shown),
     has_more: last !== undefined,
     next_cursor: last === undefined ? null : sealCursor(seal, positionOf(last)),
   };
 }
 
 function parametersOf(
-  mirrorSnapshot: MirrorSnapshot,
+  snapshot: MirrorSnapshot,
   { listing, place, serverTime }: ListRequest,
-  parsedQuery: ParsedQuery,
+  query: ParsedQuery,
 ): ListParameters {
-  return readParameters(listing, parsedQuery, { now: mirrorSnapshot.clockOf(place.env), serverTime });
+  return readParameters(listing, query, { now: snapshot.clockOf(place.env), serverTime });
 }
 
 /** A page, as JSON, that takes next to no time whatever the mirror holds; null for any other page. @throws HttpError */
-export function lightPage(
-  mirrorSnapshot: MirrorSnapshot,
-  listRequest: ListRequest,
-  parsedQuery: ParsedQuery,
-): string | null {
-  const parameters = parametersOf(mirrorSnapshot, listRequest, parsedQuery);
-  if (parameters.feed !== null) return isIdle(mirrorSnapshot, listRequest, parameters) ? writtenPage([], null) : null;
-  return isReadByKeyAlone(listRequest, parameters)
-    ? keyPage(mirrorSnapshot, listRequest, parameters, parsedQuery)
-    : null;
+export function lightPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery): string | null {
+  const parameters = parametersOf(snapshot, request, query);
+  if (parameters.feed !== null) return isIdle(snapshot, request, parameters) ? writtenPage([], null) : null;
+  return isReadByKeyAlone(request, parameters) ? keyPage(snapshot, request, parameters, query) : null;
 }
 
 /** Whether a feed has nothing new. */
-const isIdle = (mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest, listParameters: ListParameters): boolean =>
-  listParameters.cursor === undefined &&
-  mirrorSnapshot.rows(reachedStatement(listRequest, listParameters)).length === 0;
+const isIdle = (snapshot: MirrorSnapshot, request: ListRequest, parameters: ListParameters): boolean =>
+  parameters.cursor === undefined && snapshot.rows(reachedStatement(request, parameters)).length === 0;
 
 /** Whether the rows are read in the order in which they are stored, and no other row is needed for their items. */
 const isReadByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
@@ -79,23 +72,22 @@ const LIGHT_ROWS = 4000;
 const LIGHT_BYTES = 1024 * 1024;
 
 function keyPage(
-  mirrorSnapshot: MirrorSnapshot,
-  listRequest: ListRequest,
-  listParameters: ListParameters,
-  parsedQuery: ParsedQuery,
+  snapshot: MirrorSnapshot,
+  request: ListRequest,
+  parameters: ListParameters,
+  query: ParsedQuery,
 ): string | null {
-  const { limit } = listParameters;
-  const seal = { key: mirrorSnapshot.cursorKey, context: contextOf(listRequest, parsedQuery) };
-  const position = readPosition(listRequest, listParameters, seal);
-  const most = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
-  const items = writtenItems(mirrorSnapshot, writtenPageStatement(listRequest, listParameters, position, most));
+  const { limit } = parameters;
+  const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
+  const position = readPosition(request, parameters, seal);
+  const limits = { rows: LIGHT_ROWS, bytes: Math.floor(LIGHT_BYTES / limit) };
+  const items = writtenItems(snapshot, writtenPageStatement(request, parameters, position, limits));
   if (items === null || items.includes(null)) return null;
   if (items.length > limit) {
     const shown = items.slice(0, limit);
     return writtenPage(shown, sealCursor(seal, [idIn(shown.at(-1))]));
   }
-  const isEnd =
-    mirrorSnapshot.rows(scanWindowStatement(listRequest, listParameters, position, LIGHT_ROWS)).length === 0;
+  const isEnd = snapshot.rows(scanWindowStatement(request, parameters, position, LIGHT_ROWS)).length === 0;
   return isEnd ? writtenPage(items, null) : null;
 }
 
@@ -103,9 +95,9 @@ function keyPage(
  * Null when SQLite cannot write an item as JSON, such as a BLOB that another program has stored: the other way shows it
  * as text.
  */
-function writtenItems(mirrorSnapshot: MirrorSnapshot, statement: SqlStatement): readonly (string | null)[] | null {
+function writtenItems(snapshot: MirrorSnapshot, statement: SqlStatement): readonly (string | null)[] | null {
   try {
-    return mirrorSnapshot.texts(statement);
+    return snapshot.texts(statement);
   } catch (error) {
     if ((error as { code?: unknown }).code === 'SQLITE_ERROR') return null;
     throw error;
@@ -122,36 +114,36 @@ const writtenPage = (items: readonly unknown[], cursor: string | null): string =
 const SMALL_BYTES = 64 * 1024;
 
 /** A single item that takes next to no time: it is small, and found by its key alone. Null for any other. */
-export function getSmallOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem | null {
-  const { listing, reader } = listRequest;
+export function getSmallOne(snapshot: MirrorSnapshot, request: ListRequest): ApiItem | null {
+  const { listing, reader } = request;
   if (listing.parent !== undefined || isLimited(reader)) return null;
-  const [item] = itemsOf(mirrorSnapshot, listRequest, mirrorSnapshot.rows(oneStatement(listRequest, SMALL_BYTES)));
+  const [item] = itemsOf(snapshot, request, snapshot.rows(oneStatement(request, SMALL_BYTES)));
   if (item !== undefined) return item;
-  if (mirrorSnapshot.rows(longOneStatement(listRequest, SMALL_BYTES)).length > 0) return null;
-  throw noItem(listRequest);
+  if (snapshot.rows(longOneStatement(request, SMALL_BYTES)).length > 0) return null;
+  throw noItem(request);
 }
 
 /** Answers a request for a single item. @throws HttpError 404 */
-export function getOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem {
-  requireParent(mirrorSnapshot, listRequest);
-  return requireOne(mirrorSnapshot, listRequest);
+export function getOne(snapshot: MirrorSnapshot, request: ListRequest): ApiItem {
+  requireParent(snapshot, request);
+  return requireOne(snapshot, request);
 }
 
-function requireOne(mirrorSnapshot: MirrorSnapshot, listRequest: ListRequest): ApiItem {
-  const [item] = itemsOf(mirrorSnapshot, listRequest, mirrorSnapshot.rows(oneStatement(listRequest)));
-  if (item === undefined) throw noItem(listRequest);
+function requireOne(snapshot: MirrorSnapshot, request: ListRequest): ApiItem {
+  const [item] = itemsOf(snapshot, request, snapshot.rows(oneStatement(request)));
+  if (item === undefined) throw noItem(request);
   return item;
 }
 
 const noItem = ({ listing, place }: ListRequest) => notFound(`${listing.names.item} ${place.one}`);
 
-function requireParent(mirrorSnapshot: MirrorSnapshot, { listing, place, ...request }: ListRequest): void {
+function requireParent(snapshot: MirrorSnapshot, { listing, place, ...request }: ListRequest): void {
   if (listing.parent === undefined) return;
-  requireOne(mirrorSnapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
+  requireOne(snapshot, { ...request, listing: listing.parent, place: { ...place, id: null, one: place.id } });
 }
 
 function itemsOf(
-  mirrorSnapshot: MirrorSnapshot,
+  snapshot: MirrorSnapshot,
   { listing, place, serverTime }: ListRequest,
   rows: readonly SqlRow[],
 ): ApiItem[] {
@@ -162,24 +154,24 @@ function itemsOf(
     for (const name of entry.subtypeColumns?.[String(row['kind'])] ?? []) delete item[name];
     return row['deleted_at'] === undefined ? item : { ...item, deleted_at: row['deleted_at'] };
   });
-  addChildRows(mirrorSnapshot, listing, { env: place.env, serverTime }, items);
+  addChildRows(snapshot, listing, { env: place.env, serverTime }, items);
   return items;
 }
 
 /** The path, filters and order that a cursor is bound to. `limit` and the order of the parameters do not matter. */
-function contextOf({ listing, place }: ListRequest, parsedQuery: ParsedQuery): string {
-  const given = Object.entries(parsedQuery).filter(([name]) => name !== 'cursor' && name !== 'limit');
+function contextOf({ listing, place }: ListRequest, query: ParsedQuery): string {
+  const given = Object.entries(query).filter(([name]) => name !== 'cursor' && name !== 'limit');
   return JSON.stringify([listing.entry.path, place.env, place.id, given.sort(([a], [b]) => (a < b ? -1 : 1))]);
 }
 
 function readPosition(
   { listing }: ListRequest,
-  listParameters: ListParameters,
+  parameters: ListParameters,
   cursorSeal: CursorSeal,
 ): PagePosition | null {
-  if (listParameters.cursor === undefined) return null;
-  const position = openCursor(cursorSeal, listParameters.cursor);
-  if (position.length !== sortsOf(listing, listParameters).length) throw invalidCursor();
+  if (parameters.cursor === undefined) return null;
+  const position = openCursor(cursorSeal, parameters.cursor);
+  if (position.length !== sortsOf(listing, parameters).length) throw invalidCursor();
   return position;
 }
 

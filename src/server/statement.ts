@@ -16,15 +16,15 @@ import { columnOf, lengthOf, writtenItem } from './written.ts';
  * uses OFFSET.
  */
 export function pageStatement(
-  listRequest: ListRequest,
-  listParameters: ListParameters,
+  request: ListRequest,
+  parameters: ListParameters,
   position: PagePosition | null,
   lead: IndexPath | null,
 ): SqlStatement {
-  const values = pageValues(listRequest, listParameters, position);
-  const accessPath = accessPathOf(listRequest, listParameters, position, lead);
-  const fields = fieldsOf(listRequest, listParameters.feed?.of);
-  const narrowing = narrowingConditions(listRequest, listParameters, lead);
+  const values = pageValues(request, parameters, position);
+  const accessPath = accessPathOf(request, parameters, position, lead);
+  const fields = fieldsOf(request, parameters.feed?.of);
+  const narrowing = narrowingConditions(request, parameters, lead);
   if (accessPath.indexed) {
     const others = narrowing.map(unindexed);
     const rows = accessPathSql(
@@ -38,55 +38,55 @@ export function pageStatement(
 }
 
 /**
- * The same page with its items written as JSON by SQLite, from at most `most.rows` rows. An item is null if it is
- * longer than `most.bytes` or has members that are not fields.
+ * The same page with its items written as JSON by SQLite, from at most `limits.rows` rows. An item is null if it is
+ * longer than `limits.bytes` or has members that are not fields.
  */
 export function writtenPageStatement(
-  listRequest: ListRequest,
-  listParameters: ListParameters,
+  request: ListRequest,
+  parameters: ListParameters,
   position: PagePosition | null,
-  most: { readonly rows: number; readonly bytes: number },
+  limits: { readonly rows: number; readonly bytes: number },
 ): SqlStatement {
-  const { listing } = listRequest;
-  const item = `iif(r.extra is null and ${lengthOf(listing)} <= ${most.bytes}, ${writtenItem(listing)}, null)`;
-  const shown = `(${narrowingConditions(listRequest, listParameters, null).join('\n and ') || 'true'})`;
-  const rows = accessPathSql(accessPathOf(listRequest, listParameters, position, null), [
+  const { listing } = request;
+  const item = `iif(r.extra is null and ${lengthOf(listing)} <= ${limits.bytes}, ${writtenItem(listing)}, null)`;
+  const shown = `(${narrowingConditions(request, parameters, null).join('\n and ') || 'true'})`;
+  const rows = accessPathSql(accessPathOf(request, parameters, position, null), [
     `${item} as item`,
     `${shown} as shown`,
   ]);
   return {
-    sql: `select item from (${rows} limit ${most.rows}) where shown limit @limit`,
-    values: pageValues(listRequest, listParameters, position),
+    sql: `select item from (${rows} limit ${limits.rows}) where shown limit @limit`,
+    values: pageValues(request, parameters, position),
   };
 }
 
 /** The last row of the window that a page without an index reads; no row if the window reaches the end of the list. */
 export function scanWindowStatement(
-  listRequest: ListRequest,
-  listParameters: ListParameters,
+  request: ListRequest,
+  parameters: ListParameters,
   position: PagePosition | null,
   rows = SCAN_WINDOW_ROWS,
 ): SqlStatement {
   return {
-    sql: `${accessPathSql(accessPathOf(listRequest, listParameters, position, null), [])} limit 1 offset ${rows - 1}`,
-    values: pageValues(listRequest, listParameters, position),
+    sql: `${accessPathSql(accessPathOf(request, parameters, position, null), [])} limit 1 offset ${rows - 1}`,
+    values: pageValues(request, parameters, position),
   };
 }
 
 /** One row, shown or not, if any row is reached. */
-export function reachedStatement(listRequest: ListRequest, listParameters: ListParameters): SqlStatement {
-  const { listing } = listRequest;
+export function reachedStatement(request: ListRequest, parameters: ListParameters): SqlStatement {
+  const { listing } = request;
   const sql = keptText(
     listing,
-    `reached ${listParameters.feed?.of} ${listParameters.descending}`,
-    () => `${accessPathSql(accessPathOf(listRequest, listParameters, null, null), [])} limit 1`,
+    `reached ${parameters.feed?.of} ${parameters.descending}`,
+    () => `${accessPathSql(accessPathOf(request, parameters, null, null), [])} limit 1`,
   );
-  return { sql, values: pageValues(listRequest, listParameters, null) };
+  return { sql, values: pageValues(request, parameters, null) };
 }
 
 /** One row if there is an item of that id, shown or not, that is longer than `bytes`. */
-export function longOneStatement(listRequest: ListRequest, bytes: number): SqlStatement {
-  const { listing } = listRequest;
+export function longOneStatement(request: ListRequest, bytes: number): SqlStatement {
+  const { listing } = request;
   const { entry, one } = listing;
   const sql = keptText(
     listing,
@@ -94,21 +94,21 @@ export function longOneStatement(listRequest: ListRequest, bytes: number): SqlSt
     () => `select 1 from ${entry.table} r
       where r.env_id = @env and ${one?.by} = @one and ${lengthOf(listing)} > ${bytes}`,
   );
-  return { sql, values: valuesOf(listRequest) };
+  return { sql, values: valuesOf(request) };
 }
 
-/** The statement of a single item; with `mostBytes`, only if the item is not longer. */
-export function oneStatement(listRequest: ListRequest, mostBytes?: number): SqlStatement {
-  const { listing, reader } = listRequest;
-  const sql = keptText(listing, `one ${isLimited(reader)} ${mostBytes}`, () => {
+/** The statement of a single item; with `maxBytes`, only if the item is not longer. */
+export function oneStatement(request: ListRequest, maxBytes?: number): SqlStatement {
+  const { listing, reader } = request;
+  const sql = keptText(listing, `one ${isLimited(reader)} ${maxBytes}`, () => {
     const conditions = ['r.env_id = @env', `${listing.one?.by} = @one`, ...whereVisible(listing, reader)];
     if (listing.baseFilter !== undefined) conditions.push(listing.baseFilter);
     if (listing.visibleIf !== undefined) conditions.push(listing.visibleIf);
     if (listing.feedClock !== undefined) conditions.push(`${listing.feedClock}.deleted_at is null`);
-    if (mostBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${mostBytes}`);
-    return `select ${fieldsOf(listRequest).join(', ')} ${fromClause(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
+    if (maxBytes !== undefined) conditions.push(`${lengthOf(listing)} <= ${maxBytes}`);
+    return `select ${fieldsOf(request).join(', ')} ${fromClause(listing, 'r')} where ${conditions.join('\n and ')} limit 1`;
   });
-  return { sql, values: valuesOf(listRequest) };
+  return { sql, values: valuesOf(request) };
 }
 
 const texts = new WeakMap<CollectionListing, Map<string, string>>();
@@ -135,18 +135,18 @@ function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string
 /** The conditions that decide which of the rows that are read show. */
 function narrowingConditions(
   { listing, reader }: ListRequest,
-  listParameters: ListParameters,
+  parameters: ListParameters,
   lead: IndexPath | null,
 ): string[] {
   const { visibleIf, disabled, feedClock, baseFilter, join } = listing;
   const conditions = visibleIf === undefined ? [] : [visibleIf];
-  if (baseFilter !== undefined && listParameters.feed?.of === 'deleted') conditions.push(baseFilter);
-  if (feedClock !== undefined && !isOrderedByTime(listing, listParameters))
-    conditions.push(whereDeletion(feedClock, listParameters));
-  if (join !== undefined && isOrderedByTime(listing, listParameters)) conditions.push('r.env_id is not null');
-  if (disabled !== undefined && listParameters.feed === null)
-    conditions.push(listParameters.disabled ? disabled.only : disabled.without);
-  const others = Object.entries(listParameters.filters).filter(([name]) => name !== lead?.filter);
+  if (baseFilter !== undefined && parameters.feed?.of === 'deleted') conditions.push(baseFilter);
+  if (feedClock !== undefined && !isOrderedByTime(listing, parameters))
+    conditions.push(whereDeletion(feedClock, parameters));
+  if (join !== undefined && isOrderedByTime(listing, parameters)) conditions.push('r.env_id is not null');
+  if (disabled !== undefined && parameters.feed === null)
+    conditions.push(parameters.disabled ? disabled.only : disabled.without);
+  const others = Object.entries(parameters.filters).filter(([name]) => name !== lead?.filter);
   return [...conditions, ...filterConditions(listing, Object.fromEntries(others)), ...whereVisible(listing, reader)];
 }
 
@@ -172,11 +172,11 @@ export function filterValues(filters: ListParameters['filters']): SqlStatement['
 }
 
 export function pageValues(
-  listRequest: ListRequest,
-  listParameters: ListParameters,
+  request: ListRequest,
+  parameters: ListParameters,
   position: PagePosition | null,
 ): SqlStatement['values'] {
-  return { ...valuesOf(listRequest), ...parameterValues(listParameters), ...positionValues(position) };
+  return { ...valuesOf(request), ...parameterValues(parameters), ...positionValues(position) };
 }
 
 function parameterValues({ limit, filters, feed, window }: ListParameters): SqlStatement['values'] {

@@ -1,9 +1,9 @@
 /** The name that is most similar to a misspelt word; null when none is similar. */
 export function closestName(word: string, names: readonly string[]): string | null {
-  const most = Math.max(1, Math.floor(word.length / 3));
+  const maxEdits = Math.max(1, Math.floor(word.length / 3));
   const near = names
     .map((name) => ({ name, edits: editsBetween([...word], [...name]) }))
-    .filter(({ edits }) => edits <= most)
+    .filter(({ edits }) => edits <= maxEdits)
     .sort((a, b) => a.edits - b.edits);
   return near[0]?.name ?? null;
 }

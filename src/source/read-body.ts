@@ -5,8 +5,8 @@ import { collectGarbage } from './collect-garbage.ts';
 
 /** The decompressed body is longer than allowed. */
 export class BodyTooLarge extends Error {
-  constructor(mostBytes: number) {
-    super(`The body is longer than ${mostBytes} bytes`);
+  constructor(maxBytes: number) {
+    super(`The body is longer than ${maxBytes} bytes`);
     this.name = 'BodyTooLarge';
   }
 }
@@ -21,7 +21,7 @@ export class BadEncoding extends Error {
 
 export interface BodyBounds {
   /** The most bytes that a body may have. */
-  readonly mostBytes: number;
+  readonly maxBytes: number;
   /** A larger body is read further only after `onHeavy` resolves. */
   readonly heavyBytes: number;
   onHeavy(): Promise<void>;
@@ -41,10 +41,10 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
   let bytes = 0;
   const collect = async (source: AsyncIterable<Buffer>) => {
     for await (const chunk of source) {
-      if (bytes + chunk.length > bounds.mostBytes) throw new BodyTooLarge(bounds.mostBytes);
+      if (bytes + chunk.length > bounds.maxBytes) throw new BodyTooLarge(bounds.maxBytes);
       if (heavy === null && bytes + chunk.length > bounds.heavyBytes) {
         await bounds.onHeavy();
-        heavy = gather(chunks, bounds.mostBytes);
+        heavy = gather(chunks, bounds.maxBytes);
       }
       if (heavy === null) chunks.push(chunk);
       else chunk.copy(heavy, bytes);
@@ -62,8 +62,8 @@ export async function readBody(body: Readable, encoding: string | undefined, bou
 /**
  * A buffer for the whole heavy body, so its bytes are in memory only once (R27). Its unwritten part takes no memory.
  */
-function gather(chunks: Buffer[], mostBytes: number): Buffer {
-  const whole = Buffer.allocUnsafeSlow(mostBytes);
+function gather(chunks: Buffer[], maxBytes: number): Buffer {
+  const whole = Buffer.allocUnsafeSlow(maxBytes);
   Buffer.concat(chunks).copy(whole);
   chunks.length = 0;
   return whole;

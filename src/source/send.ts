@@ -4,8 +4,8 @@ import { collectGarbage } from './collect-garbage.ts';
 import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
 import { BadEncoding, BodyTooLarge, readBody } from './read-body.ts';
 
-const MOST_PAGE_BYTES = 64 * 1024 * 1024;
-const MOST_ERROR_BYTES = 64 * 1024;
+const MAX_PAGE_BYTES = 64 * 1024 * 1024;
+const MAX_ERROR_BYTES = 64 * 1024;
 
 /** The response, as far as it arrived. */
 export interface HttpAnswer {
@@ -107,9 +107,9 @@ async function exchange(
     const response = await pool.request({ method: 'GET', path: target, headers, signal });
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
-    const mostBytes = head.status < 300 ? MOST_PAGE_BYTES : MOST_ERROR_BYTES;
+    const maxBytes = head.status < 300 ? MAX_PAGE_BYTES : MAX_ERROR_BYTES;
     const onHeavy = () => waitForTurn(connection, state);
-    const bounds = { mostBytes, heavyBytes: HEAVY_BYTES, onHeavy };
+    const bounds = { maxBytes, heavyBytes: HEAVY_BYTES, onHeavy };
     const body = await readBody(response.body, head.headers['content-encoding'], bounds);
     return { answer: { ...head, body }, fault: null, heardMs };
   } catch (cause) {

@@ -95,13 +95,13 @@ function isComplete({ recovery, streams }: RunSummary): boolean {
 }
 
 /** The most runs to rehearse; a larger exact number is of no use. */
-const MOST_RUNS = 100;
+const MAX_RUNS = 100;
 
-/** Null for more than `MOST_RUNS`, and for runs that make no progress. */
+/** Null for more than `MAX_RUNS`, and for runs that make no progress. */
 async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>): Promise<number | null> {
   let runs = 1;
   for (let last = first; last.status === 'stopped'; runs++) {
-    if (runs === MOST_RUNS || last.streams.every((stream) => stream.pages === 0)) return null;
+    if (runs === MAX_RUNS || last.streams.every((stream) => stream.pages === 0)) return null;
     last = await rehearse();
   }
   return runs;

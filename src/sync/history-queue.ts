@@ -40,7 +40,7 @@ const LOOKED_UP = 5000;
 
 export function createHistoryQueue({ stream, destination, concurrency, fetch }: HistoryRequest): HistoryQueue {
   const sent = new Map<string, SentRequest>();
-  const due = inTurn((most) => destination.dueTests(stream, most));
+  const due = inTurn((limit) => destination.dueTests(stream, limit));
   let metHeavy = false;
   /** The test whose response is taken next. */
   let currentTest: string | null = null;
@@ -89,7 +89,7 @@ export function createHistoryQueue({ stream, destination, concurrency, fetch }: 
  * Yields the due tests one by one, then null. The last lookup is the one that returns fewer tests than requested: tests
  * that become due later belong to the next round.
  */
-function inTurn(lookUp: (most: number) => Promise<readonly DueTest[]>) {
+function inTurn(lookUp: (limit: number) => Promise<readonly DueTest[]>) {
   let due: DueTest[] = [];
   let isLast = false;
   return {

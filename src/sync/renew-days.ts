@@ -5,7 +5,7 @@ import type { JoinedRun } from '../core/ports/state-store.ts';
  * How many scores a run reads per environment, about a second of work. A deleted asset may have scores on every day of
  * a long history; the remaining days, the oldest, are left to the next runs.
  */
-const MOST_SCORES = 200_000;
+const MAX_SCORES = 200_000;
 
 interface RenewalPorts {
   readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
@@ -25,6 +25,6 @@ export async function renewDays(
     if (!held.has(envId)) continue;
     const destination = mirror.destination(envId, id);
     let lookedUp = 0;
-    while (lookedUp < MOST_SCORES && !signal.aborted) lookedUp += (await destination.renewDay()) ?? MOST_SCORES;
+    while (lookedUp < MAX_SCORES && !signal.aborted) lookedUp += (await destination.renewDay()) ?? MAX_SCORES;
   }
 }

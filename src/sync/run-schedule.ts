@@ -187,12 +187,12 @@ async function outcomeOf(ports: SchedulePorts, environments: readonly ListedEnvi
 }
 
 function namesOf(environments: readonly ListedEnvironment[]): string {
-  return environments.length > MOST_NAMED
+  return environments.length > MAX_NAMED
     ? `${environments.length} environments`
     : environments.map(({ name }) => name).join(', ');
 }
 
-const MOST_NAMED = 5;
+const MAX_NAMED = 5;
 
 function report({ log }: SchedulePorts, environments: readonly ListedEnvironment[], summary: RunSummary): void {
   const names = namesOf(environments);

@@ -30,14 +30,14 @@ export interface RunOptions extends DecisionOptions {
  */
 export async function runSync(ports: RunPorts, options: RunOptions): Promise<RunSummary> {
   const startedAt = ports.clock();
-  const runProgress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
+  const progress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
   const state: RunState = {
     startedAt,
     catalogue: options.catalogue,
     mirror: null,
     run: null,
     environments: [],
-    reached: runProgress,
+    reached: progress,
     missing: [],
     lists: [],
   };

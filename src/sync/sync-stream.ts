@@ -35,7 +35,7 @@ export interface StreamSync {
 }
 
 /** Failures that a stream of a run continued after; it is not complete because of them (R9). */
-export interface Skipped {
+interface Skipped {
   first: SyncError | null;
   count: number;
 }

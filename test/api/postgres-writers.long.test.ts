@@ -154,7 +154,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     await mirror.hold(['e1']);
     const address = addressOf(schema.url);
     if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
-    const pool = openPool({ ...address, mostConnections: 1 });
+    const pool = openPool({ ...address, maxConnections: 1 });
     const refused = await pool.transaction(async (connection) => {
       await connection.query("update mirror_environments set last_mark = last_mark where env_id = 'e1'");
       return sync(options);
@@ -169,7 +169,7 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const address = addressOf(schema.url);
     if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
     const quotas = openQuotaDatabase(address, neverStop);
-    const pool = openPool({ ...address, mostConnections: 1 });
+    const pool = openPool({ ...address, maxConnections: 1 });
     const longestMs = async (inside: PostgresConnection) =>
       (
         await inside.query(

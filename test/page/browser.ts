@@ -8,7 +8,7 @@ export interface TabOptions extends BrowserContextOptions {
 }
 
 /** Far longer than any step takes, so a test that waits in vain fails. */
-const MOST_WAIT_MS = 20_000;
+const MAX_WAIT_MS = 20_000;
 
 /** A browser for one test file. */
 export interface TestBrowser {
@@ -36,7 +36,7 @@ async function openPage(browser: Browser, url: string, { time, ...options }: Tab
   // Only the test's time limit ends a hang.
   context.setDefaultTimeout(0);
   const page = await context.newPage();
-  page.setDefaultTimeout(MOST_WAIT_MS);
+  page.setDefaultTimeout(MAX_WAIT_MS);
   const [requests, complaints]: [string[], string[]] = [[], []];
   page.on('request', (request) => requests.push(request.url()));
   page.on('pageerror', (error) => complaints.push(String(error)));

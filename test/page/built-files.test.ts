@@ -4,7 +4,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { builtPage } from './fixture-server.ts';
 
-const MOST_BYTES = 60 * 1024;
+const MAX_BYTES = 60 * 1024;
 const compressed = /\.(br|gz)$/;
 const paths = globSync(join(builtPage(), '**/*.*')).filter((path) => !compressed.test(path));
 const index = readFileSync(join(builtPage(), 'index.html'), 'utf8');
@@ -13,7 +13,7 @@ test('the files of the page have at most 60 KB, compressed', () => {
   const shown = paths.filter((path) => !path.endsWith('.txt'));
   expect(shown.length).toBeGreaterThan(3);
   const bytes = shown.map((path) => readFileSync(`${path}.gz`).length).reduce((sum, each) => sum + each, 0);
-  expect(bytes).toBeLessThan(MOST_BYTES);
+  expect(bytes).toBeLessThan(MAX_BYTES);
 });
 
 test('each file is stored in both compressions with the same content', () => {

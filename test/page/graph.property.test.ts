@@ -6,7 +6,7 @@ import {
   closeFold,
   countAfterPress,
   type LineageGraph,
-  MOST_NODES,
+  MAX_NODES,
 } from '../../src/page/lineage/graph.ts';
 import { firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from '../../src/page/lineage/open-folds.ts';
 import { type GraphPlaces, NODE_HEIGHT, NODE_WIDTH, placeNodes } from '../../src/page/lineage/place.ts';
@@ -89,7 +89,7 @@ describe('the lineage graph, whichever folds are opened and closed', () => {
           graph = assembleGraph(centre, opened, neighboursOf);
           const before = places;
           places = placed(graph, before);
-          expect(graph.nodes.size).toBeLessThanOrEqual(MOST_NODES);
+          expect(graph.nodes.size).toBeLessThanOrEqual(MAX_NODES);
           expect([...places.keys()].sort()).toEqual([...graph.nodes.keys()].sort());
           for (const [id, place] of places) if (before.has(id)) expect(place).toEqual(before.get(id));
           expect(overlaps(places)).toEqual([]);

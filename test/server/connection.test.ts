@@ -13,7 +13,7 @@ import { asset, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const nothing = () => {};
-const { maxIdle: MOST_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
+const { maxIdle: MAX_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
 const LIST = '/public/beta/e/assets';
 
 async function listening(server: FastifyInstance): Promise<number> {
@@ -149,9 +149,9 @@ describe('the limit on connections without a request', () => {
     const port = await listening(server);
     const [first] = await openWaiting(port, 1);
     const closed = once(first as Socket, 'close');
-    await openWaiting(port, MOST_WAITING_CONNECTIONS);
+    await openWaiting(port, MAX_WAITING_CONNECTIONS);
     await closed;
-    expect(await countOf(server)).toBe(MOST_WAITING_CONNECTIONS);
+    expect(await countOf(server)).toBe(MAX_WAITING_CONNECTIONS);
     const asking = open(port);
     asking.write(request('/healthz', 'connection: close\r\n'));
     expect(await lastAnswer(asking)).toMatchObject({ status: 200 });
@@ -168,7 +168,7 @@ describe('the limit on connections without a request', () => {
     const closed = once(oldest as Socket, 'close');
     served.write(request('/healthz'));
     await once(served, 'data');
-    await openWaiting(port, MOST_WAITING_CONNECTIONS - 1);
+    await openWaiting(port, MAX_WAITING_CONNECTIONS - 1);
     await closed;
     served.write(request('/healthz', 'connection: close\r\n'));
     expect(await lastAnswer(served)).toMatchObject({ status: 200 });

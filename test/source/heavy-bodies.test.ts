@@ -9,7 +9,7 @@ test('only a body above the threshold waits for its turn (R27)', async () => {
   const asked: number[] = [];
   const read = (parts: number, heavyBytes: number) =>
     readBody(Readable.from(Array.from({ length: parts }, () => half)), undefined, {
-      mostBytes: 100,
+      maxBytes: 100,
       heavyBytes,
       onHeavy: async () => void asked.push(parts),
     });

@@ -51,7 +51,7 @@ describe('requests in flight', () => {
     expect(source.requests()).toBe(4);
     rest.release();
     await all;
-    expect(server.mostInFlight()).toBe(3);
+    expect(server.maxInFlight()).toBe(3);
   });
 
   test('never more requests are in flight than the quota has left (R23)', async () => {

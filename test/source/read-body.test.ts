@@ -5,7 +5,7 @@ import { readBody } from '../../src/source/read-body.ts';
 import { ASSETS, failureOf, setUp } from './setup.ts';
 
 const bytes = Buffer.from('{"items":[1,2,3]}');
-const atMost = (mostBytes: number) => ({ mostBytes, heavyBytes: mostBytes, onHeavy: async () => {} });
+const atMost = (maxBytes: number) => ({ maxBytes, heavyBytes: maxBytes, onHeavy: async () => {} });
 
 describe('readBody', () => {
   test.each<[string | undefined, Buffer]>([

@@ -29,7 +29,7 @@ export interface ApiServer {
   readonly url: string;
   readonly requests: readonly RecordedRequest[];
   /** The highest number of requests in flight so far. */
-  mostInFlight(): number;
+  maxInFlight(): number;
   /** Connections opened so far. */
   connections(): number;
   /** Sets the steps for the next requests, in order. The last one repeats. */
@@ -48,13 +48,13 @@ export async function startApiServer(...steps: ScriptedStep[]): Promise<ApiServe
   const arrivals = new EventTarget();
   let remaining = steps;
   let inFlight = 0;
-  let mostInFlight = 0;
+  let maxInFlight = 0;
   let connections = 0;
 
   const server = createServer(async (incoming, response) => {
     const request = record(incoming);
     requests.push(request);
-    mostInFlight = Math.max(mostInFlight, ++inFlight);
+    maxInFlight = Math.max(maxInFlight, ++inFlight);
     response.on('close', () => inFlight--);
     const next = remaining.length > 1 ? remaining.shift() : remaining[0];
     arrivals.dispatchEvent(new Event('request'));
@@ -67,7 +67,7 @@ export async function startApiServer(...steps: ScriptedStep[]): Promise<ApiServe
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    mostInFlight: () => mostInFlight,
+    maxInFlight: () => maxInFlight,
     connections: () => connections,
     script(...coming) {
       remaining = coming;

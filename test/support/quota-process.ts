@@ -9,7 +9,7 @@ import { createHttpSource } from '../../src/source/http-source.ts';
 const [baseUrl = '', count = '0', keeper = 'file', concurrency = '4'] = process.argv.slice(2);
 const token = 'the-token-of-them-all';
 const server = process.env['OBSYNC_TEST_SERVER'] ?? '';
-const database = openPool({ client: { connectionString: server }, schema: 'public', mostConnections: 1 });
+const database = openPool({ client: { connectionString: server }, schema: 'public', maxConnections: 1 });
 const onUnshared = (reason: string) => {
   throw new Error(reason);
 };

@@ -159,11 +159,11 @@ function mirroredPort<Port extends Destination | StateStore>(
   return Object.fromEntries(methods) as Port;
 }
 
-const MOST_SHOWN = 2000;
+const MAX_SHOWN = 2000;
 
 function describeCall(given: readonly unknown[]): string {
   const text = given.map((each) => (hasTable(each) ? each.name : JSON.stringify(each))).join(', ');
-  return text.length > MOST_SHOWN ? `${text.slice(0, MOST_SHOWN)}…` : text;
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text;
 }
 
 /** Whether an argument is a stream, which is too long to print. */

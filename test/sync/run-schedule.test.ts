@@ -64,13 +64,13 @@ describe('when a run is due', () => {
   });
 
   test('ticks missed during another run cause a single run', async () => {
-    const { runs, mostAtOnce } = await live({
+    const { runs, maxAtOnce } = await live({
       ...synced(env('a', '0 1 * * *'), env('b', '*/10 1-2 * * *')),
       runSeconds: 3600,
       hours: 3,
     });
     expect(runs).toEqual(['01:00 a+b', '02:00 b']);
-    expect(mostAtOnce).toBe(1);
+    expect(maxAtOnce).toBe(1);
   });
 
   test('the environment due longest runs first, so each has its turn', async () => {

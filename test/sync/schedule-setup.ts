@@ -31,7 +31,7 @@ export interface Story {
   readonly warnings: readonly string[];
   readonly listings: readonly string[];
   readonly error: SyncError | null;
-  readonly mostAtOnce: number;
+  readonly maxAtOnce: number;
   readonly longestNapMs: number;
 }
 
@@ -46,7 +46,7 @@ export async function live(world: World): Promise<Story> {
   const warnings: string[] = [];
   const listings: string[] = [];
   let under = 0;
-  let mostAtOnce = 0;
+  let maxAtOnce = 0;
   let longestNapMs = 0;
   let asleep = world.asleep;
   const hours = () => (now - Date.parse(MIDNIGHT)) / 3_600_000;
@@ -79,7 +79,7 @@ export async function live(world: World): Promise<Story> {
     },
     async run(environments): Promise<RunOutcome> {
       runs.push(`${clock().slice(11, 16)} ${environments.map(({ id }) => id).join('+')}`);
-      mostAtOnce = Math.max(mostAtOnce, ++under);
+      maxAtOnce = Math.max(maxAtOnce, ++under);
       await Promise.resolve();
       const ending = world.ending?.(environments, hours()) ?? {};
       pass((world.runSeconds ?? 1) * 1000);
@@ -94,7 +94,7 @@ export async function live(world: World): Promise<Story> {
     () => null,
     (error: SyncError) => error,
   );
-  return { runs, news, warnings, listings, error, mostAtOnce, longestNapMs };
+  return { runs, news, warnings, listings, error, maxAtOnce, longestNapMs };
 }
 
 export const env = (id: string, cron: string | null = null): ListedEnvironment => ({ id, name: `${id}-name`, cron });

@@ -109,8 +109,8 @@ function isForFull({ cycle }: Round, context: Context): boolean {
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
   const limit = Number(read.query['limit']);
-  const most = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
-  if (limit <= most) return fetch(checkpoint);
+  const maxRows = read.cursor === null ? pageLimitOf(checkpoint, context) : context.options.pageSize;
+  if (limit <= maxRows) return fetch(checkpoint);
   const restart = { ...restarted(read, context), query: { ...read.query, limit: pageLimitOf(checkpoint, context) } };
   return { do: 'forget', checkpoint: withRead(checkpoint, restart), which: read.number };
 }

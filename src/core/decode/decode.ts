@@ -3,7 +3,7 @@ import { isJsonObject } from '../json.ts';
 import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 import { fallbackValue, faultOf, instantOf, isText, toValue } from './field-value.ts';
-import { isDeeper, MOST_LEVELS, truncateNesting } from './nesting.ts';
+import { isDeeper, MAX_LEVELS, truncateNesting } from './nesting.ts';
 import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
 
 /** An accepted item: its key, its row, and its child rows in catalogue order. */
@@ -88,7 +88,7 @@ export function decodeItem(
   if (!key.every(isKey)) return reject(item, null, `no usable ${stream.key.join(', ')}`);
   const unusable = keyFault(key);
   if (unusable !== null) return rejectKey(stream, item, unusable);
-  if (isDeeper(item, MOST_LEVELS)) return reject(item, key, `nested deeper than ${MOST_LEVELS} levels`);
+  if (isDeeper(item, MAX_LEVELS)) return reject(item, key, `nested deeper than ${MAX_LEVELS} levels`);
   const deletedAt = tombstoneOf(stream, item);
   if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
@@ -223,7 +223,7 @@ function tombstoneOf(stream: DecodableStream, item: ListItem): Instant | null | 
 }
 
 function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
-  const payload = JSON.stringify(isDeeper(item, MOST_LEVELS) ? truncateNesting(item) : item) ?? 'null';
+  const payload = JSON.stringify(isDeeper(item, MAX_LEVELS) ? truncateNesting(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
 

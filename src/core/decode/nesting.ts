@@ -4,7 +4,7 @@ import { isJsonObject } from '../json.ts';
  * SQLite cannot read JSON nested deeper than a thousand levels: one such value would break every statement that reads
  * it.
  */
-export const MOST_LEVELS = 900;
+export const MAX_LEVELS = 900;
 
 /** Whether arrays and objects are nested deeper than `levels`. A first sync calls this a million times. */
 export function isDeeper(value: unknown, levels: number): boolean {

@@ -66,14 +66,14 @@ function holdsNul(value: ColumnValue | undefined): boolean {
 }
 
 /** The most UTF-8 bytes per code unit. */
-const MOST_BYTES = 3;
+const MAX_BYTES = 3;
 
 /** Whether the texts among the values have more than `bytes` bytes in UTF-8 together. */
 function isLonger(values: readonly (ColumnValue | undefined)[], bytes: number): boolean {
   let characters = 0;
   for (const value of values) if (typeof value === 'string') characters += value.length;
   return (
-    characters * MOST_BYTES > bytes && byteLength(values.filter((value) => typeof value === 'string').join('')) > bytes
+    characters * MAX_BYTES > bytes && byteLength(values.filter((value) => typeof value === 'string').join('')) > bytes
   );
 }
 

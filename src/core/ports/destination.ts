@@ -246,7 +246,7 @@ export interface Destination {
    * The next tests whose histories are to be read, up to `most`: those never read first, then the least recently read,
    * then those that failed last time. Tests that failed in this run are left out.
    */
-  dueTests(stream: Stream, most: number): Promise<readonly DueTest[]>;
+  dueTests(stream: Stream, limit: number): Promise<readonly DueTest[]>;
   /** Writes a commit in one transaction (R5). Removals make marks only for `markableStreams`. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
   outstanding(stream: Stream): Promise<OutstandingCounts>;

@@ -21,12 +21,12 @@ export function wantedOf(
 }
 
 /** The most names that an error lists. */
-const MOST_NAMES = 20;
+const MAX_NAMES = 20;
 
 /** The error for an environment that is not listed; it names those that are. */
 export function noSuchEnvironment(unknown: readonly string[], listed: readonly ListedEnvironment[]): SyncError {
-  const names = listed.slice(0, MOST_NAMES).map(({ id, name }) => (id === name ? id : `${id} (${name})`));
-  const more = listed.length > MOST_NAMES ? ` and ${listed.length - MOST_NAMES} more` : '';
+  const names = listed.slice(0, MAX_NAMES).map(({ id, name }) => (id === name ? id : `${id} (${name})`));
+  const more = listed.length > MAX_NAMES ? ` and ${listed.length - MAX_NAMES} more` : '';
   return new SyncError(
     'usage',
     `no environment ${unknown.join(', ')}: the token sees ${names.join(', ') || 'none'}${more}`,

@@ -51,7 +51,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
       yield* lockEnvironment(options.envId, options.lease);
       return yield* backlog(scope, stream, query);
     }),
-    dueTests: asking((scope, _stream: Stream, most: number) => dueTests(scope, run, most)),
+    dueTests: asking((scope, _stream: Stream, limit: number) => dueTests(scope, run, limit)),
     outstanding: asking(outstandingCounts),
     commit: (stream, commit, marking) =>
       withErrors(

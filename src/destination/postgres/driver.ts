@@ -57,13 +57,13 @@ interface NumberedStatement {
 const known = new Map<string, NumberedStatement>();
 
 /** A sync has fewer, because its statements name no environment. */
-const MOST_STATEMENTS = 1000;
+const MAX_STATEMENTS = 1000;
 
 /** Turns `@name` into `$1`. */
 function numbered(sql: string): NumberedStatement {
   const before = known.get(sql);
   if (before !== undefined) return before;
-  if (known.size >= MOST_STATEMENTS) known.clear();
+  if (known.size >= MAX_STATEMENTS) known.clear();
   const names: string[] = [];
   const text = sql.replaceAll(/@(\w+)/g, (_, name: string) => {
     if (!names.includes(name)) names.push(name);

@@ -14,7 +14,7 @@ import { SQLITE_TYPES } from './type-parsers.ts';
 /** Where a mirror is, and how many connections may be open at a time. */
 interface PoolOptions extends AnswerTimeout {
   readonly schema: string;
-  readonly mostConnections: number;
+  readonly maxConnections: number;
   /** How long a transaction may be idle before the server ends it; by default, the time of a lease. */
   readonly idleTimeoutMs?: number;
 }
@@ -27,13 +27,13 @@ export interface PostgresPool extends PostgresDatabase {
 }
 
 /** A mirror's schema, accessed over several connections, one per transaction. */
-export function openPool({ client, answerTimeoutMs, mostConnections, ...settings }: PoolOptions): PostgresPool {
+export function openPool({ client, answerTimeoutMs, maxConnections, ...settings }: PoolOptions): PostgresPool {
   const busy = new Set<PoolClient>();
   // Whatever silenced one connection probably silenced the idle ones too; opening new ones is cheaper than finding out.
   const onSilent = (): void => {
     for (const each of open) if (!busy.has(each)) destroyConnection(each);
   };
-  const options = { ...PIPELINE, max: mostConnections, types: SQLITE_TYPES };
+  const options = { ...PIPELINE, max: maxConnections, types: SQLITE_TYPES };
   const { pool, open, close } = openClientPool({ client, answerTimeoutMs }, options, { onSilent });
   const session: PostgresDatabase['session'] = async (work) => {
     const connected = await connect(pool);

@@ -64,14 +64,14 @@ async function* readOn(
   close: () => Promise<void>,
 ): AsyncGenerator<readonly ResultRow[]> {
   try {
-    for (let rows = first; rows.length > 0; rows = (await read(nextPortion(rows, MOST_ROWS))).rows) yield rows;
+    for (let rows = first; rows.length > 0; rows = (await read(nextPortion(rows, MAX_ROWS))).rows) yield rows;
   } finally {
     await close();
   }
 }
 
 /** A result is printed or passed on one portion at a time. */
-const MOST_ROWS = 2000;
+const MAX_ROWS = 2000;
 
 /** Classes of SQLSTATE that are not about the statement. */
 const OF_THE_SERVER = /^(08(?!P01)|28|3D|53|57P|58|XX)/;

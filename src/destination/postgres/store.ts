@@ -100,7 +100,7 @@ function explained(display: string, error: unknown): unknown {
 }
 
 /** How many transactions of a run may be open at a time. The commits of an environment are serialized anyway. */
-const MOST_CONNECTIONS = 4;
+const MAX_CONNECTIONS = 4;
 
 /** How long after a signal a statement is cancelled, and its connection dropped, in milliseconds (R27). */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
@@ -143,7 +143,7 @@ async function openMirror(
   const owner = randomUUID();
   const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
   const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
-  const database = openPool({ ...address, mostConnections: MOST_CONNECTIONS });
+  const database = openPool({ ...address, maxConnections: MAX_CONNECTIONS });
   const statistics = tableStatistics(database, schema);
   const presence = createPresence({
     after,
@@ -198,7 +198,7 @@ function openQuotaKeeper(address: PostgresAddress, { account, nowMs, signal }: Q
 
 /** One connection whose transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal) {
-  const database = openPool({ ...address, mostConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
+  const database = openPool({ ...address, maxConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
   const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
   return {
     transaction: <Done>(work: TransactionWork<Done>) => withRetry(WAITING, () => database.transaction(work)),

@@ -35,8 +35,8 @@ export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd
   const toRemove = Number(yield* value(scope, `select count(*) ${unexplained}`, gone.values));
   if (toRemove === 0) return { live: 0, toRemove };
   const enough = `select count(*) from (
-    select 1 ${rows} and not ${held} and not (${gone.sql} and ${whereExplained(stream)}) limit @most) enough`;
-  return { live: Number(yield* value(scope, enough, { ...gone.values, most: 2 * toRemove })), toRemove };
+    select 1 ${rows} and not ${held} and not (${gone.sql} and ${whereExplained(stream)}) limit @limit) enough`;
+  return { live: Number(yield* value(scope, enough, { ...gone.values, limit: 2 * toRemove })), toRemove };
 }
 
 function* loadFor(

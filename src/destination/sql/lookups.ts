@@ -136,8 +136,8 @@ export function* outstandingCounts(scope: MirrorScope, stream: Stream): SqlState
   return { heldRemovals: Number(found?.['held_removals']), rejected: Number(found?.['rejected']) };
 }
 
-export function* dueTests(scope: MirrorScope, run: number, most: number): SqlStatements<DueTest[]> {
-  const due = yield* rows(scope, dueTestsSql(scope), { run, most });
+export function* dueTests(scope: MirrorScope, run: number, limit: number): SqlStatements<DueTest[]> {
+  const due = yield* rows(scope, dueTestsSql(scope), { run, limit });
   return due.map(
     (row) =>
       ({
@@ -169,7 +169,7 @@ function dueTestsSql({ dialect }: MirrorScope): string {
       and (r.test_id is null or ${hasRejected} or exists (
         select 1 from latest_test_executions l
         where l.env_id = @env and l.test_id = t.id and l.mirrored_at > r.mirrored_at))
-    order by f.run_id nulls first, r.read_at nulls first, t.id limit @most
+    order by f.run_id nulls first, r.read_at nulls first, t.id limit @limit
   ) d`;
 }
 

@@ -35,10 +35,10 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
  * A commit with more recorded keys does not wait for others, because the pages that they came from take several times
  * as much memory.
  */
-const MOST_CHARACTERS = 2_000_000;
+const MAX_CHARACTERS = 2_000_000;
 
 export function exceedsNoteLimit({ pages }: NotedKeys): boolean {
-  return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MOST_CHARACTERS;
+  return pages.reduce((sum, { keys }) => sum + keys.length, 0) > MAX_CHARACTERS;
 }
 
 /** Keys as JSON: each is an array of two parts; the second is empty for a key of one part. */

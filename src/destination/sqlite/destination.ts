@@ -29,7 +29,7 @@ export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock 
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     backlog: asking((stream, query) => backlog(scope, stream, query)),
-    dueTests: asking((_stream, most) => dueTests(scope, run, most)),
+    dueTests: asking((_stream, limit) => dueTests(scope, run, limit)),
     outstanding: asking((stream) => outstandingCounts(scope, stream)),
     commit: facing((stream, commit, marking) => {
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });

@@ -13,7 +13,7 @@ import { withFileErrors } from './file-error.ts';
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
 /** Syncs of one mirror prepare up to 450: no statement names an environment. A server has one per set of filters. */
-const MOST_STATEMENTS = 500;
+const MAX_STATEMENTS = 500;
 
 export function createStatementCache(connection: Database): PrepareStatement {
   connection.function('same_json', { deterministic: true }, sameJsonTexts);
@@ -24,7 +24,7 @@ export function createStatementCache(connection: Database): PrepareStatement {
     const statement = connection.prepare(text());
     known.set(name, statement);
     const [oldest = name] = known.keys();
-    if (known.size > MOST_STATEMENTS) known.delete(oldest);
+    if (known.size > MAX_STATEMENTS) known.delete(oldest);
     return statement;
   };
 }

@@ -24,7 +24,7 @@ export interface MirrorFile {
 }
 
 /** The most disk space that the log keeps once all of it has been copied into the file. */
-const MOST_IDLE_LOG_BYTES = 16 * 1024 * 1024;
+const MAX_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up
@@ -43,7 +43,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
       // Four times the default, so a page that many commits change is copied from the log into the file less often.
       mirror.connection.pragma('wal_autocheckpoint = 4000');
       // With a permanent reader such as `serve`, the log would otherwise keep the largest size it ever had.
-      mirror.connection.pragma(`journal_size_limit = ${MOST_IDLE_LOG_BYTES}`);
+      mirror.connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
       migrateFile(mirror.connection);
       createRunTables(mirror.connection);
       return mirror;
@@ -119,7 +119,7 @@ export function mirrorOn(connection: Database.Database, path: string, quietMs = 
   const prepare = createStatementCache(connection);
   const notedKeys: NotedKeys = { pages: [] };
   const transactions = createTransactions(connection, {
-    mostMs: quietMs,
+    maxMs: quietMs,
     finish: () => perform(prepare, writeNoted(notedKeys)),
     undone: () => {
       notedKeys.pages = [];

@@ -17,7 +17,7 @@ export interface CommitTransactions {
 
 interface WaitingCommits {
   /** How long quiet work may wait; 0 for not at all. */
-  readonly mostMs: number;
+  readonly maxMs: number;
   /** Writes the last part of every transaction. */
   finish(): void;
   /** Called after a rollback. */
@@ -39,7 +39,7 @@ const ROLLED_BACK =
 
 export function createTransactions(
   connection: Database,
-  { mostMs, finish, undone }: WaitingCommits,
+  { maxMs, finish, undone }: WaitingCommits,
 ): CommitTransactions {
   const [begin, commit, rollback] = ['BEGIN IMMEDIATE', 'COMMIT', 'ROLLBACK'].map((sql) => connection.prepare(sql));
   let state: TransactionState = { is: 'idle' };
@@ -79,8 +79,8 @@ export function createTransactions(
   const writeNow = <Done extends { readonly isQuiet: boolean }>(work: () => Done): Done => {
     if (state.is === 'idle') begin?.run();
     const done = work();
-    if (!done.isQuiet || mostMs === 0) end();
-    else if (state.is === 'idle') enter({ is: 'waiting', timer: setTimeout(keepLate, mostMs) });
+    if (!done.isQuiet || maxMs === 0) end();
+    else if (state.is === 'idle') enter({ is: 'waiting', timer: setTimeout(keepLate, maxMs) });
     return done;
   };
   return {

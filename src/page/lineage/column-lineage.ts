@@ -14,7 +14,7 @@ export interface ColumnLineage {
   readonly cut: boolean;
 }
 
-const MOST_COLUMNS = 100;
+const MAX_COLUMNS = 100;
 
 /** Null until a column is selected and its lineage is loaded. */
 export function useColumnLineage(env: string, id: string | null, asset: string | null): ColumnLineage | null {
@@ -23,7 +23,7 @@ export function useColumnLineage(env: string, id: string | null, asset: string |
     env,
     parameters: { id: id ?? '', of: 'columns', ...more },
   });
-  const limit = String(MOST_COLUMNS);
+  const limit = String(MAX_COLUMNS);
   const column = queryOf('node');
   const upstream = queryOf('neighbours', { direction: 'upstream', limit });
   const downstream = queryOf('neighbours', { direction: 'downstream', limit });

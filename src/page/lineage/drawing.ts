@@ -5,12 +5,12 @@ import { html } from '../html.ts';
 import { levelShape } from '../parts/icon.ts';
 import { levelOf } from '../status-level.ts';
 import type { ColumnLineage } from './column-lineage.ts';
-import { MOST_NODES } from './graph.ts';
+import { MAX_NODES } from './graph.ts';
 import type { GraphItem } from './graph-items.ts';
 import type { GraphViewOptions } from './graph-view-options.ts';
 import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
-const MOST_CHARACTERS = 25;
+const MAX_CHARACTERS = 25;
 const MAX_NAME_CHARACTERS = 200;
 
 /** The edges between assets, and above them the edges of the selected column. */
@@ -59,7 +59,7 @@ function renderNode(
     <title>${accessibleName(node)}</title>
     <rect width=${NODE_WIDTH} height=${NODE_HEIGHT} rx="6" />
     <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
-      <text class="name" x="10" y="19">${shorten(name, MOST_CHARACTERS)}</text>
+      <text class="name" x="10" y="19">${shorten(name, MAX_CHARACTERS)}</text>
       ${node.status !== null && html`<svg class="icon ${level}" x="10" y="26" width="13" height="13" viewBox="0 0 16 16"><path d=${levelShape(level)} /></svg>`}
       <text class="below" x=${node.status === null ? 10 : 28} y="37">${columns.length > 0 ? columnText(columns) : statusText(node, level)}</text>
     </svg>
@@ -70,7 +70,7 @@ const statusText = (node: LineageNode, level: string): VNode =>
   html`<tspan><tspan class=${node.status === null ? 'faint' : level}>${stateOf(node)}</tspan><tspan class="faint"> · ${kindOf(node)}</tspan></tspan>`;
 
 const columnText = (names: readonly string[]): VNode =>
-  html`<tspan class="column">${shorten(`column ${names.join(', ')}`, MOST_CHARACTERS)}</tspan>`;
+  html`<tspan class="column">${shorten(`column ${names.join(', ')}`, MAX_CHARACTERS)}</tspan>`;
 
 /** The columns of this asset that are linked to the selected column. */
 function columnsIn(asset: string, columns: ColumnLineage | null): string[] {
@@ -101,13 +101,13 @@ function renderFold(
   const { fold } = item;
   const name = shorten(graph.nodes.get(fold.id)?.node.name ?? fold.id, MAX_NAME_CHARACTERS);
   const direction = fold.direction === 'up' ? 'upstream' : 'downstream';
-  const isFull = item.kind === 'more' && graph.nodes.size >= MOST_NODES;
+  const isFull = item.kind === 'more' && graph.nodes.size >= MAX_NODES;
   const says =
     item.kind === 'close'
       ? `Hide what is ${direction} of ${name}`
       : `Show more of the ${formatCount(fold.hidden)} ${direction} of ${name}`;
   const label = isFull
-    ? `${formatCount(fold.hidden)} more ${direction} of ${name}: ${MOST_NODES} assets are shown, the maximum; close a fold first`
+    ? `${formatCount(fold.hidden)} more ${direction} of ${name}: ${MAX_NODES} assets are shown, the maximum; close a fold first`
     : says;
   return html`<g key=${item.key} data-key=${item.key} class="fold" role="button" tabindex=${isReachable ? 0 : -1} aria-disabled=${isFull}
       transform="translate(${item.x - FOLD_WIDTH / 2} ${item.y - FOLD_HEIGHT / 2})" onClick=${press} onFocus=${onFocus}>

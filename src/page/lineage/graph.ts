@@ -2,7 +2,7 @@ import type { LineageNode, Neighbours } from '../../page-data/page-data.ts';
 import { type FoldDirection, foldKey, type OpenFold } from './open-folds.ts';
 
 /** The most nodes that the graph shows. */
-export const MOST_NODES = 100;
+export const MAX_NODES = 100;
 
 export interface ShownNode {
   readonly node: LineageNode;
@@ -42,7 +42,7 @@ export function assembleGraph(
   for (const [step, { id, direction, count }] of opened.entries()) {
     if (!nodes.has(id)) continue;
     for (const node of neighboursOf({ id, direction })?.rows.slice(0, count) ?? []) {
-      if (!nodes.has(node.id) && nodes.size < MOST_NODES) nodes.set(node.id, { node, step });
+      if (!nodes.has(node.id) && nodes.size < MAX_NODES) nodes.set(node.id, { node, step });
       if (!nodes.has(node.id)) continue;
       const edge = direction === 'up' ? { from: node.id, to: id } : { from: id, to: node.id };
       edges.set(JSON.stringify([edge.from, edge.to]), edge);
@@ -94,7 +94,7 @@ const STEP_NODES = 12;
 
 /** How many nodes the fold shows after another press; null if the graph is full. */
 export function countAfterPress(graph: LineageGraph, opened: readonly OpenFold[], fold: GraphFold): number | null {
-  const room = MOST_NODES - graph.nodes.size - countExpected(graph, opened);
+  const room = MAX_NODES - graph.nodes.size - countExpected(graph, opened);
   if (room <= 0) return null;
   const known = opened.find((each) => foldKey(each) === foldKey(fold))?.count ?? 0;
   return known + Math.min(STEP_NODES, room);

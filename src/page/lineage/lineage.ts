@@ -8,7 +8,7 @@ import type { PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from '../parts/notice.ts';
 import { arrangeNodes } from './arrange.ts';
 import { useColumnLineage } from './column-lineage.ts';
-import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MOST_NODES } from './graph.ts';
+import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
 import { graphView } from './graph-view.ts';
 import { nodePanel } from './node-panel.ts';
 import { firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
@@ -79,7 +79,7 @@ function ShownLineage({ env, centre, values, graph, places, arrangement, progres
 }
 
 function sizeOf({ nodes }: LineageGraph): string {
-  if (nodes.size >= MOST_NODES) return `${MOST_NODES} assets are shown, the maximum. Close a fold to open another.`;
+  if (nodes.size >= MAX_NODES) return `${MAX_NODES} assets are shown, the maximum. Close a fold to open another.`;
   return nodes.size === 1 ? 'No lineage of this asset is known.' : `${nodes.size} assets are shown.`;
 }
 

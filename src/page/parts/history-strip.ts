@@ -4,7 +4,7 @@ import { html } from '../html.ts';
 import { levelOf } from '../status-level.ts';
 import type { StatusLevel } from './icon.ts';
 
-const MOST_RUNS = 30;
+const MAX_RUNS = 30;
 const STEP = 5;
 const HEIGHT = 18;
 /** A worse result is taller, so the strip can be read without its colours. */
@@ -12,7 +12,7 @@ const HEIGHTS: Readonly<Record<StatusLevel, number>> = { good: 4, neutral: 2, wa
 
 /** The last runs of a sub-test, newest on the right. */
 export function historyStrip(history: FailingSubTest['history']): VNode {
-  const runs = history.slice(-MOST_RUNS);
+  const runs = history.slice(-MAX_RUNS);
   const summary = summaryOf(runs);
   const width = Math.max(1, runs.length) * STEP;
   return html`<svg class="strip" viewBox="0 0 ${width} ${HEIGHT}" width=${width} height=${HEIGHT} role="img" aria-label=${summary}>

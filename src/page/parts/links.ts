@@ -4,12 +4,12 @@ import { html } from '../html.ts';
 import { formatRoute } from '../route.ts';
 
 /** The most line break opportunities in one name. */
-const MOST_BREAKS = 40;
+const MAX_BREAKS = 40;
 
 /** An identifier that may wrap after each of its parts. */
 export function breakable(name: string): readonly (VNode | string)[] {
   const parts = name.split(/(?<=[_./])/);
-  if (parts.length > MOST_BREAKS) return [name];
+  if (parts.length > MAX_BREAKS) return [name];
   return parts.flatMap((part, i) => (i === 0 ? [part] : [html`<wbr />`, part]));
 }
 

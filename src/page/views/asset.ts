@@ -27,7 +27,7 @@ export function assetView(frame: ViewFrame): VNode {
 
 /** The pause in typing after which the page searches. */
 const PAUSE_MS = 250;
-const MOST_CHARACTERS = 200;
+const MAX_CHARACTERS = 200;
 
 function SearchForm({ q }: { readonly q: string }): VNode {
   const [typed, setTyped] = useState(q);
@@ -38,7 +38,7 @@ function SearchForm({ q }: { readonly q: string }): VNode {
     return () => clearTimeout(timer);
   }, [typed]);
   return html`<form class="filter" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <label>X is <input type="search" value=${typed} maxlength=${MOST_CHARACTERS} placeholder="part of a name, id or path"
+    <label>X is <input type="search" value=${typed} maxlength=${MAX_CHARACTERS} placeholder="part of a name, id or path"
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped(currentTarget.value)} /></label>
   </form>`;
 }

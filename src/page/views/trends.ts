@@ -63,7 +63,7 @@ function controls(
 }
 
 /** `total` and the weakest dimensions: more lines would be indistinguishable. */
-const MOST_LINES = 6;
+const MAX_LINES = 6;
 
 function charts({ days, groups, health }: Trends): VNode {
   const [all] = groups;
@@ -76,7 +76,7 @@ function charts({ days, groups, health }: Trends): VNode {
       lineChart({
         title: 'Health',
         days,
-        lines: scored.slice(0, MOST_LINES).map(({ dimension, scores }) => ({ label: dimension, values: scores })),
+        lines: scored.slice(0, MAX_LINES).map(({ dimension, scores }) => ({ label: dimension, values: scores })),
         format: formatFraction,
         fromZero: false,
       })

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { Checkpoint, LookupRead, Read, Round } from '../../../src/core/checkpoint.ts';
 import { type PageOutcome, pageOutcome } from '../../../src/core/decide/page-outcome.ts';
 import { decodeRead } from '../../../src/core/decode/decode-slices.ts';
-import { MOST_LEVELS } from '../../../src/core/decode/nesting.ts';
+import { MAX_LEVELS } from '../../../src/core/decode/nesting.ts';
 import type { Row, StreamName } from '../../../src/core/stream.ts';
 import { ask, column, context, inRead, read, streamOf, T, walk, YESTERDAY } from '../setup.ts';
 
@@ -117,7 +117,7 @@ describe('the children of a deleted or restored parent (R13)', () => {
 
   test('a parent that its own list returns counts as returned even if it is rejected (R20)', () => {
     let nested: unknown = [];
-    for (let level = 0; level <= MOST_LEVELS; level++) nested = [nested];
+    for (let level = 0; level <= MAX_LEVELS; level++) nested = [nested];
     const parent = { id: 'a', nested };
     const commit = commitOf('columns', [parent], asking(ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] })));
     expect(commit).toMatchObject({ clearedMarks: { ids: ['a'] }, leftMarks: { ids: ['b'] } });

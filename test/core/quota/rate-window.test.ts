@@ -236,10 +236,10 @@ describe('waitsTooLong (R23)', () => {
 });
 
 describe('a run alone on its account (R23)', () => {
-  const way = (mostMs: number, silentShare: number) =>
+  const way = (maxMs: number, silentShare: number) =>
     fc.record({
-      thereMs: fc.integer({ min: 1, max: mostMs }),
-      backMs: fc.integer({ min: 1, max: mostMs }),
+      thereMs: fc.integer({ min: 1, max: maxMs }),
+      backMs: fc.integer({ min: 1, max: maxMs }),
       silent: fc.integer({ min: 0, max: 99 }).map((n) => n < silentShare),
     });
 

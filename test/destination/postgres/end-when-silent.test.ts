@@ -23,7 +23,7 @@ type Address = Exclude<ReturnType<typeof addressOf>, { kind: 'file' }>;
 
 const KINDS: Readonly<Record<string, (address: Address) => Asker | Promise<Asker>>> = {
   'a pool'(address) {
-    const pool = openPool({ ...address, mostConnections: 1 });
+    const pool = openPool({ ...address, maxConnections: 1 });
     return { ask: (sql) => pool.transaction((inside) => inside.query(sql)), close: pool.close };
   },
   async 'a lease'(address) {
@@ -94,7 +94,7 @@ const ENOUGH_MS = 3000;
 describe.each(['direct', 'behind a pooler'])('a long-running statement, %s', (way) => {
   test('it keeps its connection however long the server works on it', async () => {
     const schema = await testSchema();
-    const [locking, lock] = [openPool({ ...addressAt(schema.serverUrl, ENOUGH_MS), mostConnections: 1 }), 7_171_717];
+    const [locking, lock] = [openPool({ ...addressAt(schema.serverUrl, ENOUGH_MS), maxConnections: 1 }), 7_171_717];
     const pooler = way === 'direct' ? null : await transactionPooler(schema.serverUrl, 20);
     let sent = 0;
     const proxy = await cuttingProxy(pooler?.url ?? schema.serverUrl, () => {
@@ -134,7 +134,7 @@ test('a slow reader of a result keeps its connection', async () => {
   const proxy = await cuttingProxy(schema.serverUrl);
   onTestFinished(() => proxy.close());
   const address = addressAt(schema.url, 100);
-  const pool = openPool({ ...address, mostConnections: 1 });
+  const pool = openPool({ ...address, maxConnections: 1 });
   onTestFinished(() => pool.close());
   await pool.session((connection) => migratePostgres(connection, schema.schema));
   const through = addressAt(schema.url.replace(new URL(schema.serverUrl).host, new URL(proxy.url).host), 100);

@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 function opened(connectionString: string): PostgresDatabase {
-  return openPool({ client: { connectionString }, schema: place.schema, mostConnections: 4 });
+  return openPool({ client: { connectionString }, schema: place.schema, maxConnections: 4 });
 }
 
 function on(mirror: PostgresDatabase, envId: string): Destination {

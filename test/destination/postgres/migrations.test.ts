@@ -153,7 +153,7 @@ describe('the indexes of a mirror in PostgreSQL', () => {
     Array.from({ length: bytes }, () => String.fromCharCode(33 + Math.floor(Math.random() * 90))).join('');
 
   /** How many text columns the largest index of a table has besides the stream, whose names are short. */
-  const mostIndexedTexts = ({ columns, primaryKeys, indexes }: (typeof postgresTables)[number]): number => {
+  const maxIndexedTexts = ({ columns, primaryKeys, indexes }: (typeof postgresTables)[number]): number => {
     const texts = new Set(columns.filter((each) => !(each.getSQLType() in VALUES)).map(({ name }) => name));
     const inKeys = primaryKeys.map((key) => key.columns.map(({ name }) => name));
     const inIndexes = indexes.map(({ config }) =>
@@ -169,7 +169,7 @@ describe('the indexes of a mirror in PostgreSQL', () => {
     await server.query('begin');
     for (const table of postgresTables) {
       const names = table.columns.map(({ name }) => name).filter((name) => name !== 'row_number');
-      const bytes = Math.floor(POSTGRES_LIMITS.maxEntryBytes / mostIndexedTexts(table));
+      const bytes = Math.floor(POSTGRES_LIMITS.maxEntryBytes / maxIndexedTexts(table));
       for (const condition of [{}, { deleted_at: null }, { status: 'FAIL' }]) {
         const given: Record<string, unknown> = { stream: 'latest_test_executions', ...condition };
         const values = names.map((name) =>

@@ -16,7 +16,7 @@ let place: TestSchema;
 let database: PostgresDatabase;
 beforeEach(async () => {
   place = await testSchema();
-  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
+  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, maxConnections: 4 });
   await database.session((connection) => migratePostgres(connection, place.schema));
 });
 afterEach(async () => {

@@ -17,7 +17,7 @@ let database: PostgresDatabase;
 let on: Destination;
 beforeEach(async () => {
   place = await testSchema();
-  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 4 });
+  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, maxConnections: 4 });
   await database.session((connection) => migratePostgres(connection, place.schema));
   on = opened();
   // The server itself analyzes no table here.

@@ -17,7 +17,7 @@ let place: TestSchema;
 let pool: PostgresPool;
 beforeEach(async () => {
   place = await testSchema();
-  pool = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, mostConnections: 2 });
+  pool = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, maxConnections: 2 });
   await place.ask(`create schema ${place.schema}; create table ${place.schema}.notes (id text primary key)`);
 });
 afterEach(async () => {
