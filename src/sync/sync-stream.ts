@@ -31,11 +31,11 @@ export interface StreamSync {
   context(): Context;
   /** @throws SyncError if the run must end */
   continueOrStop(): void;
-  readonly skipped: Skipped;
+  readonly skipped: SkippedReads;
 }
 
 /** Failures that a stream of a run continued after; it is not complete because of them (R9). */
-interface Skipped {
+interface SkippedReads {
   first: SyncError | null;
   count: number;
 }
