@@ -256,7 +256,7 @@ select count(*)
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'asset_lineage')))
-      limit @most) enough;
+      limit @limit) enough;
 
 delete from "asset_lineage" as t
   where t.env_id = @env
@@ -502,7 +502,7 @@ select count(*)
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'asset_lineage')))
-      limit @most) enough;
+      limit @limit) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id", @at

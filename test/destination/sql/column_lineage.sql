@@ -308,7 +308,7 @@ select count(*)
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')))
-      limit @most) enough;
+      limit @limit) enough;
 
 update "columns"
   set mirrored_at = @mirroredAt
@@ -663,7 +663,7 @@ select count(*)
                   from seen_keys s
                   where s.env_id = @env
                     and s.stream = 'column_lineage')))
-      limit @most) enough;
+      limit @limit) enough;
 
 insert into held_removals (env_id, stream, key_1, key_2, absent_at)
   select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id", @at
