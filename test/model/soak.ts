@@ -85,7 +85,8 @@ async function soak(): Promise<string | null> {
   const workers = Number(env['OBSYNC_WORKERS'] ?? availableParallelism());
   if (env['OBSYNC_PROPERTY'] !== undefined) {
     const path = env['OBSYNC_PATH'];
-    return runBatch({ property: env['OBSYNC_PROPERTY'] as Property['id'], seed, runs, ...(path ? { path } : {}) });
+    const property = env['OBSYNC_PROPERTY'] as Property['id'];
+    return runBatch(path ? { property, seed, path, runs: 1 } : { property, seed, runs });
   }
   console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
   const batches = planBatches(seed, runs);

@@ -254,12 +254,15 @@ export function isOverdue({ synced_since, deleted_since }: Query, context: Conte
   return bound !== undefined && isOutOfLookback(String(bound), context);
 }
 
+/** Like `isOverdue`, also for the start of a history. Without a server time, none is sent (R1). */
 function isTooOld(query: Query, context: Context): boolean {
   const { serverTime, options } = context;
   if (isOverdue(query, context)) return true;
   const opens = query['start_time_from'];
-  if (opens === undefined || serverTime === null) return false;
-  return String(opens) < addSeconds(addDays(serverTime, -LOOKBACK_DAYS), -options.overlapSeconds);
+  if (opens === undefined) return false;
+  return (
+    serverTime === null || String(opens) < addSeconds(addDays(serverTime, -LOOKBACK_DAYS), -options.overlapSeconds)
+  );
 }
 
 function roundEndOf(stream: Stream, round: Round, context: Context): RoundEnd {
