@@ -7,6 +7,17 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
 import { pgliteDatabase } from './pglite-mirror.ts';
 
+/** Deletes all rows, because making the tables anew, or truncating them all, takes longer than a test. */
+export async function emptyMirror(server: PostgresConnection, schema: string): Promise<void> {
+  await server.query(`do $$ declare name text; begin
+    for name in select relname from pg_class where relnamespace = '${schema}'::regnamespace and relkind in ('r', 'p')
+      and not relispartition and relname not like '\\_\\_%' loop
+      execute format('delete from ${schema}.%I', name);
+    end loop;
+    truncate ${schema}.sync_runs restart identity;
+  end $$`);
+}
+
 /** A mirror for the conformance suite, in a schema that already has the tables. */
 export async function mirrorIn(
   server: PostgresConnection,

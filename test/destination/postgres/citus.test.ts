@@ -27,7 +27,7 @@ import { standInForCitus } from '../../support/citus/stand-in.ts';
 import { watched } from '../../support/citus/watched.ts';
 import { minute } from '../../support/conformance/workbench.ts';
 import { describeDestination } from '../../support/conformance.ts';
-import { mirrorIn } from '../../support/pglite-conformance.ts';
+import { emptyMirror, mirrorIn } from '../../support/pglite-conformance.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
 
@@ -37,24 +37,18 @@ let server: Awaited<ReturnType<typeof pgliteConnection>>;
 let known: Awaited<ReturnType<typeof knownFunctions>>;
 let watch: ReturnType<typeof watched>;
 let database: PostgresDatabase;
-let tables: readonly string[];
 beforeAll(async () => {
   server = await pgliteConnection();
   await standInForCitus(server);
   await migratePostgres(server, SCHEMA);
-  const { distributed, local } = await distributeTables(server, SCHEMA);
-  tables = [...distributed, ...local];
+  await distributeTables(server, SCHEMA);
   known = await knownFunctions(server);
   watch = watched(server, known);
   database = pgliteDatabase(watch.connection, SCHEMA);
 });
 afterAll(() => server.close());
 
-/** Deletes, because truncating all partitions takes longer than a test. */
-async function empty(): Promise<void> {
-  const deletes = tables.map((name) => `delete from ${SCHEMA}.${quote(name)};`).join(' ');
-  await server.query(`do $$ begin ${deletes} truncate ${SCHEMA}.sync_runs restart identity; end $$`);
-}
+const empty = () => emptyMirror(server, SCHEMA);
 
 const WAITING = { sleep: async () => undefined, random: () => 0 };
 
