@@ -134,6 +134,7 @@ function transitionOf(
   const read = uncommittedRead(log, observed);
   const page = read?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
+  if (read?.pages.length === 1) read.firstRequestAt ??= observed.serverTime;
   const all = log.readsOf(envId, stream);
   const after = loadStreamState(mirrored, envId, stream);
   // The first page of a round discards the reads of the previous one, but not those of a waiting scan (R9).

@@ -17,8 +17,8 @@ export interface ServedRead {
   readonly query: Query;
   /** T of the run that began it. */
   readonly at: Instant | null;
-  /** T of the run that requested its first page. */
-  readonly firstRequestAt: Instant | null;
+  /** T of the run that requested its first page, which may have been the first response with a `Date` (R1). */
+  firstRequestAt: Instant | null;
   /** The newest server time when the bound was first requested; a resumed round keeps it (R3). */
   readonly boundDecidedAt: Instant | null;
   readonly lastMark: number;
