@@ -1,0 +1,3 @@
+import { checkProperties } from './check-properties.ts';
+
+checkProperties(200);
