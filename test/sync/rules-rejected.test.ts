@@ -6,6 +6,7 @@ import {
   putAsset,
   putColumn,
   putTest,
+  recreateInSameSecond,
   remove,
   removeAsset,
   repairAll,
@@ -86,6 +87,29 @@ test(
     expect(liveIds(scene, 'columns')).not.toContain('a1.c1');
     expect(rejected(scene)).toEqual([]);
   }),
+);
+
+test.each([
+  ['as old as', 0],
+  ['older than', 60],
+])('a tombstone %s a rejected version does not accept it (R10, R20)', (_, seconds) =>
+  withSyncedWorld(async (scene) => {
+    const { env, mirrored, world } = scene;
+    env.keepsTombstones = true;
+    remove(env, 'columns', 'a1.c1');
+    recreateInSameSecond(env, 'columns', 'a1.c1');
+    world.advance(seconds);
+    if (seconds > 0) putColumn(env, 'a1.c1', 'a1', { data_type: 'changed' });
+    makeMalformed(env, 'columns', 'a1.c1');
+    for (const full of [false, true, false]) {
+      expect((await mirrored.sync({ full })).status).toBe('problems');
+      expect(rejected(scene)).toEqual(['columns a1.c1']);
+      world.advance(DAY);
+    }
+    env.malformed.clear();
+    expect((await mirrored.sync()).status).toBe('done');
+    expectMirrored(scene);
+  })(),
 );
 
 test(

@@ -146,9 +146,10 @@ test.each([
     await scene.mirrored.sync();
     expect(rejected(scene)).toEqual([['columns', 'a1.c1', 'name is not a string']]);
     const synced = Date.parse(String(rowOf(scene, 'columns', 'a1.c1')?.['synced_at']));
-    const deleted_at = new Date(synced + (age === 'older' ? -1000 : 1000)).toISOString();
+    const deleted_at = new Date(synced - 1000).toISOString();
     scene.world.advance(DAY);
-    transformItems(scene, 'columns', 'deleted_since', () => [{ id: 'a1.c1', deleted_at }]);
+    if (age === 'newer') remove(scene.env, 'columns', 'a1.c1');
+    else transformItems(scene, 'columns', 'deleted_since', () => [{ id: 'a1.c1', deleted_at }]);
     await scene.mirrored.sync();
     expect(liveIds(scene, 'columns').includes('a1.c1')).toBe(age === 'older');
     expect(rejected(scene)).toHaveLength(age === 'older' ? 1 : 0);

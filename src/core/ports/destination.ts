@@ -146,6 +146,8 @@ export interface PageCommit {
   readonly seen?: SeenKeys;
   /** Every key that the page returned: it is no longer rejected (R20) or held back (R14). */
   readonly returnedKeys?: readonly (readonly string[])[];
+  /** Whether the returned keys stay rejected (R20). */
+  readonly keepsRejected?: boolean;
   readonly rejected?: readonly RejectedRow[];
   /**
    * Ids that were looked up and not returned. Their rows rejected before the run `since` are gone, unless the mirror

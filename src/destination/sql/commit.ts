@@ -97,7 +97,7 @@ function* applyPage(scope: CommitScope, stream: Stream, commit: PageCommit): Sql
   if (commit.archived) changed.push(yield* archive(scope, stream, staged ?? commit.archived));
   if (commit.seen) noteSeen(scope, stream, commit.seen);
   if (commit.ties) noteSeen(scope, stream, { keys: commit.ties, readNumber: TIES });
-  if (returnedKeys.length > 0) yield* clearReturned(scope, stream, returnedKeys);
+  if (returnedKeys.length > 0) yield* clearReturned(scope, stream, commit, returnedKeys);
   if (rejected.length > 0) yield* reject(scope, stream, rejected);
   changed.push(...(yield* applyReadEnd(scope, stream, commit)));
   const done = yield* applied(scope, stream, commit, changed);
@@ -166,18 +166,23 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
 }
 
 /** Returned rows are no longer rejected or held back (R14, R20). */
-function* clearReturned(scope: CommitScope, stream: Stream, keys: CommitPart<'returnedKeys'>): SqlStatements<void> {
+function* clearReturned(
+  scope: CommitScope,
+  stream: Stream,
+  { keepsRejected }: PageCommit,
+  keys: CommitPart<'returnedKeys'>,
+): SqlStatements<void> {
   const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
   const [standing] = yield* rows(
     scope,
     `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
   );
   const joined = JSON.stringify(keys.map(joinKey));
-  for (const [table, key] of [
-    ['rejected_rows', 'row_key'],
-    ['held_removals', 'key_1'],
+  for (const [table, key, isKept] of [
+    ['rejected_rows', 'row_key', keepsRejected],
+    ['held_removals', 'key_1', false],
   ] as const)
-    if (standing?.[table] === 1)
+    if (standing?.[table] === 1 && !isKept)
       yield* execute(
         scope,
         `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,

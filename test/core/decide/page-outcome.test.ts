@@ -96,6 +96,13 @@ describe('the commit of a page (R5)', () => {
     expect(arrive({ stream: 'asset_lineage', items: [edge] }).commit.returnedKeys).toEqual([['u', 'd']]);
   });
 
+  test('a tombstone accepts no rejected row: it may be older than the rejected version (R20)', () => {
+    const tombstones = read({ as: 'tombstones' });
+    const dead = arrive({ items: [column('c', null, { deleted_at: T })], held: [live('c')], read: tombstones });
+    expect(dead.commit).toMatchObject({ returnedKeys: [['c']], keepsRejected: true });
+    expect(page().commit).not.toHaveProperty('keepsRejected');
+  });
+
   test('an upsert counts as returned even if it changes nothing, but a tombstone without effect does not (R14)', () => {
     const overruled = { ...gone, deleted_at: LAST_WEEK };
     const shownBy = (item: object) => arrive({ items: [item], held: [live('c')], read: feed }).commit.returnedKeys;

@@ -205,6 +205,12 @@ export function describeCommits(bench: Workbench): void {
       ]);
     });
 
+    test('a page that accepts no rows keeps their rejections', async () => {
+      await commit('columns', { rejected: rejected({ id: 'c' }) });
+      await commit('columns', { returnedKeys: [['c']], keepsRejected: true });
+      expect(await rows('rejected_rows', ['row_key'])).toEqual([{ row_key: 'c' }]);
+    });
+
     describe('at the end of a round', () => {
       const reject = (run: number, ...items: object[]) => commit('columns', { rejected: rejected(...items) }, { run });
       const keys = async () => (await rows('rejected_rows', ['stream', 'row_key'])).map((row) => row['row_key']);
