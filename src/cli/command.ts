@@ -1,16 +1,25 @@
+import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { OptionEntry } from '../settings/option-table.ts';
 
-/** The variables, outputs and logs of a command. */
+/** A stream that may be a terminal, and its size then. */
+export interface Output extends Writable {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+}
+
+/** What a command has of its process. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Results. */
-  out(text: string): void;
-  readonly outIsTerminal: boolean;
-  readonly errIsTerminal: boolean;
+  readonly stdin: Readable;
+  readonly stdout: Output;
+  readonly stderr: Output;
   log(level: string): Promise<Logger>;
   /** A log that never blocks the program, even if nothing reads it. */
   serverLog(level: string): Promise<Logger>;
+  /** Saves memory for the rest of the process. */
+  limitHeap(): void;
 }
 
 /** The values of a command's options and arguments by name, such as `pageSize`. */

@@ -4,13 +4,12 @@ import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
-import { limitHeap } from './v8-flags.ts';
 import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {
   const log = await io.log(args['logLevel'] as string);
-  limitHeap();
-  return untilSignal('a long write: nothing was copied', async (signal) => {
+  io.limitHeap();
+  return untilSignal(io, 'a long write: nothing was copied', async (signal) => {
     const report = await copy({
       // The library validates the values.
       ...(libraryOptions(args) as unknown as CopyOptions),

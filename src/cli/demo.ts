@@ -27,7 +27,7 @@ export const demo: CommandAction = async (args, io) => {
   const db = givenFile({ db: args['db'] as string }, 'demo');
   removeEarlierDemo(db);
   const stop = stopOnSignals();
-  io.out(`Making a sample source: two environments of a shop's warehouse ...\n`);
+  io.stdout.write(`Making a sample source: two environments of a shop's warehouse ...\n`);
   const source = openSampleSource();
   try {
     const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
@@ -37,7 +37,7 @@ export const demo: CommandAction = async (args, io) => {
       if (failure !== null) return failure;
       await answer(db, io);
       if (args['keep'] === true) return await serveChanges(runs, source);
-      io.out(renderAdvice(db));
+      io.stdout.write(renderAdvice(db));
       return 0;
     } finally {
       await server.close();
@@ -61,15 +61,15 @@ interface DemoRuns {
 /** @returns an exit code if a run failed, else null */
 async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number | null> {
   const { io, stop } = runs;
-  io.out(`It is served at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
+  io.stdout.write(`It is served at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
-  if (first.status !== 'done') return failed(first, stop);
+  if (first.status !== 'done') return failed(first, stop, io);
   const changes = renderChanges(source.change('hour'));
-  io.out(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
-  io.out('Syncing again, reading only the changes ...\n');
+  io.stdout.write(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
+  io.stdout.write('Syncing again, reading only the changes ...\n');
   const second = await syncOnce(runs);
-  if (second.status !== 'done') return failed(second, stop);
-  io.out(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
+  if (second.status !== 'done') return failed(second, stop, io);
+  io.stdout.write(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
   return null;
 }
 
@@ -77,11 +77,11 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
  * Prints the errors like a sync does.
  * @returns the exit code
  */
-function failed(summary: RunSummary, stop: StopRequest): number {
+function failed(summary: RunSummary, stop: StopRequest, io: CommandIo): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
-  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error);
+  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error, io);
   return exitCodeOfRun(summary, stop.received());
 }
 
@@ -107,14 +107,14 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
   const token = makeToken();
   const server = await serve({ db, token, port: 0, rateLimit: 'off' });
   try {
-    io.out(
+    io.stdout.write(
       `\nThe source keeps changing, and a sync follows every few seconds. Look at the mirror:\n\n  ${server.url}/#token=${token}\n\nStop with Ctrl-C.\n\n`,
     );
     while (await pauseUnlessStopped(stop.signal)) {
       source.change('moment');
       const summary = await syncOnce(runs);
-      if (summary.status === 'done') io.out(`${renderRun(summary)}\n`);
-      else if (!stop.signal.aborted) failed(summary, stop);
+      if (summary.status === 'done') io.stdout.write(`${renderRun(summary)}\n`);
+      else if (!stop.signal.aborted) failed(summary, stop, io);
     }
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
@@ -131,7 +131,7 @@ async function answer(db: string, io: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    io.out(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
+    io.stdout.write(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
   }
   mirror.close();
 }

@@ -4,12 +4,11 @@ import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
-import { limitHeap } from './v8-flags.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(args['logLevel'] as string);
-  limitHeap();
-  return untilSignal('a long read: the last complete export is unchanged', async (signal) => {
+  io.limitHeap();
+  return untilSignal(io, 'a long read: the last complete export is unchanged', async (signal) => {
     const report = await exportMirror({
       // The library validates the values.
       ...(libraryOptions(args) as unknown as ExportOptions),

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
 import { openLineQueue } from './line-queue.ts';
@@ -11,9 +12,9 @@ const PRETTY: PrettyOptions = {
   messageFormat: (log, key) => printable(String(log[key])),
 };
 
-/** Plain lines on stderr: time, level, message. Errors show their stack only at `debug`. */
-export function createLog(level: string): Logger {
-  return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: 2, sync: true }));
+/** Plain lines, by default on stderr: time, level, message. Errors show their stack only at `debug`. */
+export function createLog(level: string, destination: 2 | Writable = 2): Logger {
+  return pino(optionsOf(level), prettyStream({ ...PRETTY, destination, sync: true }));
 }
 
 /**

@@ -12,8 +12,8 @@ export function printReport<Report>(
   io: CommandIo,
   render: (report: Report, width: number | null) => string,
 ): void {
-  const width = widthOf(process.stdout, io.outIsTerminal);
-  io.out(
+  const width = widthOf(io.stdout);
+  io.stdout.write(
     args['json'] === true
       ? `${JSON.stringify(report, null, 2)}\n`
       : wrapText(render(printableReport(report), width), width),

@@ -10,17 +10,14 @@ import { exitCodeOf } from './exit-code.ts';
 import { createParser, flagsOf } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';
+import { limitHeap } from './v8-flags.ts';
 import { withoutPasswords } from './without-passwords.ts';
 
 /**
  * Runs one command line and handles every error.
  * @returns the exit code
  */
-export async function main(argv: readonly string[]): Promise<number> {
-  const io = processIo();
-  process.stdout.on('error', endOutput);
-  // stderr fails when the disk is full or its reader has gone. Nothing else should change.
-  process.stderr.on('error', () => {});
+export async function main(argv: readonly string[], io = processIo()): Promise<number> {
   let code = 0;
   let settings: SettingsByName = new Map();
   const parser = createParser(argv, async (command, parsed) => {
@@ -40,7 +37,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     return code;
   } catch (error) {
     const flag = parser.parsed === false ? undefined : parser.parsed.argv['log-level'];
-    return report(withOrigin(error, settings), flag ?? settings.get('logLevel')?.value ?? io.env['OBSYNC_LOG_LEVEL']);
+    return report(
+      withOrigin(error, settings),
+      flag ?? settings.get('logLevel')?.value ?? io.env['OBSYNC_LOG_LEVEL'],
+      io,
+    );
   }
 }
 
@@ -78,10 +79,10 @@ function addressesIn(args: CommandArguments): string[] {
 }
 
 /** Prints the error on one line, and its stack only with `--log-level debug`. */
-function report(error: unknown, level: unknown): number {
+function report(error: unknown, level: unknown, io: CommandIo): number {
   const message = error instanceof Error ? error.message : String(error);
-  printFailure(withoutPasswords(message));
-  if (level === 'debug' || level === 'trace') console.error(withoutPasswords(inspect(error)));
+  printFailure(withoutPasswords(message), io);
+  if (level === 'debug' || level === 'trace') io.stderr.write(`${withoutPasswords(inspect(error))}\n`);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 
@@ -93,12 +94,19 @@ function endOutput(error: NodeJS.ErrnoException): void {
 }
 
 function processIo(): CommandIo {
+  process.stdout.on('error', endOutput);
+  // stderr fails when the disk is full or its reader has gone. Nothing else should change.
+  process.stderr.on('error', () => {});
   return {
     env: process.env,
-    out: (text) => void process.stdout.write(text),
-    outIsTerminal: process.stdout.isTTY === true,
-    errIsTerminal: process.stderr.isTTY === true,
+    // Creating it may fail, and only a command that reads it needs it.
+    get stdin() {
+      return process.stdin;
+    },
+    stdout: process.stdout,
+    stderr: process.stderr,
     log: async (level) => (await import('./log.ts')).createLog(level),
     serverLog: async (level) => (await import('./log.ts')).createServerLog(level),
+    limitHeap,
   };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
-import type { CommandIo } from './command.ts';
+import type { CommandIo, Output } from './command.ts';
 import {
   INITIAL,
   nextProgress,
@@ -24,15 +24,16 @@ const FRAME_MS = 100;
 
 /** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal no log. */
 export async function watchRun(io: CommandIo, level: string): Promise<RunView> {
-  return io.errIsTerminal && !['debug', 'trace'].includes(level) ? liveView() : lineView(await io.log(level));
+  const isLive = io.stderr.isTTY === true && !['debug', 'trace'].includes(level);
+  return isLive ? liveView(io.stderr) : logRun(await io.log(level));
 }
 
-async function liveView(): Promise<RunView> {
+async function liveView(output: Output): Promise<RunView> {
   const { createLogUpdate } = await import('log-update');
-  const draw = createLogUpdate(process.stderr);
+  const draw = createLogUpdate(output);
   let state: ProgressState = INITIAL;
   const paint = (): void =>
-    draw(renderProgress(state, Date.now(), { columns: columnsOf(process.stderr), rows: process.stderr.rows || 24 }));
+    draw(renderProgress(state, Date.now(), { columns: columnsOf(output), rows: output.rows || 24 }));
   const timer = setInterval(paint, FRAME_MS);
   return {
     onProgress(event) {
@@ -45,7 +46,8 @@ async function liveView(): Promise<RunView> {
   };
 }
 
-function lineView(log: Logger): RunView {
+/** One log line per event. */
+export function logRun(log: Logger): RunView {
   return {
     onProgress(event) {
       if (event.type === 'environments') logEnvironments(log, event);

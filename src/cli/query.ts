@@ -10,12 +10,12 @@ import { tableFormat } from './rows-view.ts';
 import { widthOf } from './terminal-width.ts';
 
 export const query: CommandAction = async (args, io) => {
-  const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined);
+  const sql = await statementOf(args['sql'] as string | undefined, args['file'] as string | undefined, io);
   const statementTimeout = args['statementTimeout'] as number;
   const result = await queryMirror({ ...mirrorOptions(args), sql, bigints: true, statementTimeout });
   try {
     const format = formatOf(result.columns, args['format'] as string | undefined, io);
-    await print(formattedPortions(format, result.portions), process.stdout);
+    await print(formattedPortions(format, result.portions), io.stdout);
     return 0;
   } finally {
     await result.close();
@@ -23,13 +23,13 @@ export const query: CommandAction = async (args, io) => {
 };
 
 /** @throws SyncError `usage` if there is no statement, or more than one */
-async function statementOf(sql: string | undefined, file: string | undefined): Promise<string> {
+async function statementOf(sql: string | undefined, file: string | undefined, { stdin }: CommandIo): Promise<string> {
   if (sql !== undefined && file !== undefined)
     throw new SyncError(
       'usage',
       `query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`,
     );
-  if (file === STDIN || sql === STDIN) return text(process.stdin);
+  if (file === STDIN || sql === STDIN) return text(stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
     throw new SyncError(
@@ -39,8 +39,8 @@ async function statementOf(sql: string | undefined, file: string | undefined): P
   return sql;
 }
 
-function formatOf(columns: readonly string[], format: string | undefined, io: CommandIo): RowsFormat {
-  switch (format ?? (io.outIsTerminal ? 'table' : 'csv')) {
+function formatOf(columns: readonly string[], format: string | undefined, { stdout }: CommandIo): RowsFormat {
+  switch (format ?? (stdout.isTTY === true ? 'table' : 'csv')) {
     case 'csv':
       return csvFormat(columns);
     case 'json':
@@ -48,6 +48,6 @@ function formatOf(columns: readonly string[], format: string | undefined, io: Co
     case 'ndjson':
       return ndjsonFormat(columns);
     default:
-      return tableFormat(columns, widthOf(process.stdout, io.outIsTerminal));
+      return tableFormat(columns, widthOf(stdout));
   }
 }

@@ -2,16 +2,15 @@ import { schedule as keepInSync } from '../api/schedule.ts';
 import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
-import { watchRun } from './progress-view.ts';
+import { logRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
-import { limitHeap } from './v8-flags.ts';
 
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  // A schedule writes log lines even on a terminal.
-  const view = await watchRun({ ...io, errIsTerminal: false }, args['logLevel'] as string);
   const log = await io.log(args['logLevel'] as string);
-  limitHeap();
+  // A schedule writes log lines even on a terminal.
+  const view = logRun(log);
+  io.limitHeap();
   try {
     await keepInSync({
       ...serviceOptions(args, io),

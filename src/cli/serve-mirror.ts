@@ -24,7 +24,7 @@ export async function serveMirror(args: CommandArguments, io: CommandIo): Promis
   try {
     server = await serve({ ...libraryOptions(args), token: io.env['OBSYNC_SERVE_TOKEN'], logger: log });
     if (missed) server.reloadTokens();
-    io.out(`${server.url}\n`);
+    io.stdout.write(`${server.url}\n`);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: responses in progress are finished first');
     await server.close();

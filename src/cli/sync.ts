@@ -8,12 +8,11 @@ import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
 import { hasTable, renderSummary } from './summary-view.ts';
-import { limitHeap } from './v8-flags.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchRun(io, args['logLevel'] as string);
-  limitHeap();
+  io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const summary = await run(options);
@@ -28,11 +27,12 @@ export const sync: CommandAction = async (args, io) => {
 
 /** Cron mails every line of output, so a successful run prints nothing if the log level asks for problems only. */
 function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void {
-  const quiet = !io.outIsTerminal && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
+  const quiet =
+    io.stdout.isTTY !== true && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
   const verbose = args['verbose'] === true;
   if (args['json'] === true || (summary.run !== null && !quiet && hasTable(summary)))
     printReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
-  if (summary.error !== null) printFailure(summary.error);
+  if (summary.error !== null) printFailure(summary.error, io);
 }
 
 const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];

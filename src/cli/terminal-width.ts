@@ -1,11 +1,13 @@
+import type { Output } from './command.ts';
+
 /**
  * The width of a terminal in columns; null for other outputs, which accept lines of any length. A terminal may report
  * 0, which means unknown.
  */
-export function widthOf(stream: { readonly columns?: number | undefined }, isTerminal: boolean): number | null {
-  return isTerminal ? columnsOf(stream) : null;
+export function widthOf(output: Output): number | null {
+  return output.isTTY === true ? columnsOf(output) : null;
 }
 
-export function columnsOf({ columns }: { readonly columns?: number | undefined }): number {
+export function columnsOf({ columns }: Pick<Output, 'columns'>): number {
   return columns || 80;
 }

@@ -1,4 +1,5 @@
 import { SyncError } from '../core/errors.ts';
+import type { CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { stopOnSignals } from './signals.ts';
@@ -7,14 +8,18 @@ import { stopOnSignals } from './signals.ts';
  * Runs a long read that a signal can stop (R27).
  * @returns the exit code. `cutOff` is as for `stopOnSignals`.
  */
-export async function untilSignal(cutOff: string, action: (signal: AbortSignal) => Promise<number>): Promise<number> {
+export async function untilSignal(
+  io: CommandIo,
+  cutOff: string,
+  action: (signal: AbortSignal) => Promise<number>,
+): Promise<number> {
   const stop = stopOnSignals(cutOff);
   try {
     return await action(stop.signal);
   } catch (error) {
     const signal = stop.received();
     if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
-    printFailure(error.message);
+    printFailure(error.message, io);
     return exitCodeOfSignal(signal);
   } finally {
     stop.dispose();

@@ -5,7 +5,6 @@ import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
-import { limitHeap } from './v8-flags.ts';
 import { counted } from './words.ts';
 
 export const verifyAgainst: CommandAction = async (args, io) => {
@@ -14,9 +13,9 @@ export const verifyAgainst: CommandAction = async (args, io) => {
   for (const name of ['env', 'stream'])
     if (args[name] !== undefined)
       throw new SyncError('usage', `--${name} is for the mirror: --against compares the whole export`);
-  limitHeap();
+  io.limitHeap();
   const against = args['against'] as string;
-  return untilSignal('a long read: nothing was changed', async (signal) => {
+  return untilSignal(io, 'a long read: nothing was changed', async (signal) => {
     const report = await verifyExport({ ...mirrorOptions(args), against, signal });
     printReport(report, args, io, renderVerifyExport);
     return report.equal ? 0 : 1;

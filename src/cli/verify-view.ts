@@ -12,8 +12,8 @@ export interface VerifyView {
 
 export async function watchVerify(io: CommandIo, level: string): Promise<VerifyView> {
   const log = await io.log(level);
-  const isLive = io.errIsTerminal && !['debug', 'trace'].includes(level);
-  const draw = isLive ? (await import('log-update')).createLogUpdate(process.stderr) : null;
+  const isLive = io.stderr.isTTY === true && !['debug', 'trace'].includes(level);
+  const draw = isLive ? (await import('log-update')).createLogUpdate(io.stderr) : null;
   return {
     onProgress(event) {
       switch (event.type) {

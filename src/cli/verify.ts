@@ -7,13 +7,12 @@ import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { stopOnSignals } from './signals.ts';
-import { limitHeap } from './v8-flags.ts';
 import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const view = await watchVerify(io, args['logLevel'] as string);
-  limitHeap();
+  io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const report = await compare(options);
@@ -24,7 +23,7 @@ export const verify: CommandAction = async (args, io) => {
     const signal = stop.received();
     // The signal arrived before there was anything to report.
     if (signal === null || !(error instanceof SyncError) || error.recovery !== 'signal') throw error;
-    printFailure(error.message);
+    printFailure(error.message, io);
     return exitCodeOfSignal(signal);
   } finally {
     view.end();
@@ -34,7 +33,7 @@ export const verify: CommandAction = async (args, io) => {
 
 function show(report: VerifyReport, args: CommandArguments, io: CommandIo): void {
   if (args['json'] === true || report.environments.length > 0) printReport(report, args, io, renderVerify);
-  if (report.error !== null) printFailure(report.error);
+  if (report.error !== null) printFailure(report.error, io);
 }
 
 function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {

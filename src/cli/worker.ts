@@ -4,12 +4,11 @@ import type { CommandAction } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
-import { limitHeap } from './v8-flags.ts';
 
 export const worker: CommandAction = async (args, io) => {
   const stop = stopOnSignals('syncs: other workers take over their jobs');
   const log = await io.log(args['logLevel'] as string);
-  limitHeap();
+  io.limitHeap();
   try {
     // The library validates the values.
     const options = libraryOptions(args) as WorkOptions;

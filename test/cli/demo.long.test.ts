@@ -13,7 +13,7 @@ const mirrorOf = (baseUrl: string, envId: string) =>
     db.insert(environments).values({ id: envId, name: 'Mine', mirrored_at: '2026-11-20T04:10:00.000000Z' }).run();
   });
 
-describe.concurrent('obsync demo', () => {
+describe('obsync demo', () => {
   test.each([
     ['of a service', 'https://api.example.com', 'prod-analytics'],
     ['of a service behind a tunnel', 'http://127.0.0.1:8080', 'e1'],

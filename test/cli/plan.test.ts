@@ -11,25 +11,16 @@ import { furnish } from '../model/furnish.ts';
 import { createWorld, HOUR } from '../model/world.ts';
 import { WHOLE_REQUESTS } from '../support/catalogue.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, mirrorFile, obsync, TOKEN } from './setup.ts';
+import { folder, mirrorFile, obsync, TOKEN, testIo } from './setup.ts';
 
 /** Runs one command in this process. */
 async function run<Result>(
   command: typeof plan,
   given: Record<string, unknown>,
 ): Promise<{ code: number; out: string; json: () => Result }> {
-  let out = '';
-  const io = {
-    env: { OBSYNC_TOKEN: TOKEN },
-    out: (text: string) => {
-      out += text;
-    },
-    outIsTerminal: false,
-    errIsTerminal: false,
-    log: async () => ({ info() {}, warn() {}, debug() {}, isLevelEnabled: () => false }) as never,
-    serverLog: () => expect.unreachable(),
-  };
+  const io = testIo({ OBSYNC_TOKEN: TOKEN });
   const code = await command({ json: true, retries: 0, logLevel: 'warn', ...given }, io);
+  const out = io.stdout.text;
   return { code, out, json: () => JSON.parse(out) as Result };
 }
 

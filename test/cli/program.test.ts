@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
-import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 
 const SYNC = ['sync', '--base-url', 'http://127.0.0.1:1'];
 const env = { OBSYNC_TOKEN: TOKEN };
@@ -14,7 +14,7 @@ function config(settings: unknown): string {
   return path;
 }
 
-describe.concurrent('a bad command line prints one line, exits 2 and leaves no file behind', () => {
+describe('a bad command line prints one line, exits 2 and leaves no file behind', () => {
   const USES: [string, string[], RegExp][] = [
     ['no command', [], /no command.*obsync sync/],
     ['an unknown command', ['frobnicate'], /unknown command: frobnicate/],
@@ -102,7 +102,7 @@ describe.concurrent('a bad command line prints one line, exits 2 and leaves no f
   });
 });
 
-describe.concurrent('the settings of a command', () => {
+describe('the settings of a command', () => {
   test('a flag overrides a variable, which overrides the config file', async () => {
     const args = ['status', '--config', config({ db: 'from-file.db' })];
     const variable = { OBSYNC_DB: 'from-variable.db' };
@@ -186,21 +186,25 @@ describe.concurrent('the settings of a command', () => {
   });
 });
 
-describe.concurrent('the help', () => {
+describe('the help', () => {
   test('it names every command and the exit codes', async () => {
-    const { code, stdout, stderr } = await obsync(['--help']);
+    const { code, stdout, stderr } = await start(['--help']).ended;
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
     expect(stdout).toContain('Exit codes: 0 success');
   });
 
   test.each([['-h'], ['sync', '-h']])('%s %s prints it too', async (...args) => {
-    const { code, stdout } = await obsync(args.filter((word) => word !== undefined));
+    const { code, stdout } = await start(args.filter((word) => word !== undefined)).ended;
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Options:') });
   });
 
   test('--version and -v print the version', async () => {
-    expect(await obsync(['-v'])).toEqual({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
+    expect(await start(['-v']).ended).toEqual({
+      code: 0,
+      stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
+      stderr: '',
+    });
   });
 
   test('the help of export names every format that it writes', () => {
@@ -209,6 +213,6 @@ describe.concurrent('the help', () => {
   });
 
   test('the help of schedule says that cron expressions are in UTC', async () => {
-    expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
+    expect((await start(['schedule', '--help']).ended).stdout).toMatch(/cron expressions? .*UTC/);
   });
 });

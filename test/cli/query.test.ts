@@ -8,7 +8,7 @@ import { folder, MAIN, mirrorFile, NODE, obsync, refusal } from './setup.ts';
 
 const query = (sql: string, ...args: string[]) => obsync(['query', sql, '--db', mirrorFile(), ...args]);
 
-describe.concurrent('obsync query', () => {
+describe('obsync query', () => {
   test('it prints rows of the mirror, as CSV unless stdout is a terminal', async () => {
     const row = { id: 'e', name: 'Production', mirrored_at: '2026-11-20T04:10:00.000000Z' };
     const db = mirrorFile((mirror) => mirror.db.insert(environments).values(row).run());
@@ -64,7 +64,7 @@ describe.concurrent('obsync query', () => {
   );
 });
 
-describe.concurrent('obsync query refuses in one line and exits 2', () => {
+describe('obsync query refuses in one line and exits 2', () => {
   test('a statement that writes, without changing the mirror', async () => {
     const db = mirrorFile();
     expect(await obsync(['query', 'delete from mirror', '--db', db])).toEqual(refusal(/only reads/));

@@ -32,7 +32,7 @@ const failingMirror = () =>
       .run();
   });
 
-describe.concurrent('obsync report', () => {
+describe('obsync report', () => {
   test('prints the number of failing tests, and exits 1 if --max-failing is exceeded', async () => {
     const [db, cwd] = [failingMirror(), folder()];
     const well = await obsync(['report', '--db', db, '--to', 'r.html', '--max-failing', '1'], { cwd });

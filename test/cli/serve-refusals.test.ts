@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import { Writable } from 'node:stream';
 import Database from 'better-sqlite3';
 import { pino } from 'pino';
 import { beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
@@ -14,7 +15,7 @@ import { serveMirror } from '../../src/cli/serve-mirror.ts';
 import { defaultsOf } from '../../src/cli/settings.ts';
 import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { largeMirror, refused, SERVE_TOKEN } from './serving.ts';
-import { folder, mirrorFile, obsync, refusal } from './setup.ts';
+import { folder, mirrorFile, obsync, refusal, testIo } from './setup.ts';
 
 const env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN };
 const HASH = 'a'.repeat(64);
@@ -29,10 +30,13 @@ beforeEach(() => void warnings.splice(0));
 function run(given: Given, variables: CommandIo['env'] = env, out: (text: string) => void = () => {}): Promise<number> {
   const options = COMMANDS.find(({ name }) => name === 'serve')?.options ?? {};
   const commandIo: CommandIo = {
-    env: variables,
-    out,
-    outIsTerminal: false,
-    errIsTerminal: false,
+    ...testIo(variables),
+    stdout: new Writable({
+      write(chunk, _, done) {
+        out(String(chunk));
+        done();
+      },
+    }),
     log: () => expect.unreachable(),
     serverLog: async () => pino({ level: 'warn' }, { write: (line) => void warnings.push(JSON.parse(line).msg) }),
   };

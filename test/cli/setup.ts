@@ -1,8 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
+import type { CommandIo } from '../../src/cli/command.ts';
+import { createLog } from '../../src/cli/log.ts';
+import { main } from '../../src/cli/program.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { testFolder } from '../support/test-folder.ts';
 
@@ -75,9 +79,52 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
   });
 }
 
-/** Runs the real program until it exits. */
-export function obsync(args: readonly string[], where?: Where): Promise<Ended> {
-  return start(args, where).ended;
+/**
+ * Runs the program in this process, with only the given `OBSYNC_…` variables, until it ends.
+ * @throws Error while another one runs: a process has one working directory, so use `start` for more
+ */
+export async function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}): Promise<Ended> {
+  const leave = enter(cwd, env);
+  try {
+    const io = testIo({ XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env });
+    const code = await main(args, io);
+    return { code, stdout: io.stdout.text, stderr: io.stderr.text };
+  } finally {
+    leave();
+  }
+}
+
+/** What a command has of its process, with its outputs in memory. */
+export function testIo(env: CommandIo['env']) {
+  const [stdout, stderr] = [new Collected(), new Collected()];
+  const log = async (level: string) => createLog(level, stderr);
+  return { env, stdin: Readable.from([]), stdout, stderr, log, serverLog: log, limitHeap: () => {} };
+}
+
+class Collected extends Writable {
+  text = '';
+
+  override _write(chunk: unknown, _: BufferEncoding, done: () => void): void {
+    this.text += String(chunk);
+    done();
+  }
+}
+
+let isInside = false;
+
+/** Gives the process another working directory and adds variables. @returns what restores both */
+function enter(cwd: string, env: NodeJS.ProcessEnv): () => void {
+  if (isInside) throw new Error('obsync runs in this process: use start');
+  isInside = true;
+  const before = { cwd: process.cwd(), env: { ...process.env } };
+  process.chdir(cwd);
+  Object.assign(process.env, env);
+  return () => {
+    isInside = false;
+    process.chdir(before.cwd);
+    for (const name of Object.keys(env)) delete process.env[name];
+    Object.assign(process.env, before.env);
+  };
 }
 
 export const folder = testFolder;

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
-import { folder, MAIN, mirrorFile, NODE, obsync, ROOT, TOKEN } from './setup.ts';
+import { folder, MAIN, mirrorFile, NODE, ROOT, start, TOKEN } from './setup.ts';
 
 /** Records the URL of every module that the main thread loads. */
 const NOTING = `
@@ -27,7 +27,7 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
   const [noting, loaded] = [join(place, 'noting.mjs'), join(place, 'loaded')];
   writeFileSync(noting, NOTING);
   writeFileSync(loaded, '');
-  const ended = await obsync(args, { env: { ...env, NODE_OPTIONS: `--import ${noting}`, LOADED: loaded } });
+  const ended = await start(args, { env: { ...env, NODE_OPTIONS: `--import ${noting}`, LOADED: loaded } }).ended;
   const files = readFileSync(loaded, 'utf8')
     .split('\n')
     .filter((url) => url.startsWith('file:') && url.endsWith('.js'))
@@ -39,7 +39,7 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
   };
 }
 
-describe.concurrent('the start of a command', () => {
+describe('the start of a command', () => {
   test('--version loads hardly anything', async () => {
     const { bytes, ...loaded } = await loadedBy(['--version']);
     expect(loaded).toEqual({ code: 0, packages: [] });

@@ -185,7 +185,7 @@ describe('obsync status of a run without a recorded end', () => {
   });
 });
 
-describe.concurrent('obsync status refuses in one line and exits 2', () => {
+describe('obsync status refuses in one line and exits 2', () => {
   test('a missing mirror file, without creating it', async () => {
     const cwd = folder();
     expect(await obsync(['status'], { cwd })).toEqual(refusal(/obsync\.db does not exist.*obsync sync/));
