@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { OptionEntry } from '../settings/option-table.ts';
 
 /** A stream that may be a terminal, and its size then. */
-export interface Output extends Writable {
+export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
@@ -13,8 +13,8 @@ export interface Output extends Writable {
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable;
-  readonly stdout: Output;
-  readonly stderr: Output;
+  readonly stdout: OutputStream;
+  readonly stderr: OutputStream;
   log(level: string): Promise<Logger>;
   /** A log that never blocks the program, even if nothing reads it. */
   serverLog(level: string): Promise<Logger>;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
-import type { CommandIo, Output } from './command.ts';
+import type { CommandIo, OutputStream } from './command.ts';
 import {
   INITIAL,
   nextProgress,
@@ -28,7 +28,7 @@ export async function watchRun(io: CommandIo, level: string): Promise<RunView> {
   return isLive ? liveView(io.stderr) : logRun(await io.log(level));
 }
 
-async function liveView(output: Output): Promise<RunView> {
+async function liveView(output: OutputStream): Promise<RunView> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(output);
   let state: ProgressState = INITIAL;
