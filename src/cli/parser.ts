@@ -27,14 +27,14 @@ const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
 );
 
 /**
- * Creates the parser of a command line. It calls `run` with the parsed flags and arguments, and throws SyncError
- * `usage`.
+ * Creates the parser of command lines, with its help wrapped at `width` columns. It calls `run` with the parsed flags
+ * and arguments, and throws SyncError `usage`.
  */
 export function createParser(
-  argv: readonly string[],
+  width: number | null,
   run: (command: CliCommand, parsed: CommandArguments) => Promise<void>,
 ): Argv {
-  const parser: Argv = yargs(argv.map(withoutComment))
+  const parser: Argv = yargs()
     .scriptName('obsync')
     .usage(
       '$0 <command> [options]\n\nMirrors a data-observability service into SQLite or PostgreSQL and keeps it up to date.',
@@ -51,7 +51,7 @@ export function createParser(
     .strict()
     .demandCommand()
     .epilogue(EXIT_CODES)
-    .wrap(Math.min(120, process.stdout.columns || 100))
+    .wrap(Math.min(120, width ?? 100))
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null) => {
@@ -61,7 +61,7 @@ export function createParser(
 }
 
 /** An SQL statement may start with a comment (`-- …`). A space before it keeps yargs from reading it as a flag. */
-function withoutComment(word: string): string {
+export function withoutComment(word: string): string {
   return /^--[^=]*\s/.test(word) ? ` ${word}` : word;
 }
 

@@ -7,9 +7,10 @@ import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
 import type { CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { createParser, flagsOf } from './parser.ts';
+import { createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';
+import { widthOf } from './terminal-width.ts';
 import { limitHeap } from './v8-flags.ts';
 import { withoutPasswords } from './without-passwords.ts';
 
@@ -20,7 +21,7 @@ import { withoutPasswords } from './without-passwords.ts';
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {
   let code = 0;
   let settings: SettingsByName = new Map();
-  const parser = createParser(argv, async (command, parsed) => {
+  const parser = createParser(widthOf(io.stdout), async (command, parsed) => {
     const flags = flagsOf(command, parsed);
     settings = settingsOf(command.options, flags, io.env);
     const given = { ...readValues(command.options, (name) => settings.get(name)?.value), ...flags };
@@ -33,7 +34,9 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
   try {
     // The parser would silently ignore everything after it.
     if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
-    await parser.parseAsync();
+    await parser.parseAsync(argv.map(withoutComment), {}, (_error, _parsed, help) => {
+      if (help !== '') io.stdout.write(`${help}\n`);
+    });
     return code;
   } catch (error) {
     const flag = parser.parsed === false ? undefined : parser.parsed.argv['log-level'];

@@ -188,14 +188,14 @@ describe('the settings of a command', () => {
 
 describe('the help', () => {
   test('it names every command and the exit codes', async () => {
-    const { code, stdout, stderr } = await start(['--help']).ended;
+    const { code, stdout, stderr } = await obsync(['--help']);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     for (const name of ['sync', 'schedule', 'status', 'query', 'demo']) expect(stdout).toContain(`obsync ${name}`);
     expect(stdout).toContain('Exit codes: 0 success');
   });
 
   test.each([['-h'], ['sync', '-h']])('%s %s prints it too', async (...args) => {
-    const { code, stdout } = await start(args.filter((word) => word !== undefined)).ended;
+    const { code, stdout } = await obsync(args.filter((word) => word !== undefined));
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('Options:') });
   });
 
@@ -213,6 +213,6 @@ describe('the help', () => {
   });
 
   test('the help of schedule says that cron expressions are in UTC', async () => {
-    expect((await start(['schedule', '--help']).ended).stdout).toMatch(/cron expressions? .*UTC/);
+    expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
   });
 });

@@ -79,52 +79,52 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
   });
 }
 
-/**
- * Runs the program in this process, with only the given `OBSYNC_…` variables, until it ends.
- * @throws Error while another one runs: a process has one working directory, so use `start` for more
- */
-export async function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}): Promise<Ended> {
-  const leave = enter(cwd, env);
-  try {
+/** Runs the program in this process, with only the given `OBSYNC_…` variables, until it ends. */
+export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}): Promise<Ended> {
+  return inPlace({ cwd, env }, async () => {
     const io = testIo({ XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env });
     const code = await main(args, io);
     return { code, stdout: io.stdout.text, stderr: io.stderr.text };
+  });
+}
+
+/**
+ * Gives the process another working directory and adds variables while it acts.
+ * @throws Error if another action has not ended: a process has one working directory, so `start` one of them
+ */
+export async function inPlace<Result>({ cwd, env }: Required<Where>, act: () => Promise<Result>): Promise<Result> {
+  if (isInPlace) throw new Error('a process has one working directory: use start');
+  isInPlace = true;
+  const before = { cwd: process.cwd(), env: { ...process.env } };
+  process.chdir(cwd);
+  Object.assign(process.env, env);
+  try {
+    return await act();
   } finally {
-    leave();
+    isInPlace = false;
+    process.chdir(before.cwd);
+    for (const name of Object.keys(env)) delete process.env[name];
+    Object.assign(process.env, before.env);
   }
 }
 
+let isInPlace = false;
+
 /** What a command has of its process, with its outputs in memory. */
 export function testIo(env: CommandIo['env']) {
-  const [stdout, stderr] = [new Collected(), new Collected()];
+  const [stdout, stderr] = [new CollectedOutput(), new CollectedOutput()];
   const log = async (level: string) => createLog(level, stderr);
   return { env, stdin: Readable.from([]), stdout, stderr, log, serverLog: log, limitHeap: () => {} };
 }
 
-class Collected extends Writable {
+/** Keeps what is written. */
+export class CollectedOutput extends Writable {
   text = '';
 
   override _write(chunk: unknown, _: BufferEncoding, done: () => void): void {
     this.text += String(chunk);
     done();
   }
-}
-
-let isInside = false;
-
-/** Gives the process another working directory and adds variables. @returns what restores both */
-function enter(cwd: string, env: NodeJS.ProcessEnv): () => void {
-  if (isInside) throw new Error('obsync runs in this process: use start');
-  isInside = true;
-  const before = { cwd: process.cwd(), env: { ...process.env } };
-  process.chdir(cwd);
-  Object.assign(process.env, env);
-  return () => {
-    isInside = false;
-    process.chdir(before.cwd);
-    for (const name of Object.keys(env)) delete process.env[name];
-    Object.assign(process.env, before.env);
-  };
 }
 
 export const folder = testFolder;

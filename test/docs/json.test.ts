@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, serving } from '../cli/serving.ts';
-import { folder, mirrorFile, obsync, start } from '../cli/setup.ts';
+import { folder, mirrorFile, obsync } from '../cli/setup.ts';
 import { databaseWithCitus } from '../support/citus/database.ts';
 import { madeDatabase } from '../support/postgres/database.ts';
 import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
@@ -138,7 +138,7 @@ describe('docs/json-and-exit-codes.md', () => {
   });
 
   test('it has exactly the exit codes in the program’s help', async () => {
-    const { stdout } = await start(['--help']).ended;
+    const { stdout } = await obsync(['--help']);
     const [, codes = ''] = /Exit codes:([^.]*)\./.exec(stdout) ?? [];
     const named = [...codes.matchAll(/\b\d+\b/g)].map(([code]) => code);
     expect(rowsOf(sectionOf(DOCUMENT, 'Exit codes')).map(([code]) => nameIn(code))).toEqual(named);

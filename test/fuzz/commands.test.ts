@@ -1,11 +1,13 @@
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { createLog } from '../../src/cli/log.ts';
+import { main } from '../../src/cli/program.ts';
 import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
-import { folder, mirrorFile, TOKEN } from '../cli/setup.ts';
+import { CollectedOutput, type Ended, folder, inPlace, mirrorFile, obsync, TOKEN, testIo } from '../cli/setup.ts';
 import { oddValues, rarely } from './garble.ts';
-import { inProcess, type Ran } from './in-process.ts';
 import { LONG, tries } from './runs.ts';
 
 /** The options of every command, read from its help, so new commands are covered automatically. */
@@ -22,8 +24,7 @@ beforeAll(async () => {
   writeFileSync(join(place.cwd, 'garbage'), 'SQLite format 3\u0000 and no more');
   writeFileSync(join(place.cwd, 'token'), `${TOKEN}\n`);
   writeFileSync(join(place.cwd, 'tokens.json'), '[]');
-  const help = async (...words: string[]): Promise<string> =>
-    (await inProcess([...words, '--help'], { cwd: place.cwd, env: {}, stopped: false })).stdout;
+  const help = async (...words: string[]): Promise<string> => (await obsync([...words, '--help'])).stdout;
   for (const [, name = ''] of (await help()).matchAll(/^ +obsync ([a-z]+)/gm)) {
     const options = [...(await help(name)).matchAll(/--([a-z][a-z-]*)/g)].map(([, option = '']) => option);
     commands.set(
@@ -243,14 +244,38 @@ function removeAllBut(kept: readonly string[]): void {
     if (!kept.includes(name)) rmSync(join(place.cwd, name), { recursive: true });
 }
 
-function expectClean({ code, stdout, stderr, log, shown }: Ran, { name }: ReturnType<typeof spell>): void {
+interface Ran extends Ended {
+  /** Stderr has everything else. */
+  readonly log: string;
+}
+
+/** Runs a command line in this process. A schedule gets SIGTERM once it listens. */
+async function run({ name, words, env }: ReturnType<typeof spell>): Promise<Ran> {
+  const log = new CollectedOutput();
+  const io = { ...testIo(env), log: async (level: string) => createLog(level, log) };
+  const before = process.listeners('SIGTERM');
+  const running = inPlace({ cwd: place.cwd, env }, () => main(words, io));
+  let isEnded = false;
+  const ended = running.finally(() => {
+    isEnded = true;
+  });
+  while (name === 'schedule' && !isEnded) {
+    for (const listener of process.listeners('SIGTERM')) if (!before.includes(listener)) listener('SIGTERM');
+    await turn();
+  }
+  return { code: await ended, stdout: io.stdout.text, stderr: io.stderr.text, log: log.text };
+}
+
+function expectClean({ code, stdout, stderr, log }: Ran, { name, ...given }: ReturnType<typeof spell>): void {
   expect(name === 'schedule' ? [...CODES, 143] : CODES).toContain(code);
-  expect(`${stdout}${stderr}${log}${shown.join()}`).not.toContain(TOKEN);
-  const messages = stderr.split('\n').filter((line) => line.startsWith('obsync: '));
+  expect(`${stdout}${stderr}${log}`).not.toContain(TOKEN);
+  // At `debug`, the stack of the error follows its message.
+  const [said = ''] = stderr.split(/^(?=(?:\w+ \[)?SyncError\b)/m);
+  if (!/debug|trace/.test(JSON.stringify(given))) expect(stderr).toBe(said);
+  const messages = said.split('\n').filter((line) => line.startsWith('obsync: '));
   if (code !== 0 && code !== 143) expect(messages).toHaveLength(1);
-  if (code === 2) expect([stdout, stderr]).toEqual(['', `${messages[0]}\n`]);
-  expect(stderr).not.toMatch(/^\s+at /m);
-  for (const error of shown) expect(error).toMatch(/^(?:\w+ \[)?SyncError\b/);
+  if (code === 2) expect([stdout, said]).toEqual(['', `${messages[0]}\n`]);
+  expect(said).not.toMatch(/^\s+at /m);
 }
 
 test(
@@ -267,11 +292,7 @@ test(
         if (spelt.file === null) rmSync(config, { force: true });
         else writeFileSync(config, spelt.file);
         const before = readdirSync(place.cwd);
-        const ran = await inProcess(spelt.words, {
-          cwd: place.cwd,
-          env: spelt.env,
-          stopped: spelt.name === 'schedule',
-        });
+        const ran = await run(spelt);
         expectClean(ran, spelt);
         if (ran.code === 0 && MAKES_A_MIRROR.has(spelt.name)) removeAllBut(before);
         expect(readdirSync(place.cwd)).toEqual(before);

@@ -4,13 +4,12 @@ import { expect, test } from 'vitest';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { httpDateMs } from '../../src/core/quota/retry-delay.ts';
-import { folder, TOKEN } from '../cli/setup.ts';
+import { folder, obsync, TOKEN } from '../cli/setup.ts';
 import { streamOf } from '../core/setup.ts';
 import { furnish } from '../model/furnish.ts';
 import { createTestMirror } from '../model/test-mirror.ts';
 import { createWorld } from '../model/world.ts';
 import { ASSETS, failureOf, setUp } from '../source/setup.ts';
-import { inProcess } from './in-process.ts';
 
 const column = { id: 'c', asset_id: 'a', name: 'n', data_type: 'int', synced_at: null };
 
@@ -89,7 +88,7 @@ test('a schedule creates no lock file beside a file that is not a mirror', async
   const cwd = folder();
   writeFileSync(join(cwd, 'notes.txt'), 'no mirror');
   const words = ['schedule', '--base-url', 'http://127.0.0.1:1', '--db', 'notes.txt'];
-  const { code, stderr } = await inProcess(words, { cwd, env: { OBSYNC_TOKEN: TOKEN }, stopped: false });
+  const { code, stderr } = await obsync(words, { cwd, env: { OBSYNC_TOKEN: TOKEN } });
   expect([code, stderr]).toEqual([2, expect.stringContaining('is not an SQLite file')]);
   expect(readdirSync(cwd)).toEqual(['notes.txt']);
 });
