@@ -144,7 +144,7 @@ export interface LookupRead {
    * The ids of the chunk whose marks its pages have not cleared yet (R13, R18); of suspect rows, those that become
    * absent unless a page returns them.
    */
-  readonly unpaid: readonly string[];
+  readonly pendingIds: readonly string[];
   readonly variant: number;
   /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */
   readonly before: Instant | null;

@@ -153,7 +153,7 @@ export function suspectRound(
   const extra = new Set(suspects.filter(({ what }) => what === 'extra').map(({ key: [id] }) => id));
   const all = [...new Set(suspects.map(({ key: [id = ''] }) => id))].sort();
   const steps = [...chunksOf(idsParameterOf(stream), all)].map((ids) => {
-    return { ...lookupStep('suspect'), ids, unpaid: ids.filter((id) => extra.has(id)) };
+    return { ...lookupStep('suspect'), ids, pendingIds: ids.filter((id) => extra.has(id)) };
   });
   const reads = (checkpoint.round ?? checkpoint.waitingScan)?.reads ?? 0;
   const plan = { mode: 'feed', reason: 'increment', reads, steps } as const;

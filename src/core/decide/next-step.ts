@@ -135,8 +135,8 @@ export function lookUp(stream: Stream, checkpoint: RoundCheckpoint, context: Con
   // No scan begins while another one waits, nor after one has failed in this run (R9).
   const mayScan = checkpoint.waitingScan === null && checkpoint.scanTriedInRun !== context.run;
   if (mayScan && isScanCheaper(stream, ids, backlog, context)) return continueWith(asScan(stream, checkpoint, context));
-  const unpaid = step.about === 'unshown' ? ids : [];
-  return continueWith({ steps: [{ ...step, ids, unpaid, variant: 0 }, ...rest] });
+  const pendingIds = step.about === 'unshown' ? ids : [];
+  return continueWith({ steps: [{ ...step, ids, pendingIds, variant: 0 }, ...rest] });
 }
 
 /** Whether looking up the whole backlog takes more requests than a scan (R13, R18, R22). */

@@ -33,13 +33,13 @@ export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const effect = PAGE_EFFECTS[effectKindOf(stream)](input, read, context);
   const returnedKeys = decoded.rows.map((row) => row.key);
   const dead = isFeedRead(read) ? [] : stillDeleted(input, effect.changes ?? []);
-  const owed = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
-  const unpaid = read.as === 'suspect' ? unreturnedIds(input) : owed;
-  const next = withTies(nextCheckpoint(input, unpaid, context), effect.ties);
+  const unclearedOrDead = read.as === 'owned' ? [...new Set([...unclearedIds(round), ...dead])] : [];
+  const pendingIds = read.as === 'suspect' ? unreturnedIds(input) : unclearedOrDead;
+  const next = withTies(nextCheckpoint(input, pendingIds, context), effect.ties);
   const { lastMark, run } = round;
   const leftMarks: PageEffect =
     read.as === 'owned' || dead.length === 0 ? {} : { leftMarks: { ids: dead, lastMark, run, makes: true } };
-  const end = readEnd(input, unpaid, context);
+  const end = readEnd(input, pendingIds, context);
   const commit = {
     kind: 'page' as const,
     returnedKeys,
@@ -61,13 +61,13 @@ function withTies(checkpoint: RoundCheckpoint, ties: PageCommit['ties']): RoundC
 
 /** A page of the parent's list. The rows that it returns are visible, so an empty response about them counts (R18). */
 function confirmed(input: PageInput, context: Context): PageOutcome {
-  const unpaid = unreturnedIds(input);
-  const next = nextCheckpoint(input, unpaid, context);
-  const end = readEnd(input, unpaid, context);
+  const pendingIds = unreturnedIds(input);
+  const next = nextCheckpoint(input, pendingIds, context);
+  const end = readEnd(input, pendingIds, context);
   return { commit: { kind: 'page', returnedKeys: [], ...end, checkpoint: next }, late: 0 };
 }
 
-/** The unpaid ids of the current chunk that the page does not return either; a rejected row counts as returned. */
+/** The pending ids of the current chunk that the page does not return either; a rejected row counts as returned. */
 function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: PageInput): readonly string[] {
   const returned = new Set([...rows, ...rejected].map(({ key }) => joinKey(key ?? [])));
   return unclearedIds(round).filter((id) => !returned.has(id));
@@ -213,14 +213,14 @@ function visibleSince({ watermark }: Checkpoint, read: Read): string | null {
   return isFeedRead(read) || watermark === null ? null : addSeconds(watermark, 1);
 }
 
-function nextCheckpoint(input: PageInput, unpaid: readonly string[], { serverTime }: Context): RoundCheckpoint {
+function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serverTime }: Context): RoundCheckpoint {
   const { stream, checkpoint, page, decoded } = input;
   const { round } = checkpoint;
   const [step, ...rest] = round.steps;
-  const steps = step?.do === 'look-up' ? [{ ...step, unpaid }, ...rest] : round.steps;
+  const steps = step?.do === 'look-up' ? [{ ...step, pendingIds }, ...rest] : round.steps;
   const shown = {
     firstPageAt: round.pages === 0 ? serverTime : round.firstPageAt,
-    sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, unpaid),
+    sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, pendingIds),
     consecutiveNotFound: 0,
   };
   // After an interruption a heavy page is read again until all of it is written (R5, R27).
@@ -240,11 +240,11 @@ function nextCheckpoint(input: PageInput, unpaid: readonly string[], { serverTim
  * Whether a lookup returns a row that the reads did not return (R12), or misses a row that may be invisible to the
  * token (R18).
  */
-function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, unpaid: readonly string[]): boolean {
+function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, pendingIds: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
   return (
     (as === 'candidates' && hasReturned(decoded)) ||
-    (as === 'unshown' && stream.method === 'marked' && isWhole && unpaid.length > 0)
+    (as === 'unshown' && stream.method === 'marked' && isWhole && pendingIds.length > 0)
   );
 }
 

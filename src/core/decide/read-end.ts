@@ -7,10 +7,10 @@ import { isLastVariant } from './round.ts';
 import { readAt } from './trusted-until.ts';
 
 /**
- * What the end of a read changes beyond its last page (R13, R18). `unpaid` are the ids of its chunk whose marks stay,
+ * What the end of a read changes beyond its last page (R13, R18). `pendingIds` are the ids of its chunk whose marks stay,
  * or the extra ones of suspect rows that no page returned.
  */
-export function readEnd(input: PageInput, unpaid: readonly string[], context: Context): PageEffect {
+export function readEnd(input: PageInput, pendingIds: readonly string[], context: Context): PageEffect {
   const { stream, checkpoint, page, decoded } = input;
   const { read, lastMark, run, steps } = checkpoint.round;
   const [step] = steps;
@@ -20,15 +20,15 @@ export function readEnd(input: PageInput, unpaid: readonly string[], context: Co
   if (step.about === 'rejected') return { notShown: { ids: step.ids, since: run } };
   if (step.about === 'candidates' || step.about === 'marked') return {};
   const makes = stream.staged !== undefined;
-  const leftMarks: PageEffect = unpaid.length === 0 ? {} : { leftMarks: { ids: unpaid, lastMark, run, makes } };
+  const leftMarks: PageEffect = pendingIds.length === 0 ? {} : { leftMarks: { ids: pendingIds, lastMark, run, makes } };
   const sweptRows = sweptBy(stream, step, checkpoint, context);
   const sweptByKey = { ...sweptRows, by: stream.key[0], isConfirmed: true };
   if (step.about === 'ties') return { sweptRows: sweptByKey };
-  if (step.about === 'suspect') return unpaid.length === 0 ? {} : { sweptRows: { ...sweptByKey, ids: unpaid } };
+  if (step.about === 'suspect') return pendingIds.length === 0 ? {} : { sweptRows: { ...sweptByKey, ids: pendingIds } };
   if (stream.parent === undefined) return leftMarks;
-  const paid = step.ids.filter((id) => !unpaid.includes(id));
-  const swept = step.about === 'unshown' ? { ids: paid, isConfirmed: true } : {};
-  return { clearedMarks: { ids: paid, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
+  const cleared = step.ids.filter((id) => !pendingIds.includes(id));
+  const swept = step.about === 'unshown' ? { ids: cleared, isConfirmed: true } : {};
+  return { clearedMarks: { ids: cleared, lastMark }, ...leftMarks, sweptRows: { ...sweptRows, ...swept } };
 }
 
 /** Without a server time, it is unknown how far back a history was read, so it is read again (R1). */

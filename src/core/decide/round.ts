@@ -128,7 +128,7 @@ export function feedStep(as: 'upserts' | 'tombstones', since: Instant, { options
 }
 
 export function lookupStep(about: LookupRead['about']): LookupRead {
-  return { do: 'look-up', about, after: '', asked: 0, ids: [], unpaid: [], variant: 0, before: null };
+  return { do: 'look-up', about, after: '', asked: 0, ids: [], pendingIds: [], variant: 0, before: null };
 }
 
 /**
@@ -142,14 +142,14 @@ export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRe
 
 /** The ids of the current chunk whose marks its pages have not cleared; none outside a lookup. */
 export function unclearedIds({ steps: [step] }: Pick<Round, 'steps'>): readonly string[] {
-  return step?.do === 'look-up' ? step.unpaid : [];
+  return step?.do === 'look-up' ? step.pendingIds : [];
 }
 
 /** The steps after a read. A lookup continues with the next variant of its chunk, then with the next chunk. */
 export function stepsAfter(stream: Stream, [step, ...rest]: readonly ReadStep[]): readonly ReadStep[] {
   if (step?.do !== 'look-up') return rest;
   if (!isLastVariant(stream, step)) return [{ ...step, variant: step.variant + 1 }, ...rest];
-  return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], unpaid: [], variant: 0 }, ...rest];
+  return [{ ...step, after: step.ids.at(-1) ?? step.after, ids: [], pendingIds: [], variant: 0 }, ...rest];
 }
 
 export function isLastVariant(stream: Stream, { about, variant }: LookupRead): boolean {

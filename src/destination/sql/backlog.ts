@@ -12,9 +12,9 @@ import {
   whereExplained,
   whereHeldBack,
   whereLive,
-  whereOwed,
   whereSeen,
   whereStream,
+  whereUncleared,
 } from './conditions.ts';
 import { countTable } from './lookups.ts';
 import { findMissing, loadSeenKeys, TIES, whereMissing } from './seen-keys.ts';
@@ -48,7 +48,7 @@ export function* backlog(scope: MirrorScope, stream: Stream, query: BacklogQuery
   const isWeighed = ids.length > 0 && query.after === '' && (query.about === 'owned' || query.about === 'marked');
   const weighed = isWeighed
     ? {
-        ids: Number(yield* value(scope, `select count(*) from (${sql}) owed`, values)),
+        ids: Number(yield* value(scope, `select count(*) from (${sql}) pending`, values)),
         rows: yield* countTable(scope, stream),
       }
     : null;
@@ -68,20 +68,20 @@ function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   if (mode === 'feed')
     return {
       sql: `select id from (select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
-        and ${whereHeldBack(stream)}) owed where true`,
+        and ${whereHeldBack(stream)}) pending where true`,
     };
   const key = stream.key[0];
   const ofSnapshot = stream.staged === undefined ? '' : ` and not ${whereExplained(stream)}`;
   return {
     sql: `select id from (select t.${quote(key)} id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)}
-      and ${whereMissing(stream)}${ofSnapshot}) owed where true`,
+      and ${whereMissing(stream)}${ofSnapshot}) pending where true`,
   };
 }
 
 /** Rows of a feed with the same instant as their tombstone (R10). */
 function ties(stream: Stream): SqlCondition {
   return {
-    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')} and s.read_number = ${TIES}) owed
+    sql: `select id from (select s.key_1 id from seen_keys s where ${whereStream(stream, 's')} and s.read_number = ${TIES}) pending
       where true`,
   };
 }
@@ -90,7 +90,7 @@ function ties(stream: Stream): SqlCondition {
 function markedBefore(stream: Stream, { lastMark, before, run }: BacklogQuery): SqlCondition {
   return {
     sql: `select id from (select m.id ${fromMarked(stream)} and m.number <= @lastMark
-      and (t.synced_at is null or t.synced_at < @before)) owed where true`,
+      and (t.synced_at is null or t.synced_at < @before)) pending where true`,
     values: { lastMark, before: before ?? LAST_INSTANT, run },
   };
 }
@@ -110,7 +110,7 @@ function unshown(stream: Stream, query: BacklogQuery): SqlCondition {
   const losing = `select t.id from ${nameOf(stream.parentTable?.table)} t where t.env_id = @env and t.deleted_at is null
     and t.id in (select m.key_1 from missing_keys m where ${whereStream(stream, 'm')}) and ${unseen}`;
   const ids = isOfAll(stream, query) ? `${marked} union ${losing}` : marked;
-  return { sql: `select id from (${ids}) owed where true`, values: { lastMark, run, settledBefore } };
+  return { sql: `select id from (${ids}) pending where true`, values: { lastMark, run, settledBefore } };
 }
 
 /**
@@ -123,7 +123,7 @@ function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): S
   const lives = `select 1 from ${nameOf(parent.table)} o where o.env_id = @env and o.id = m.id and o.deleted_at is null`;
   const owns = `select 1 from ${tableOf(stream)} t where t.env_id = @env and t.${quote(parent.by)} = m.id and ${whereLive(stream)}`;
   return {
-    sql: `select m.id from marks m where ${whereStream(stream, 'm')} and ${whereOwed('m')} and m.number <= @lastMark
+    sql: `select m.id from marks m where ${whereStream(stream, 'm')} and ${whereUncleared('m')} and m.number <= @lastMark
       and (exists (${lives}) ${about === 'owned' ? 'or' : 'and'} exists (${owns}))`,
     values: { lastMark, run },
   };
@@ -132,7 +132,7 @@ function movedParents(stream: Stream, { about, lastMark, run }: BacklogQuery): S
 /** Rejected rows that the round has not seen yet. */
 function rejectedBefore(stream: Stream, { run }: BacklogQuery): SqlCondition {
   return {
-    sql: `select id from (select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run) owed where true`,
+    sql: `select id from (select r.row_key id ${fromRejected(stream)} and ${WHERE_HAS_KEY} and r.run_id < @run) pending where true`,
     values: { run },
   };
 }

@@ -58,14 +58,14 @@ function whereKeyOf(stream: Stream, alias: string): string {
  */
 export function fromMarked(stream: Stream): string {
   return `from marks m cross join ${nameOf(stream.parentTable?.table)} t
-    where t.env_id = m.env_id and t.id = m.id and ${whereStream(stream, 'm')} and ${whereOwed('m')} and t.deleted_at is null${whereSubtype(stream, " || ''")}`;
+    where t.env_id = m.env_id and t.id = m.id and ${whereStream(stream, 'm')} and ${whereUncleared('m')} and t.deleted_at is null${whereSubtype(stream, " || ''")}`;
 }
 
 /**
  * The condition that the round of `@run` still has to clear a mark: neither this round, nor a later one while this one
  * waited, has left the mark to a later run (R9, R13, R18).
  */
-export function whereOwed(alias: string): string {
+export function whereUncleared(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 

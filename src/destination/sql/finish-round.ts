@@ -8,10 +8,10 @@ import {
   whereExplained,
   whereHeldBack,
   whereLive,
-  whereOwed,
   whereRemovable,
   whereSeen,
   whereStream,
+  whereUncleared,
   whereUnfilled,
 } from './conditions.ts';
 import { findMissing, loadSeenKeys, whereMissing } from './seen-keys.ts';
@@ -75,10 +75,10 @@ export function* commitRoundEnd(
   else if (scope !== null)
     changedRows = yield* replace(commitScope, stream, { scope, hold, values: { ...of, through } });
   if (stream.parentTable !== undefined) yield* leaveUnsettled(commitScope, stream, bounds, isWhole);
-  const owed = `marks as m where ${whereStream(stream, 'm')} and ${whereOwed('m')}`;
-  yield* execute(commitScope, `delete from ${owed} and m.number <= @lastMark`, of);
-  const isOwing = (yield* value(commitScope, `select 1 from ${owed} limit 1`, of)) !== undefined;
-  if (isOwing) yield* reopenStream(commitScope, [stream.name]);
+  const uncleared = `marks as m where ${whereStream(stream, 'm')} and ${whereUncleared('m')}`;
+  yield* execute(commitScope, `delete from ${uncleared} and m.number <= @lastMark`, of);
+  const hasUncleared = (yield* value(commitScope, `select 1 from ${uncleared} limit 1`, of)) !== undefined;
+  if (hasUncleared) yield* reopenStream(commitScope, [stream.name]);
   if (isWhole) yield* forgetRejected(commitScope, stream, of.run);
   return changedRows;
 }

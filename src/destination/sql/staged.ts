@@ -6,10 +6,10 @@ import {
   firstKey,
   type SqlCondition,
   tableOf,
-  whereOwed,
   whereRemovable,
   whereSeenKey,
   whereStream,
+  whereUncleared,
 } from './conditions.ts';
 import { replacing, whereDiffers } from './conflicts.ts';
 import { existingWithChildren } from './lookups.ts';
@@ -221,7 +221,7 @@ interface StagedTable {
  * (R18).
  */
 export function whereToDelete(stream: Stream, scope: ReplacementScope): string {
-  const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereOwed('w')})`;
+  const left = `exists (select 1 from marks w where ${whereStream(stream, 'w')} and w.id = t.${firstKey(stream)} and not ${whereUncleared('w')})`;
   const unseen =
     scope === 'all' ? whereMissing(stream) : `${whereInScope(stream, scope, 't')} and not ${whereSeenKey(stream)}`;
   return `${unseen}

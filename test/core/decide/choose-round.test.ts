@@ -379,7 +379,7 @@ describe('a round of suspect rows', () => {
     const both = [...suspects(['c', 'a']), ...suspects(['b'], 'extra')];
     const { round: planned } = suspectRound(streamOf('columns'), checkpoint(), both, context());
     expect(planned).toMatchObject({ mode: 'feed', run: 5, cycle: 5, sweeps: false, lastMark: 0, read: null });
-    expect(planned.steps).toEqual([ask('suspect', { ids: ['a', 'b', 'c'], unpaid: ['b'] })]);
+    expect(planned.steps).toEqual([ask('suspect', { ids: ['a', 'b', 'c'], pendingIds: ['b'] })]);
   });
 
   test('each step has as many ids as fit into one request', () => {

@@ -107,7 +107,7 @@ describe('the children of a deleted or restored parent (R13)', () => {
   });
 
   test('children of a live parent become absent only if its own list returns it afterwards (R13)', () => {
-    const commit = commitOf('columns', [{ id: 'a' }], asking(ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] })));
+    const commit = commitOf('columns', [{ id: 'a' }], asking(ask('unshown', { ids: ['a', 'b'], pendingIds: ['a', 'b'] })));
     expect(commit).toMatchObject({
       sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 1, isConfirmed: true },
       clearedMarks: { ids: ['a'], lastMark: 9 },
@@ -119,7 +119,7 @@ describe('the children of a deleted or restored parent (R13)', () => {
     let nested: unknown = [];
     for (let level = 0; level <= MAX_LEVELS; level++) nested = [nested];
     const parent = { id: 'a', nested };
-    const commit = commitOf('columns', [parent], asking(ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] })));
+    const commit = commitOf('columns', [parent], asking(ask('unshown', { ids: ['a', 'b'], pendingIds: ['a', 'b'] })));
     expect(commit).toMatchObject({ clearedMarks: { ids: ['a'] }, leftMarks: { ids: ['b'] } });
   });
 
@@ -190,7 +190,7 @@ describe('the lookup of rejected rows (R20)', () => {
 });
 
 describe('the lookup of suspect rows', () => {
-  const readStep = ask('suspect', { ids: ['c', 'd', 'e'], unpaid: ['d', 'e'] });
+  const readStep = ask('suspect', { ids: ['c', 'd', 'e'], pendingIds: ['d', 'e'] });
   const item = column('c', YESTERDAY);
   const right = { ...(column('c', YESTERDAY) as Row), data_type: null, extra: null, deleted_at: null, deletion: null };
   const FUTURE = '2036-01-01T00:00:00.000000Z';
@@ -215,7 +215,7 @@ describe('the lookup of suspect rows', () => {
   test('only extra rows that no page returns become absent (R14)', () => {
     const first = commitOf('columns', [column('d', T)], { ...asking(readStep), more: true });
     expect(first).not.toHaveProperty('sweptRows');
-    expect(first.checkpoint.round.steps).toEqual([{ ...readStep, unpaid: ['e'] }]);
+    expect(first.checkpoint.round.steps).toEqual([{ ...readStep, pendingIds: ['e'] }]);
     const [left] = first.checkpoint.round.steps as [LookupRead];
     expect(commitOf('columns', [], asking(left)).sweptRows).toEqual({
       ...{ by: 'id', ids: ['e'], sinceRead: 7, at: T, isConfirmed: true },
@@ -323,7 +323,7 @@ describe('a typed row read within the overlap of its asset’s change (R22)', ()
 });
 
 describe('the lookup of unreturned rows in their parent’s list (R18)', () => {
-  const readStep = ask('unshown', { ids: ['a', 'b'], unpaid: ['a', 'b'] });
+  const readStep = ask('unshown', { ids: ['a', 'b'], pendingIds: ['a', 'b'] });
   const answered = (name: StreamName, items: readonly unknown[], given: Given = {}) =>
     commitOf(name, items, { ...asking(readStep), ...given });
 
@@ -354,13 +354,13 @@ describe('the lookup of unreturned rows in their parent’s list (R18)', () => {
       ...rest
     } = answered('table_assets', [{ id: 'a' }, { nonsense: 1 }]);
     expect([returnedKeys, leftMarks?.ids, rest]).toEqual([[], ['b'], { kind: 'page' }]);
-    expect(after.round?.steps[0]).toMatchObject({ after: 'b', ids: [], unpaid: [] });
+    expect(after.round?.steps[0]).toMatchObject({ after: 'b', ids: [], pendingIds: [] });
   });
 
   test('each page settles the rows that it returns', () => {
     const page = answered('column_lineage', [{ id: 'a' }], { more: true });
     expect(page).not.toHaveProperty('leftMarks');
-    expect(page.checkpoint.round?.steps[0]).toMatchObject({ ids: ['a', 'b'], unpaid: ['b'] });
+    expect(page.checkpoint.round?.steps[0]).toMatchObject({ ids: ['a', 'b'], pendingIds: ['b'] });
   });
 });
 
