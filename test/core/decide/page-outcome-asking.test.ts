@@ -107,7 +107,11 @@ describe('the children of a deleted or restored parent (R13)', () => {
   });
 
   test('children of a live parent become absent only if its own list returns it afterwards (R13)', () => {
-    const commit = commitOf('columns', [{ id: 'a' }], asking(ask('unshown', { ids: ['a', 'b'], pendingIds: ['a', 'b'] })));
+    const commit = commitOf(
+      'columns',
+      [{ id: 'a' }],
+      asking(ask('unshown', { ids: ['a', 'b'], pendingIds: ['a', 'b'] })),
+    );
     expect(commit).toMatchObject({
       sweptRows: { by: 'asset_id', ids: ['a'], sinceRead: 1, isConfirmed: true },
       clearedMarks: { ids: ['a'], lastMark: 9 },
