@@ -57,12 +57,15 @@ export async function syncEnvironments(
     tasks: new Map(),
     unended: new Map(),
     awaitingScan: new Set(),
+    reported: new Set(),
     stopped: null,
   };
   const unfinished = await session.mirror.state.unfinishedStreams(session.context().cycle);
   const lateOf = ({ id }: ListedEnvironment) => session.late.get(id) ?? NONE;
-  const failed = (environment: ListedEnvironment, stream: Stream): boolean =>
-    FAILED.has(progress.summaries.get(streamKey(environment, stream))?.status ?? 'done');
+  const mayContinue = (environment: ListedEnvironment, stream: Stream): boolean => {
+    const key = streamKey(environment, stream);
+    return environmentsWork.awaitingScan.has(key) || !FAILED.has(progress.summaries.get(key)?.status ?? 'done');
+  };
   await inTurn(environmentsWork, environments, (environment) => {
     const first = unfinished.get(environment.id) ?? [];
     const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
@@ -70,15 +73,15 @@ export async function syncEnvironments(
   });
   await inTurn(environmentsWork, environments, async (environment) => {
     const streams = session.streams.filter(
-      (stream) => !lateOf(environment).has(stream.name) && !failed(environment, stream),
+      (stream) => !lateOf(environment).has(stream.name) && mayContinue(environment, stream),
     );
     await syncStreams(environmentsWork, environment, streams);
     if (!session.late.has(environment.id)) environmentsWork.tasks.delete(environment.id);
   });
   if (environmentsWork.stopped === null) progress.leftOver = 'failed';
   await inTurn(environmentsWork, environments, (environment) => {
-    const streams = withDependents(session.streams, lateOf(environment)).filter(
-      (each) => !failed(environment, each) || environmentsWork.awaitingScan.has(streamKey(environment, each)),
+    const streams = withDependents(session.streams, lateOf(environment)).filter((each) =>
+      mayContinue(environment, each),
     );
     return syncStreams(environmentsWork, environment, streams);
   });
@@ -102,8 +105,10 @@ interface EnvironmentsWork {
    * records it if the run does not return to it.
    */
   readonly unended: Map<string, () => Promise<void>>;
-  /** Streams whose only failure is a due scan; what later streams mark for them is still read (R9, R13). */
+  /** Streams whose only failure is a due scan: their feeds, and what later streams mark, are still read (R9, R13). */
   readonly awaitingScan: Set<string>;
+  /** Each error is reported once, even if its stream continues after it. */
+  readonly reported: Set<SyncError>;
   /** Why the run must end. */
   stopped: SyncError | null;
 }
@@ -184,8 +189,10 @@ async function go(
   await mirror.state.recordStreamRun({ ...row, run_id: context().run });
   work.reached.summaries.set(key, summary);
   // A stream that only finished its old round is not done: the run reads it again (R6).
-  if (only === undefined || ending.error !== null)
-    ports.onProgress({ type: 'ended', environment: environment, summary, error: ending.error });
+  const isOver = only === undefined || (ending.error !== null && !hasOnlySkipped);
+  if (!isOver || (ending.error !== null && work.reported.has(ending.error))) return;
+  if (ending.error !== null) work.reported.add(ending.error);
+  ports.onProgress({ type: 'ended', environment: environment, summary, error: ending.error });
 }
 
 function workOf({ requests, written, deleted }: StreamCounters): number {

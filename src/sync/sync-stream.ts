@@ -45,7 +45,7 @@ export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
 
 /**
  * Brings one stream up to date, page by page. With `unfinished`, it only continues a round of an earlier cycle and
- * stops when it has ended or was set aside: the feeds follow in the stream's own turn (R6, R9).
+ * stops once that round has ended or been set aside; the feeds follow in the stream's own turn (R6, R9).
  * @throws SyncError if the stream or the run fails
  */
 export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise<StreamOutcome> {
@@ -88,7 +88,7 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
     sync.continueOrStop();
     const context = sync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue) return 'done';
+    if (only === 'unfinished' && !isDue) return throwIfSkipped(sync, 'done');
     const step = await decideStep(sync, checkpoint, context, state.histories);
     if (step.do === 'rest') return throwIfSkipped(sync, step.why);
     if (step.do === 'fetch') {

@@ -192,6 +192,34 @@ test(
 );
 
 test(
+  'a scan starts over if its feeds fell out of reach before they could begin, in a run that lasts for weeks (R3, R9)',
+  withSyncedWorld(async (scene) => {
+    const { mirrored, env, world } = scene;
+    world.advance(8 * DAY);
+    breakScan(scene);
+    expect((await mirrored.sync({ pageSize: 2, concurrency: 1 })).status).toBe('problems');
+    // Deleted after the scan's first page had returned it.
+    remove(env, 'columns', 'a1.c1');
+    world.advance(60 * DAY);
+    const failing = world.beforeRequest;
+    world.beforeRequest = (asked) => {
+      try {
+        failing(asked);
+      } catch (error) {
+        world.advance(30 * DAY);
+        throw error;
+      } finally {
+        if (asked.path.endsWith('/columns') && 'synced_since' in asked.query) world.beforeRequest = failing;
+      }
+    };
+    await mirrored.sync({ pageSize: 2, concurrency: 1 });
+    removeHooks(scene);
+    expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
+    expectMirrored(scene);
+  }),
+);
+
+test(
   'a run stopped while a scan waits is continued, and is not green without the scan (R6, R9)',
   withSyncedWorld(async (scene) => {
     const { mirrored, world } = scene;

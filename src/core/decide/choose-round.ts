@@ -1,4 +1,12 @@
-import type { Checkpoint, ListRead, ReadStep, Round, RoundCheckpoint, RoundReason } from '../checkpoint.ts';
+import type {
+  Checkpoint,
+  IdleCheckpoint,
+  ListRead,
+  ReadStep,
+  Round,
+  RoundCheckpoint,
+  RoundReason,
+} from '../checkpoint.ts';
 import { CLOCK_TOLERANCE_SECONDS, type Context, isFuture, isOutOfLookback, withinLookback } from '../context.ts';
 import type { RoundFacts } from '../ports/destination.ts';
 import { type FeedStream, idsParameterOf, type MarkedStream, type SnapshotStream, type Stream } from '../stream.ts';
@@ -34,6 +42,22 @@ export function feedBoundOf({ watermark }: Checkpoint, { options }: Context): In
 /** The feed bound, moved forward to what the feeds still cover (R3). */
 export function reachableBoundOf(checkpoint: Checkpoint, context: Context): Instant | null {
   return withinLookback(feedBoundOf(checkpoint, context), context);
+}
+
+/**
+ * How a scan that failed in this run waits, decided when the feeds begin: until then, the newest server time may have
+ * moved. If the feeds do not reach back to the watermark, a scan stays due, whatever the failed one's reason (R3). A
+ * scan that began before the earliest time that they cover starts over: both would miss changes in between (R9).
+ * @returns null if nothing changes
+ */
+export function waitForFeeds(checkpoint: IdleCheckpoint, context: Context): IdleCheckpoint | null {
+  const { waitingScan, scanDue } = checkpoint;
+  const since = reachableBoundOf(checkpoint, context);
+  if (since === null || since === feedBoundOf(checkpoint, context)) return null;
+  if (waitingScan === null) return scanDue === null ? { ...checkpoint, scanDue: 'clamp' } : null;
+  if (waitingScan.firstPageAt !== null && waitingScan.firstPageAt < since)
+    return { ...checkpoint, waitingScan: null, scanDue: scanDue ?? waitingScan.due ?? 'clamp' };
+  return waitingScan.due === null ? { ...checkpoint, waitingScan: { ...waitingScan, due: 'clamp' } } : null;
 }
 
 function chooseFeedRound(stream: FeedStream, checkpoint: Checkpoint, context: Context, facts: RoundFacts): RoundStart {

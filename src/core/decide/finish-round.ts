@@ -14,16 +14,16 @@ export function checkpointAfterRound(
   end: RoundEnd,
   context: Context,
 ): IdleCheckpoint {
-  const { serverTime, cycle } = context;
+  const { serverTime, cycle, run } = context;
   const { round } = checkpoint;
   const at = round.pages === 0 ? serverTime : round.firstPageAt;
   const scan = round.mode === 'scan';
   const unavailable = hasNoHistories(stream, checkpoint);
   const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
-  const scanTriedInRun = scan ? null : checkpoint.scanTriedInRun;
   const waitingScan = scan
     ? null
     : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
+  const isTried = waitingScan !== null || (!scan && checkpoint.scanTriedInRun === run);
   return {
     watermark,
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
@@ -31,11 +31,11 @@ export function checkpointAfterRound(
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
     scanDue: dueAfter(stream, checkpoint, end, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
-    finishedCycle: isComplete({ round, scanTriedInRun, waitingScan }, context) ? cycle : checkpoint.finishedCycle,
+    finishedCycle: round.cycle === cycle && !round.incomplete ? cycle : checkpoint.finishedCycle,
     round: null,
     pageLimit:
       round.mode === 'scan' || round.mode === 'snapshot' ? pageLimitAfter(checkpoint, context) : checkpoint.pageLimit,
-    scanTriedInRun,
+    scanTriedInRun: isTried ? checkpoint.scanTriedInRun : null,
     waitingScan,
     returns: checkpoint.returns,
   };
@@ -61,13 +61,6 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context)
   const kept = watermark !== null && watermark <= newestReading ? watermark : null;
   const reached = [at, round.fedUntil ?? null, kept].filter((each) => each !== null);
   return reached.length === 0 ? null : reached.reduce(laterOf);
-}
-
-type EndedScan = Pick<RoundCheckpoint, 'round' | 'scanTriedInRun' | 'waitingScan'>;
-
-/** Whether the stream is finished in this cycle: nothing was skipped (R22), and no scan failed or waits (R9). */
-function isComplete({ round, scanTriedInRun, waitingScan }: EndedScan, { cycle, run }: Context): boolean {
-  return round.cycle === cycle && !round.incomplete && waitingScan === null && scanTriedInRun !== run;
 }
 
 /**

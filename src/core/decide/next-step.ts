@@ -5,7 +5,7 @@ import type { PageRequest, Query } from '../ports/source.ts';
 import { LOOKBACK_DAYS } from '../read-api.ts';
 import { idsParameterOf, type Stream } from '../stream.ts';
 import { addDays, addSeconds, type Instant, laterOf } from '../time/instant.ts';
-import { feedBoundOf, reachableBoundOf } from './choose-round.ts';
+import { feedBoundOf, reachableBoundOf, waitForFeeds } from './choose-round.ts';
 import { firstChunk } from './chunk.ts';
 import {
   beginRead,
@@ -53,14 +53,24 @@ export type LocalStep = Exclude<NextStep, { do: 'begin' | 'look-up' }>;
 
 /** The next step of a stream. The steps end, because each one uses up a page, a step of the round, or the round. */
 export function nextStep(stream: Stream, checkpoint: Checkpoint, context: Context): NextStep {
-  return checkpoint.round === null ? stepBetweenRounds(checkpoint, context) : stepInRound(stream, checkpoint, context);
+  return checkpoint.round === null
+    ? stepBetweenRounds(stream, checkpoint, context)
+    : stepInRound(stream, checkpoint, context);
 }
 
-function stepBetweenRounds(checkpoint: IdleCheckpoint, context: Context): NextStep {
+function stepBetweenRounds({ method }: Stream, checkpoint: IdleCheckpoint, context: Context): NextStep {
   const { waitingScan, scanTriedInRun, finishedCycle, unavailable } = checkpoint;
-  if (finishedCycle === context.cycle) return { do: 'rest', why: unavailable ? 'unavailable' : 'done' };
+  // A scan that failed in an earlier run of the cycle is tried again (R9).
+  const mayRest = scanTriedInRun === null || scanTriedInRun === context.run;
+  if (finishedCycle === context.cycle && mayRest) return { do: 'rest', why: unavailable ? 'unavailable' : 'done' };
   if (waitingScan !== null && scanTriedInRun !== context.run)
     return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
+  if (method === 'feed' && scanTriedInRun === context.run) {
+    const waiting = waitForFeeds(checkpoint, context);
+    if (waiting !== null && waiting.waitingScan === null && waitingScan !== null)
+      return { do: 'forget', checkpoint: waiting, which: 'all' };
+    if (waiting !== null) return { do: 'continue', checkpoint: waiting };
+  }
   const { serverTime: at } = context;
   return {
     do: 'begin',
@@ -72,11 +82,12 @@ function stepInRound(stream: Stream, checkpoint: RoundCheckpoint, context: Conte
   const { round } = checkpoint;
   if (isForFull(round, context)) return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
   if (isOutOfReach(round, context)) return giveUp(checkpoint, context);
-  if (isInRead(checkpoint) && !isTooOld(checkpoint.round.read.query, context)) return continueRead(checkpoint, context);
+  if (isInRead(checkpoint) && !isUnsendable(checkpoint.round.read.query, context))
+    return continueRead(checkpoint, context);
   const [step, ...rest] = round.steps;
   if (step === undefined) return { do: 'finish', checkpoint, roundEnd: roundEndOf(stream, round, context) };
   if (step.do === 'list') {
-    if (isTooOld(step.query, context))
+    if (isUnsendable(step.query, context))
       return { do: 'continue', checkpoint: withRound(checkpoint, { read: null, steps: rest }) };
     return fetchFirst(checkpoint, { as: step.as, path: stream.path, query: step.query }, context);
   }
@@ -245,7 +256,7 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;
   const next = round.steps[0];
-  return isTooOld(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
+  return isUnsendable(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
 }
 
 /** Whether a newer server time has made a feed's bound too old to send (R3). */
@@ -254,8 +265,8 @@ export function isOverdue({ synced_since, deleted_since }: Query, context: Conte
   return bound !== undefined && isOutOfLookback(String(bound), context);
 }
 
-/** Like `isOverdue`, also for the start of a history. Without a server time, none is sent (R1). */
-function isTooOld(query: Query, context: Context): boolean {
+/** Like `isOverdue`, but also checks `start_time_from`, which is never sent without a server time (R1). */
+function isUnsendable(query: Query, context: Context): boolean {
   const { serverTime, options } = context;
   if (isOverdue(query, context)) return true;
   const opens = query['start_time_from'];

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts';
 import { isRunRecovery, type ReadRecovery, type StreamRecovery, type SyncError } from '../errors.ts';
 import type { UnreadHistory } from '../ports/destination.ts';
 import { isScanned, type Stream } from '../stream.ts';
-import { feedBoundOf, isTrusted, reachableBoundOf } from './choose-round.ts';
+import { isTrusted } from './choose-round.ts';
 import { halfOf, nextAttempt, type ReadAttempts } from './paging.ts';
 import { isInRead, restarted, stepsAfter, withoutFailures, withoutRound, withRead, withRound } from './round.ts';
 
@@ -66,17 +66,13 @@ function mayWait({ method }: Stream, { round, watermark, scanEndedCycle }: ReadC
 /** Leaves the scan to the next run, which resumes it if possible; this run continues with the feeds (R9). */
 function setAside(decision: RecoveryDecision, { round }: ReadCheckpoint, context: Context): RecoveryDecision {
   const { checkpoint } = decision;
-  const leavesGap = isBeforeFeeds(checkpoint, context);
-  // If the feeds do not reach back to the watermark, a scan stays due, whatever this one's reason (R3).
-  const leavesHole = round.reason === 'clamp' || !reachesBack(checkpoint, context);
-  const due = round.due ?? (leavesHole ? 'clamp' : null);
-  const left = checkpoint.round === null || leavesGap ? null : { ...checkpoint.round, due };
+  const due = round.due ?? (round.reason === 'clamp' ? 'clamp' : null);
+  const left = checkpoint.round === null ? null : { ...checkpoint.round, due };
   const scanDue = checkpoint.scanDue ?? (left === null ? due : null);
   return {
     ...decision,
     outcome: 'skip',
     checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
-    forget: leavesGap ? 'all' : decision.forget,
     advice: withAdvice(decision, 'The feeds continue. The next run tries the scan again.'),
   };
 }
@@ -98,21 +94,6 @@ function dropped(decision: RecoveryDecision, { run }: Context): RecoveryDecision
 
 function withAdvice({ advice }: RecoveryDecision, meanwhile: string): string {
   return advice === undefined ? meanwhile : `${advice} ${meanwhile}`;
-}
-
-/**
- * Whether the scan began before the earliest time that the feeds cover: changes in between would be missed by both
- * (R3).
- */
-function isBeforeFeeds(checkpoint: Checkpoint, context: Context): boolean {
-  const since = reachableBoundOf(checkpoint, context);
-  const began = checkpoint.round?.firstPageAt ?? null;
-  return !reachesBack(checkpoint, context) && since !== null && began !== null && began < since;
-}
-
-/** Whether the feeds return all changes since the watermark (R3). */
-function reachesBack(checkpoint: Checkpoint, context: Context): boolean {
-  return reachableBoundOf(checkpoint, context) === feedBoundOf(checkpoint, context);
 }
 
 function recoverRead(

@@ -27,6 +27,15 @@ describe('a stream between rounds', () => {
     expect(nextStep(assets, checkpoint({ finishedCycle: 5 }), context())).toEqual({ do: 'rest', why: 'done' });
   });
 
+  test('after a failed scan it rests only for the rest of the run: the next one of the cycle tries it again (R9)', () => {
+    const waiting = { finishedCycle: 5, waitingScan: round({ mode: 'scan' }) };
+    expect(nextStep(assets, checkpoint({ ...waiting, scanTriedInRun: 5 }), context()).do).toBe('rest');
+    expect(nextStep(assets, checkpoint({ ...waiting, scanTriedInRun: 4 }), context())).toMatchObject({
+      do: 'continue',
+      checkpoint: { round: { mode: 'scan' }, waitingScan: null },
+    });
+  });
+
   test('it rests as unavailable if it ended as unavailable in this cycle (R15)', () => {
     const unavailable = checkpoint({ finishedCycle: 5, unavailable: true });
     expect(nextStep(tests, unavailable, context())).toEqual({ do: 'rest', why: 'unavailable' });

@@ -25,6 +25,13 @@ const met = (
   circumstances: Context = context(),
 ): RecoveryDecision =>
   recover(streamOf(name), withReadUnderWay(from), new SyncError(recoveryKind, 'it failed'), circumstances);
+/** The checkpoint when the feeds begin after a failed scan. */
+function feedsAfter(recoveryKind: RecoveryKind, failed: Checkpoint, later: Context): Checkpoint {
+  const left = met(recoveryKind, failed).checkpoint;
+  const step = nextStep(streamOf('columns'), left, later);
+  return step.do === 'begin' ? left : (step as { checkpoint: Checkpoint }).checkpoint;
+}
+
 const readOf = ({ checkpoint: left }: RecoveryDecision): Read => withReadUnderWay(left).round.read;
 
 describe('recovery from invalid_cursor (R7)', () => {
@@ -155,16 +162,28 @@ describe('recovery of a due scan that cannot end (R9)', () => {
   });
 
   test('any scan is due for the clamp once the feeds cannot reach back to the watermark (R3)', () => {
-    const full = scan({ reason: 'full' }, { watermark: addDays(T, -100) });
-    expect(met('stream', full).checkpoint.waitingScan?.due).toBe('clamp');
-    expect(met('restart-round', full).checkpoint.scanDue).toBe('clamp');
+    const full = scan({ reason: 'full' }, { watermark: addDays(T, -88) });
+    for (const [days, due] of [
+      [0, null],
+      [2, 'clamp'],
+    ] as const) {
+      // The newest server time may move between the failure and the feeds.
+      const later = context({ newestReading: addDays(T, days) });
+      expect(feedsAfter('stream', full, later).waitingScan?.due).toBe(due);
+      expect(feedsAfter('restart-round', full, later).scanDue).toBe(due);
+    }
   });
 
   test('the scan starts over if the feeds no longer reach back to its first page (R3)', () => {
     const from = (firstPageAt: string) =>
-      met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) }));
-    expect(from(addDays(T, -89))).toMatchObject({ forget: 'all', checkpoint: { waitingScan: null, scanDue: 'clamp' } });
-    expect(from(addDays(T, -88))).toMatchObject({ forget: null, checkpoint: { waitingScan: { due: 'clamp' } } });
+      met('stream', scan({ reason: 'clamp', pages: 1, firstPageAt }, { watermark: addDays(T, -200) })).checkpoint;
+    expect(nextStep(streamOf('columns'), from(addDays(T, -89)), context())).toMatchObject({
+      do: 'forget',
+      which: 'all',
+      checkpoint: { waitingScan: null, scanDue: 'clamp' },
+    });
+    expect(from(addDays(T, -88))).toMatchObject({ waitingScan: { due: 'clamp' } });
+    expect(nextStep(streamOf('columns'), from(addDays(T, -88)), context()).do).toBe('begin');
   });
 
   test.each<[string, Checkpoint, RecoveryKind]>([
