@@ -254,6 +254,27 @@ test(
 );
 
 test(
+  'a second tombstone of a deleted column deletes the edges returned in between (R18)',
+  withSyncedWorld(async (scene) => {
+    const { env, mirrored, world } = scene;
+    putColumnEdges(env, 'a2.c1', ['a1.c1']);
+    await mirrored.sync();
+    remove(env, 'columns', 'a1.c1');
+    await mirrored.sync();
+    expect(edgesInto(scene, 'a2.c1')).toEqual(['a1.c1']);
+    // No feed reports that it was restored, and within the overlap its tombstone wins.
+    undelete(env, 'columns', 'a1.c1');
+    await mirrored.sync();
+    env.dropsEdges = true;
+    world.advance(60);
+    remove(env, 'columns', 'a1.c1');
+    await mirrored.sync();
+    expect(edgesInto(scene, 'a2.c1')).toEqual([]);
+    expectMirrored(scene);
+  }),
+);
+
+test(
   'a restored column gets its edges back (R18)',
   withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a2.c1');

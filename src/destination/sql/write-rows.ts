@@ -80,16 +80,18 @@ export function* writeChanges(
     stream.table,
     changes.map((change) => change.row),
   );
-  const gone = changes.filter((change) => change.kind === 'deleted').map((change) => change.row['id']);
-  if (gone.length > 0) yield* cascadeMark(scope, stream, gone);
-  if (gone.length > 0) yield* cascadeDelete(scope, stream, gone);
+  // A deleted row may have dependents again, which the service returned while it was deleted.
+  const dead = changes.filter(({ kind }) => kind === 'deleted' || kind === 'tombstoned').map(({ row }) => row['id']);
+  if (dead.length > 0) yield* cascadeMark(scope, stream, dead);
+  if (dead.length > 0) yield* cascadeDelete(scope, stream, dead);
   const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
   if (moved.length > 0)
     yield* noteScoresOf(
       scope,
       moved.map(({ row }) => row['id']),
     );
-  return { written: changes.length - gone.length, deleted: gone.length };
+  const deleted = changes.filter(({ kind }) => kind === 'deleted').length;
+  return { written: changes.length - deleted, deleted };
 }
 
 function* cascadeDelete(scope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {

@@ -4,6 +4,7 @@ import { isComplete, isConfirmation, isScan, itemsOf, type ServedRead } from '..
 import type { Row } from '../test-mirror.ts';
 import {
   type CommitTransition,
+  includesRow,
   isLive,
   keyOf,
   returnsRow,
@@ -159,7 +160,11 @@ export function covers(read: ServedRead, column: string, parent: Row): boolean {
 
 function edgesOfLiveColumns({ stream, before, after }: CommitTransition): string[] {
   if (stream !== 'columns') return [];
-  const hasDied = (id: string): boolean => isLive(before.rows.get(id)) && !isLive(after.rows.get(id));
+  // A newer tombstone of a deleted column deletes the edges that the service returned in between (R18).
+  const hasDied = (id: string): boolean => {
+    const [was, is] = [before.rows.get(id), after.rows.get(id)];
+    return is !== undefined && !isLive(is) && (was === undefined || !includesRow(was, is));
+  };
   return [...before.edges]
     .filter(([key]) => !after.edges.has(key))
     .filter(([, edge]) => isLive(after.rows.get(String(edge['downstream_column_id']))))
