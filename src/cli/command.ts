@@ -2,14 +2,14 @@ import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { OptionEntry } from '../settings/option-table.ts';
 
-/** A stream that may be a terminal, and its size then. */
+/** An output stream; a terminal also has a size. */
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
   readonly rows?: number;
 }
 
-/** What a command has of its process. */
+/** The parts of its process that a command uses. */
 export interface CommandIo {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdin: Readable;
@@ -18,7 +18,7 @@ export interface CommandIo {
   log(level: string): Promise<Logger>;
   /** A log that never blocks the program, even if nothing reads it. */
   serverLog(level: string): Promise<Logger>;
-  /** Saves memory for the rest of the process. */
+  /** Limits the heap of this process from now on. */
   limitHeap(): void;
 }
 

@@ -16,6 +16,7 @@ import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { type StopRequest, stopOnSignals } from './signals.ts';
 import { exitCodeOfRun } from './sync.ts';
+import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
 const makeToken = (): string => randomBytes(16).toString('hex');
@@ -48,7 +49,7 @@ export const demo: CommandAction = async (args, io) => {
   }
 };
 
-const width = (): number => process.stdout.columns || 120;
+const widthOn = ({ stdout }: CommandIo): number => widthOf(stdout) ?? 120;
 
 interface DemoRuns {
   readonly io: CommandIo;
@@ -65,11 +66,11 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
   const first = await syncOnce(runs);
   if (first.status !== 'done') return failed(first, stop, io);
   const changes = renderChanges(source.change('hour'));
-  io.stdout.write(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, width()));
+  io.stdout.write(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, widthOn(io)));
   io.stdout.write('Syncing again, reading only the changes ...\n');
   const second = await syncOnce(runs);
   if (second.status !== 'done') return failed(second, stop, io);
-  io.stdout.write(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, width()));
+  io.stdout.write(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, widthOn(io)));
   return null;
 }
 
@@ -131,7 +132,7 @@ async function answer(db: string, io: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    io.stdout.write(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], width())}\n`);
+    io.stdout.write(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], widthOn(io))}\n`);
   }
   mirror.close();
 }

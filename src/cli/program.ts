@@ -102,7 +102,7 @@ function processIo(): CommandIo {
   process.stderr.on('error', () => {});
   return {
     env: process.env,
-    // Creating it may fail, and only a command that reads it needs it.
+    // Opening stdin has side effects, and only `query -` reads it.
     get stdin() {
       return process.stdin;
     },

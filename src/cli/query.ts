@@ -23,13 +23,13 @@ export const query: CommandAction = async (args, io) => {
 };
 
 /** @throws SyncError `usage` if there is no statement, or more than one */
-async function statementOf(sql: string | undefined, file: string | undefined, { stdin }: CommandIo): Promise<string> {
+async function statementOf(sql: string | undefined, file: string | undefined, io: CommandIo): Promise<string> {
   if (sql !== undefined && file !== undefined)
     throw new SyncError(
       'usage',
       `query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`,
     );
-  if (file === STDIN || sql === STDIN) return text(stdin);
+  if (file === STDIN || sql === STDIN) return text(io.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
     throw new SyncError(

@@ -21,13 +21,13 @@ const MAX_CHARACTERS = 1024 * 1024;
  */
 const FILES = 128;
 
-const FEWEST_ROWS_OF_FILE = 500;
+const MIN_ROWS_OF_FILE = 500;
 
 const MAX_ROWS_OF_FILE = 100_000;
 
 /** How many rows each file gets when a segment is split. */
 export function rowsPerFile(rows: number): number {
-  return Math.min(MAX_ROWS_OF_FILE, Math.max(FEWEST_ROWS_OF_FILE, Math.ceil(rows / FILES)));
+  return Math.min(MAX_ROWS_OF_FILE, Math.max(MIN_ROWS_OF_FILE, Math.ceil(rows / FILES)));
 }
 
 /** Groups rows into batches, and splits a segment with enough rows for two files or more. */

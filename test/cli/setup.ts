@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import { inject } from 'vitest';
+import { expect, inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import type { CommandIo } from '../../src/cli/command.ts';
 import { createLog } from '../../src/cli/log.ts';
@@ -89,26 +89,32 @@ export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Wh
 }
 
 /**
- * Gives the process another working directory and adds variables while it acts.
+ * Gives the process another working directory and other `OBSYNC_…` and `PG…` variables while it acts.
  * @throws Error if another action has not ended: a process has one working directory, so `start` one of them
  */
 export async function inPlace<Result>({ cwd, env }: Required<Where>, act: () => Promise<Result>): Promise<Result> {
-  if (isInPlace) throw new Error('a process has one working directory: use start');
-  isInPlace = true;
+  if (placeInUse !== null) throw new Error(`a process has one working directory, still in use by ${placeInUse}`);
+  placeInUse = expect.getState().currentTestName ?? 'a hook';
   const before = { cwd: process.cwd(), env: { ...process.env } };
+  const removeVariables = (): void => {
+    for (const name of Object.keys(process.env)) if (/^(OBSYNC_|PG)/.test(name)) delete process.env[name];
+  };
   process.chdir(cwd);
+  removeVariables();
   Object.assign(process.env, env);
   try {
     return await act();
   } finally {
-    isInPlace = false;
+    placeInUse = null;
     process.chdir(before.cwd);
     for (const name of Object.keys(env)) delete process.env[name];
+    removeVariables();
     Object.assign(process.env, before.env);
   }
 }
 
-let isInPlace = false;
+/** The test that runs the program in this process. */
+let placeInUse: string | null = null;
 
 /** What a command has of its process, with its outputs in memory. */
 export function testIo(env: CommandIo['env']) {

@@ -1,3 +1,3 @@
 import { checkProperties } from './check-properties.ts';
 
-checkProperties(200);
+checkProperties(200, 20261125);

@@ -1,3 +1,3 @@
 import { checkProperties } from './check-properties.ts';
 
-checkProperties(20);
+checkProperties(20, 20261120);

@@ -7,7 +7,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { BASE_URL, type MakeMirror } from './conformance/workbench.ts';
 import { pgliteDatabase } from './pglite-mirror.ts';
 
-/** Deletes all rows, because making the tables anew, or truncating them all, takes longer than a test. */
+/** Deletes all rows, because recreating the tables, or truncating them all, takes longer than a test. */
 export async function emptyMirror(server: PostgresConnection, schema: string): Promise<void> {
   await server.query(`do $$ declare name text; begin
     for name in select relname from pg_class where relnamespace = '${schema}'::regnamespace and relkind in ('r', 'p')

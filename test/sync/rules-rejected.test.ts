@@ -92,7 +92,7 @@ test(
 test.each([
   ['as old as', 0],
   ['older than', 60],
-])('a tombstone %s a rejected version does not accept it (R10, R20)', (_, seconds) =>
+])('a tombstone %s the rejected version doesn’t clear the rejection (R10, R20)', (_, seconds) =>
   withSyncedWorld(async (scene) => {
     const { env, mirrored, world } = scene;
     env.keepsTombstones = true;

@@ -136,9 +136,9 @@ test(
 );
 
 test.each([
-  ['older than the rejected row it names does not remove it', 'older'],
-  ['newer than the rejected row it names removes it', 'newer'],
-])('a tombstone %s (R20)', (_, age) =>
+  ['stays after a tombstone older than its row', 'older'],
+  ['is cleared in the run that reads the deletion of its row', 'newer'],
+])('a rejection %s (R20)', (_, age) =>
   withSyncedWorld(async (scene) => {
     scene.world.advance(DAY);
     await scene.mirrored.sync();

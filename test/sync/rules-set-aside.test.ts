@@ -159,7 +159,7 @@ test(
 );
 
 test(
-  'columns of an asset deleted since go in the same run, even if their unfinished scan goes first and fails (R9, R13)',
+  'a deleted asset’s columns are removed in the same run, even if their unfinished scan goes first and fails (R9, R13)',
   withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     world.advance(8 * DAY);
@@ -176,7 +176,7 @@ test(
 );
 
 test(
-  'columns of an asset deleted since go in the same run, even if their scan fails and assets come last (R6, R13)',
+  'a deleted asset’s columns are removed in the same run, even if their scan fails and assets come last (R6, R13)',
   withSyncedWorld(async (scene) => {
     const { mirrored, env, world } = scene;
     world.advance(8 * DAY);

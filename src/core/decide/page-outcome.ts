@@ -129,7 +129,7 @@ function mergeRows(
     marks,
     ...(ties.length === 0 ? {} : { ties }),
     returnedKeys: shown.map((row) => row.key),
-    // It may be older than the rejected version: a lookup by id decides (R20).
+    // The tombstone may be older than the rejected version: a lookup by id decides (R20).
     ...(read.as === 'tombstones' ? { keepsRejected: true } : {}),
     ...seen(checkpoint, read, decoded),
   };

@@ -245,7 +245,7 @@ export interface Destination {
   existingWithChildren(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, ExistingRow>>;
   backlog(stream: Stream, query: BacklogQuery): Promise<Backlog>;
   /**
-   * The next tests whose histories are to be read, up to `most`: those never read first, then the least recently read,
+   * The next tests whose histories are to be read, up to `limit`: those never read first, then the least recently read,
    * then those that failed last time. Tests that failed in this run are left out.
    */
   dueTests(stream: Stream, limit: number): Promise<readonly DueTest[]>;

@@ -156,8 +156,11 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
         const held = query.mode === 'scan' ? heldParents(mirror, options.envId, { stream, after: query.after }) : [];
         // No column loses its last edge, so a scan looks up the same marked columns as any other round.
         const ofMarks = (after: string) => real.backlog(stream, { ...query, mode: 'marked', after });
-        const ids = [...held, ...(await edgeless(mirror, options.envId, { stream, after: query.after }, ofMarks))];
-        return { ids: [...new Set(ids)].sort(), weighed: null };
+        const marked = await edgeless(mirror, options.envId, { stream, after: query.after }, ofMarks);
+        // Either list may have more ids behind its end.
+        const ends = [held, marked].filter((ids) => ids.length > 0).map((ids) => ids.at(-1) as string);
+        const ids = [...new Set([...held, ...marked])].sort();
+        return { ids: ids.filter((id) => ends.every((end) => id <= end)), weighed: null };
       }
       // The source is expected to return every row, and rows returned by the feed are not looked up again (R18, R22).
       const isShown =

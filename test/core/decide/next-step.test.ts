@@ -291,7 +291,8 @@ describe('an interrupted history', () => {
     expect(step('2026-08-22T03:09:59.999999Z')).toBe('forget');
   });
 
-  test('a history starts over without its start_time_from while no Date is known (R1)', () => {
+  test('a history’s stored start_time_from is given up while no Date is known (R1)', () => {
+    expect(step(T)).toBe('fetch');
     expect(step(T, context({ serverTime: null }))).toBe('forget');
   });
 });

@@ -96,7 +96,7 @@ describe('the commit of a page (R5)', () => {
     expect(arrive({ stream: 'asset_lineage', items: [edge] }).commit.returnedKeys).toEqual([['u', 'd']]);
   });
 
-  test('a tombstone accepts no rejected row: it may be older than the rejected version (R20)', () => {
+  test('a tombstone clears no rejection: it may be older than the rejected version (R20)', () => {
     const tombstones = read({ as: 'tombstones' });
     const dead = arrive({ items: [column('c', null, { deleted_at: T })], held: [live('c')], read: tombstones });
     expect(dead.commit).toMatchObject({ returnedKeys: [['c']], keepsRejected: true });

@@ -205,10 +205,12 @@ export function describeCommits(bench: Workbench): void {
       ]);
     });
 
-    test('a page that accepts no rows keeps their rejections', async () => {
+    test('a page of tombstones keeps the rejections of its rows', async () => {
       await commit('columns', { rejected: rejected({ id: 'c' }) });
       await commit('columns', { returnedKeys: [['c']], keepsRejected: true });
       expect(await rows('rejected_rows', ['row_key'])).toEqual([{ row_key: 'c' }]);
+      await commit('columns', { returnedKeys: [['c']] });
+      expect(await rows('rejected_rows', ['row_key'])).toEqual([]);
     });
 
     describe('at the end of a round', () => {
