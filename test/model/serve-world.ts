@@ -35,6 +35,8 @@ export interface ServedWorld {
 interface SourceRequests {
   readonly number: number;
   received: number;
+  /** Whether a response has announced a quota to this source. */
+  isAnnounced: boolean;
   /** The last window whose quota this source knows from a response, or from the saved state of an earlier source. */
   knownWindow: number;
   /** Requests that may have been in flight, without a known quota, when the first response announced one. */
@@ -69,7 +71,7 @@ export async function serveWorld(world: World, { quota, retries, seed }: Serving
 
 function createService(world: World, quota: Quota) {
   const count = createQuotaCounter(quota);
-  let requests: SourceRequests = { number: 0, received: 0, knownWindow: 0, unannounced: 0 };
+  let requests: SourceRequests = { number: 0, received: 0, knownWindow: 0, unannounced: 0, isAnnounced: false };
 
   /** The quota's headers; `isOver` if the request exceeds it. */
   function countRequest(request: LoggedRequest, fault: Disturbance | undefined): { headers: Headers; isOver: boolean } {
@@ -78,9 +80,10 @@ function createService(world: World, quota: Quota) {
     if (isOver && requests.knownWindow === window && requests.unannounced-- <= 0)
       world.violations.push(`request ${request.number} overran the quota (R23)`);
     if (fault === undefined) {
-      // If the first responses announce no quota, the source assumes that there is none.
-      if (requests.knownWindow === 0 && request.number > 1) requests.unannounced = CONCURRENCY - 1;
+      // If the first responses of a run announce no quota, the source assumes that there is none.
+      if (!requests.isAnnounced && request.number > 1) requests.unannounced = CONCURRENCY - 1;
       requests.knownWindow = window;
+      requests.isAnnounced = true;
     }
     const wait: Headers = isOver ? { 'retry-after': String(resetSeconds) } : {};
     const limits = limitHeaders(quota.limit, remaining, resetSeconds);
@@ -103,7 +106,7 @@ function createService(world: World, quota: Quota) {
     faults: [] as readonly WireFault[],
     received: () => requests.received,
     open(): string {
-      requests = { ...requests, number: requests.number + 1, received: 0 };
+      requests = { ...requests, number: requests.number + 1, received: 0, isAnnounced: false };
       return userAgentOf(requests);
     },
     forgetQuota(): void {
