@@ -3,7 +3,9 @@ import { cpSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import { testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { folder, MAIN, mirrorFile, NODE, ROOT, start, TOKEN } from './setup.ts';
 
@@ -38,6 +40,54 @@ async function loadedBy(args: readonly string[], env: Readonly<Record<string, st
     packages: files.filter((file) => file.includes('node_modules')),
   };
 }
+
+/** Syncs a small source into a mirror. @returns the variables for its commands */
+async function synced(db: string): Promise<Record<string, string>> {
+  const world = createWorld();
+  furnish(world.environment());
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  const env = { OBSYNC_TOKEN: TOKEN, OBSYNC_DB: db, OBSYNC_BASE_URL: server.url };
+  expect(await start(['sync'], { env }).ended).toMatchObject({ code: 0 });
+  return env;
+}
+
+describe('the end of a command', () => {
+  test('every command on a file ends its process, and Node warns of nothing', async () => {
+    const cwd = folder();
+    const env = await synced(join(cwd, 'm.db'));
+    for (const args of [
+      ['plan'],
+      ['verify'],
+      ['describe', 'assets'],
+      ['migrate'],
+      ['export', '--to', 'csv', '--format', 'csv'],
+      ['report', '--to', 'report.html'],
+      ['bi', 'dbt', '--to', 'bi'],
+      ['copy', '--to', 'copy.db'],
+    ])
+      expect(await start(args, { cwd, env }).ended, args[0]).toEqual({
+        code: 0,
+        stdout: expect.any(String),
+        stderr: expect.not.stringContaining('Warning'),
+      });
+  });
+
+  test('commands on PostgreSQL end their process: no connection keeps it alive', async () => {
+    const { url, drop } = await testSchema();
+    onTestFinished(drop);
+    const env = await synced(url);
+    for (const args of [
+      ['status'],
+      ['plan'],
+      ['verify'],
+      ['migrate'],
+      ['query', 'select 1 as a'],
+      ['accounts', 'list'],
+    ])
+      expect(await start(args, { env }).ended, args[0]).toMatchObject({ code: 0 });
+  });
+});
 
 describe('the start of a command', () => {
   test('--version loads hardly anything', async () => {
