@@ -105,7 +105,9 @@ function giveUp(checkpoint: RoundCheckpoint, { run }: Context): NextStep {
   if (checkpoint.scanTriedInRun !== run || checkpoint.round.mode === 'marked')
     return { do: 'forget', checkpoint: withoutRound(checkpoint), which: 'all' };
   const steps = checkpoint.round.steps.filter((step) => step.do !== 'list');
-  return { do: 'continue', checkpoint: withRound(checkpoint, { steps, read: null, incomplete: true }) };
+  const without = withRound(checkpoint, { steps, read: null, incomplete: true });
+  // The waiting scan must not count rows of the upserts feed as seen: their tombstones were not read.
+  return { do: 'forget', checkpoint: without, which: (checkpoint.waitingScan?.reads ?? 0) + 1 };
 }
 
 /** A run with `--full` that begins a cycle does not continue an older round (R6). */
