@@ -5,7 +5,7 @@ import type { ColumnValue, Field, Fields, Row } from '../../src/core/stream.ts';
 import { parseInstant } from '../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import type { CatalogueEntry } from '../../src/streams/entry.ts';
-import { streamOf } from '../core/setup.ts';
+import { entryNamed } from '../support/catalogue.ts';
 import { garbled, type Item, isItem, levelsOf, oddValues, sampleItem, someGarblings, TELLING } from './garble.ts';
 import { LONG, tries } from './runs.ts';
 
@@ -115,7 +115,7 @@ function expectOneOf(stream: CatalogueEntry, item: unknown, tombstones: boolean)
 }
 
 test.each(STREAM_NAMES)('any odd value in any field of %s is stored unchanged or rejected (R20)', (name) => {
-  const stream = streamOf(name);
+  const stream = entryNamed(name);
   const sample = sampleItem(stream, 'i');
   for (const to of TELLING) {
     for (const [at, value] of Object.values(sample).entries()) {
@@ -138,7 +138,7 @@ const pages = fc.record({
 test('any item becomes one row of the right types or one rejected row (R19, R20)', LONG, () => {
   fc.assert(
     fc.property(pages, ({ name, tombstones, deletedAt, changes }) => {
-      const stream = streamOf(name);
+      const stream = entryNamed(name);
       const items = changes.map((change, i) => {
         const sample = sampleItem(stream, `i${i}`);
         return garbled(deletedAt === undefined ? sample : { ...sample, deleted_at: deletedAt }, change);
