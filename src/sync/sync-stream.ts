@@ -88,7 +88,7 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
     sync.continueOrStop();
     const context = sync.context();
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
-    if (only === 'unfinished' && !isDue) return throwIfSkipped(sync, 'done');
+    if (only === 'unfinished' && !isDue) return stream.method === 'window' ? 'done' : throwIfSkipped(sync, 'done');
     const step = await decideStep(sync, checkpoint, context, state.histories);
     if (step.do === 'rest') return throwIfSkipped(sync, step.why);
     if (step.do === 'fetch') {

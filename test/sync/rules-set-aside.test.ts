@@ -3,7 +3,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { putAsset, putColumn, putColumnEdges, remove, removeAsset, restoreAsset } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
-import { expectMirrored, failAt, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
+import { expectMirrored, failAt, liveIds, removeHooks, rowOf, type Scene, withSyncedWorld } from '../support/scene.ts';
 
 /** The scan of a list fails at its second page, whatever its size. Feeds and lookups of marked columns answer. */
 function breakScan({ world }: Scene, recovery: SyncError['recovery'] = 'stream', list = 'columns'): void {
@@ -216,6 +216,42 @@ test(
     removeHooks(scene);
     expect((await mirrored.sync({ pageSize: 2 })).status).toBe('done');
     expectMirrored(scene);
+  }),
+);
+
+test(
+  'a row that only a feed returned while a scan waited is removed if it is deleted before the scan begins (R3, R9)',
+  withSyncedWorld(async (scene) => {
+    const { mirrored, env, world } = scene;
+    world.advance(100 * DAY);
+    putColumn(env, 'a1.new', 'a1');
+    world.beforeRequest = ({ path, query }) => {
+      if (path.endsWith('/columns') && Object.keys(query).join() === 'limit')
+        throw new SyncError('stream', 'the list is broken.');
+    };
+    expect((await mirrored.sync()).status).toBe('problems');
+    expect(liveIds(scene, 'columns')).toContain('a1.new');
+    world.advance(2 * HOUR);
+    remove(env, 'columns', 'a1.new');
+    world.advance(DAY);
+    removeHooks(scene);
+    expect((await mirrored.sync()).status).toBe('done');
+    expectMirrored(scene);
+  }),
+);
+
+test(
+  'after a second failed scan in a cycle, the feeds follow as well (R9)',
+  withSyncedWorld(async (scene) => {
+    const { mirrored, env, world } = scene;
+    world.advance(8 * DAY);
+    breakScan(scene);
+    const wish = { pageSize: 2, concurrency: 1 };
+    const first = await mirrored.sync({ ...wish, maxRequests: 20 });
+    putColumn(env, 'a1.c1', 'a1', { data_type: 'changed' });
+    const second = await mirrored.sync(wish);
+    expect([first.status, second.cycle]).toEqual(['stopped', first.cycle]);
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ data_type: 'changed' });
   }),
 );
 

@@ -22,7 +22,7 @@ export function checkpointAfterRound(
   const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
   const waitingScan = scan
     ? null
-    : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark });
+    : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark, firstPageAt: at });
   const isTried = waitingScan !== null || (!scan && checkpoint.scanTriedInRun === run);
   return {
     watermark,
@@ -64,10 +64,14 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context)
 }
 
 /**
- * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering (R9, R12).
+ * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering, and it counts
+ * from the first page of either (R9, R12).
  */
-function withFeedProgress(scan: Round | null, fed: { reads: number; fedUntil: Instant | null }): Round | null {
-  return scan === null ? null : { ...scan, ...fed };
+function withFeedProgress(
+  scan: Round | null,
+  { firstPageAt, ...fed }: Pick<Round, 'reads' | 'firstPageAt'> & { readonly fedUntil: Instant | null },
+): Round | null {
+  return scan === null ? null : { ...scan, ...fed, firstPageAt: scan.firstPageAt ?? firstPageAt };
 }
 
 /**

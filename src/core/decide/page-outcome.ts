@@ -219,7 +219,8 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
   const [step, ...rest] = round.steps;
   const steps = step?.do === 'look-up' ? [{ ...step, pendingIds }, ...rest] : round.steps;
   const shown = {
-    firstPageAt: round.pages === 0 ? serverTime : round.firstPageAt,
+    // A scan that waited before its first page counts from the feeds in the meantime (R9).
+    firstPageAt: round.pages === 0 ? (round.firstPageAt ?? serverTime) : round.firstPageAt,
     sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, pendingIds),
     consecutiveNotFound: 0,
   };

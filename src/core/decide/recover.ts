@@ -72,7 +72,15 @@ function setAside(decision: RecoveryDecision, { round }: ReadCheckpoint, context
   return {
     ...decision,
     outcome: 'skip',
-    checkpoint: { ...checkpoint, scanDue, round: null, scanTriedInRun: context.run, waitingScan: left },
+    checkpoint: {
+      ...checkpoint,
+      scanDue,
+      round: null,
+      // The feeds follow even if an earlier run of the cycle has read them.
+      finishedCycle: null,
+      scanTriedInRun: context.run,
+      waitingScan: left,
+    },
     advice: withAdvice(decision, 'The feeds continue. The next run tries the scan again.'),
   };
 }
@@ -82,7 +90,7 @@ function setAside(decision: RecoveryDecision, { round }: ReadCheckpoint, context
  * start (R9).
  */
 function dropped(decision: RecoveryDecision, { run }: Context): RecoveryDecision {
-  const checkpoint = { ...withoutRound(decision.checkpoint), scanTriedInRun: run };
+  const checkpoint = { ...withoutRound(decision.checkpoint), finishedCycle: null, scanTriedInRun: run };
   return {
     ...decision,
     outcome: 'skip',
@@ -250,7 +258,7 @@ function denied(stream: Stream, checkpoint: Checkpoint): Checkpoint {
 function unavailable(checkpoint: Checkpoint, { cycle }: Context): RecoveryDecision {
   return {
     outcome: 'unavailable',
-    checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedCycle: cycle },
+    checkpoint: { ...withoutRound(checkpoint), unavailable: true, finishedCycle: cycle, scanTriedInRun: null },
     forget: 'all',
   };
 }

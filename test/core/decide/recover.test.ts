@@ -148,7 +148,8 @@ describe('recovery of a due scan that cannot end (R9)', () => {
     const { round: left, ...rest } = scan();
     const recovered = met('stream', scan());
     expect(recovered).toMatchObject({ outcome: 'skip', forget: null });
-    expect(recovered.checkpoint).toEqual({ ...rest, round: null, scanTriedInRun: 5, waitingScan: left });
+    const waits = { round: null, finishedCycle: null, scanTriedInRun: 5, waitingScan: left };
+    expect(recovered.checkpoint).toEqual({ ...rest, ...waits });
   });
 
   test('a permanent failure discards the scan, which stays due', () => {
