@@ -61,15 +61,15 @@ interface DemoRuns {
 
 /** @returns an exit code if a run failed, else null */
 async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number | null> {
-  const { io, stop } = runs;
+  const { io } = runs;
   io.stdout.write(`It is served at ${runs.baseUrl}.\nSyncing it into ${runs.db} for the first time ...\n`);
   const first = await syncOnce(runs);
-  if (first.status !== 'done') return failed(first, stop, io);
+  if (first.status !== 'done') return failed(first, runs);
   const changes = renderChanges(source.change('hour'));
   io.stdout.write(wrapText(`${renderRun(first)}\n\nNow the source changes: ${changes}.\n`, widthOn(io)));
   io.stdout.write('Syncing again, reading only the changes ...\n');
   const second = await syncOnce(runs);
-  if (second.status !== 'done') return failed(second, stop, io);
+  if (second.status !== 'done') return failed(second, runs);
   io.stdout.write(wrapText(`${renderRun(second)}\n${renderComparison(first, second)}\n`, widthOn(io)));
   return null;
 }
@@ -78,7 +78,7 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
  * Prints the errors like a sync does.
  * @returns the exit code
  */
-function failed(summary: RunSummary, stop: StopRequest, io: CommandIo): number {
+function failed(summary: RunSummary, { stop, io }: DemoRuns): number {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
@@ -115,7 +115,7 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
       source.change('moment');
       const summary = await syncOnce(runs);
       if (summary.status === 'done') io.stdout.write(`${renderRun(summary)}\n`);
-      else if (!stop.signal.aborted) failed(summary, stop, io);
+      else if (!stop.signal.aborted) failed(summary, runs);
     }
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {

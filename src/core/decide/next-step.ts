@@ -67,8 +67,7 @@ function stepBetweenRounds({ method }: Stream, checkpoint: IdleCheckpoint, conte
     return { do: 'continue', checkpoint: { ...checkpoint, round: waitingScan, waitingScan: null } };
   if (method === 'feed' && scanTriedInRun === context.run) {
     const waiting = waitForFeeds(checkpoint, context);
-    if (waiting !== null && waiting.waitingScan === null && waitingScan !== null)
-      return { do: 'forget', checkpoint: waiting, which: 'all' };
+    if (waiting?.waitingScan === null) return { do: 'forget', checkpoint: waiting, which: 'all' };
     if (waiting !== null) return { do: 'continue', checkpoint: waiting };
   }
   const { serverTime: at } = context;

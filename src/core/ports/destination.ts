@@ -144,7 +144,7 @@ export interface PageCommit {
   /** Rows that a sync never deletes (R17). */
   readonly archived?: readonly DecodedRow[];
   readonly seen?: SeenKeys;
-  /** Every key that the page returned: it is no longer rejected (R20) or held back (R14). */
+  /** Every key that the page returned: it is no longer held back (R14), nor rejected unless `keepsRejected` (R20). */
   readonly returnedKeys?: readonly (readonly string[])[];
   /** Whether the returned keys stay rejected (R20). */
   readonly keepsRejected?: boolean;
