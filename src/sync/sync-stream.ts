@@ -8,7 +8,7 @@ import { pageOutcome } from '../core/decide/page-outcome.ts';
 import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.ts';
 import { startRound, withRead } from '../core/decide/round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
-import { roundReadAt, settledBefore } from '../core/decide/trusted-until.ts';
+import { datedRead, roundReadAt, settledBefore } from '../core/decide/trusted-until.ts';
 import { decodeRead } from '../core/decode/decode-slices.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Commit, Destination } from '../core/ports/destination.ts';
@@ -201,7 +201,7 @@ async function takePage(
 ): Promise<Checkpoint> {
   const { visitedCursors, markableStreams } = before;
   const now = context();
-  const { read } = before.checkpoint.round;
+  const read = datedRead(before.checkpoint.round.read, now);
   let checkpoint: RoundCheckpoint = before.checkpoint;
   for (const decoded of decodeRead(stream, read, page.items, now)) {
     const keys = decoded.rows.map((row) => row.key);

@@ -150,6 +150,22 @@ test(
 );
 
 test(
+  'a scan that failed before T was known is trusted up to the T of its first page (R1, R10)',
+  withSyncedWorld(async (scene) => {
+    remove(scene.env, 'columns', 'a1.c1');
+    await scene.mirrored.sync();
+    undelete(scene.env, 'columns', 'a1.c1');
+    scene.world.dates = 'never';
+    failAt(scene, 'columns', 1, 'stream');
+    await scene.mirrored.sync({ full: true });
+    removeHooks(scene);
+    scene.world.dates = 'always';
+    await scene.mirrored.sync();
+    expect(rowOf(scene, 'columns', 'a1.c1')).toMatchObject({ deletion: 'tombstone' });
+  }),
+);
+
+test(
   'a scan revives a row whose deletion was undone once the tombstone is older than the overlap (R10)',
   withSyncedWorld(async (scene) => {
     remove(scene.env, 'columns', 'a1.c1');

@@ -30,6 +30,15 @@ export function readAt({ at }: Pick<Read, 'at'>, serverTime: Instant | null): In
 }
 
 /**
+ * The read when its first page has arrived: T may have been unknown when it was requested (R1). The window of a history
+ * was chosen then, so its date stays (R22).
+ */
+export function datedRead(read: Read, { serverTime }: Pick<Context, 'serverTime'>): Read {
+  const isUndated = read.at === null && read.cursor === null && read.history === null;
+  return isUndated ? { ...read, at: serverTime } : read;
+}
+
+/**
  * T of the round's first page, or of this run if it read none; null if the run of that page received no `Date` (R1).
  */
 export function roundReadAt({ pages, firstPageAt }: Round, serverTime: Instant | null): Instant | null {
