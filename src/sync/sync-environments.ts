@@ -173,15 +173,20 @@ async function go(
   const { counter, streamSync, startedAt } = taskOf(work, environment, stream);
   const before = workOf(counter.total());
   const wasEnded = !work.unended.delete(key);
-  const ending = await resultOf(syncStream(streamSync, only));
-  if (endsRun(ending.error)) work.stopped ??= ending.error;
-  const hasOnlySkipped = ending.error !== null && ending.error === streamSync.skipped.first;
-  if (hasOnlySkipped && stream.method !== 'window') work.awaitingScan.add(key);
+  const result = await resultOf(syncStream(streamSync, only));
+  const isStopped = endsRun(result.error);
+  if (isStopped) work.stopped ??= result.error;
+  const scanError = stream.method === 'window' ? null : streamSync.skipped.first;
+  // A failed scan is how the stream ended, even if the run stops before the stream continues (R9).
+  const ending = isStopped && scanError !== null ? { rest: null, error: scanError } : result;
+  const hasOnlySkipped = ending.error !== null && ending.error === scanError;
+  if (hasOnlySkipped) work.awaitingScan.add(key);
   else work.awaitingScan.delete(key);
-  if (only === 'unfinished' && ending.error === null) work.unended.set(key, () => go(work, environment, stream));
+  if (only === 'unfinished' && (ending.error === null || hasOnlySkipped))
+    work.unended.set(key, () => go(work, environment, stream));
   const counters = counter.total();
   // The run did not reach the stream, or not again.
-  if (endsRun(ending.error) && workOf(counters) === before && wasEnded) return;
+  if (isStopped && workOf(counters) === before && wasEnded) return;
   const times = { startedAt, endedAt: ports.clock() };
   const standing = await streamSync.destination.outstanding(stream);
   const summary = summaryOf(environment, stream, { ending, counters, times, standing });

@@ -11,6 +11,7 @@ import { createSqliteDestination } from '../../src/destination/sqlite/destinatio
 import { fileState, readState } from '../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
+import type { RunPorts } from '../../src/sync/ports.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
@@ -33,6 +34,15 @@ export interface ObservedCommit {
   readonly overlapSeconds: number;
   /** Whether more commits of the same page follow (R27). */
   readonly isPart: boolean;
+}
+
+/** What a run knows when it sends a request. */
+export interface RequestTime {
+  /** T; null if unknown. */
+  readonly now: string | null;
+  /** The newest server time; null if unknown. */
+  readonly latest: string | null;
+  readonly overlapSeconds: number;
 }
 
 /** A request and its stream, which may request the list of another stream (R18). */
@@ -62,10 +72,11 @@ export interface TestMirror {
   requests(path?: string): LoggedRequest[];
   /** Called when a run begins. */
   onOpen: () => void;
+  onProgress: RunPorts['onProgress'];
   /** Called before a run's first page with the environments it reads. May throw if another run writes them. */
   onHold: (envIds: readonly string[]) => void;
-  /** Called around every page: `now` is T, `latest` the newest server time; both null if unknown. */
-  beforeFetch: (request: StreamRequest, now: string | null, latest: string | null) => void;
+  /** Called around every page. */
+  beforeFetch: (request: StreamRequest, when: RequestTime) => void;
   afterFetch: (request: StreamRequest, page: Page) => void;
   /** Called around every commit; may throw. */
   beforeCommit: (observed: ObservedCommit) => void;
@@ -124,7 +135,8 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
     async sync({ maxRequests, only, history, signal, ...options } = {}) {
       logFrom = world.log.length;
       const openPages = new Set<string>();
-      const source = observeSource(world.source(maxRequests, signal), mirrored, openPages);
+      const { overlapSeconds = RUN_OPTIONS.overlapSeconds } = options;
+      const source = observeSource(world.source(maxRequests, signal), mirrored, { openPages, overlapSeconds });
       mirrored.onOpen();
       const ports = {
         source,
@@ -141,7 +153,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
                 serverTime: source.times().serverTime,
                 latest: source.times().newestReading,
                 allowShrink: options.allowShrink ?? false,
-                overlapSeconds: options.overlapSeconds ?? RUN_OPTIONS.overlapSeconds,
+                overlapSeconds,
               }),
               openPages,
             );
@@ -155,7 +167,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
         },
         clock: machineClock,
         signal: signal ?? new AbortController().signal,
-        onProgress: () => {},
+        onProgress: mirrored.onProgress,
       };
       const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
       return runSync(ports, { ...RUN_OPTIONS, streams, ...options })
@@ -179,6 +191,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     otherRun: twin.state(fileState(file, clock, twin.randomHex)),
     onOpen: () => {},
+    onProgress: () => {},
     onHold: () => {},
     beforeFetch: () => {},
     afterFetch: () => {},
@@ -239,13 +252,17 @@ function slicedPage(page: Page, onParse: (isPart: boolean) => void): Page {
 }
 
 /** `openPages` contains the streams whose page has more slices. */
-function observeSource(source: Source, mirrored: TestMirror, openPages: Set<string>): Source {
+function observeSource(
+  source: Source,
+  mirrored: TestMirror,
+  { openPages, overlapSeconds }: { readonly openPages: Set<string>; readonly overlapSeconds: number },
+): Source {
   return {
     ...source,
     async page(request, onRequest) {
       const streamRequest = { ...request, stream: currentStream.getStore() as CollectionName };
-      const { serverTime, newestReading } = source.times();
-      mirrored.beforeFetch(streamRequest, serverTime, newestReading);
+      const { serverTime: now, newestReading: latest } = source.times();
+      mirrored.beforeFetch(streamRequest, { now, latest, overlapSeconds });
       const page = await source.page(request, onRequest);
       mirrored.afterFetch(streamRequest, page);
       const key = `${request.path[0]} ${streamRequest.stream}`;

@@ -115,6 +115,37 @@ test(
   }),
 );
 
+test.each(['signal', 'budget'] as const)(
+  'a scan that failed is recorded and reported once, even if the run stops before its stream continues: %s (R9)',
+  (recovery) =>
+    withSyncedWorld(async (scene) => {
+      const { mirrored, world } = scene;
+      world.advance(8 * DAY);
+      await mirrored.sync({ pageSize: 2, concurrency: 1, maxRequests: 12 });
+      world.advance(2 * DAY);
+      breakScan(scene);
+      const { beforeRequest } = world;
+      world.beforeRequest = (request) => {
+        beforeRequest(request);
+        if (request.path.endsWith('/assets')) throw new SyncError(recovery, 'the run stops here.');
+      };
+      const reported: (readonly [string, Error | null])[] = [];
+      mirrored.onProgress = (event) => event.type === 'ended' && reported.push([event.summary.stream, event.error]);
+      const summary = await mirrored.sync({ pageSize: 2, concurrency: 1 });
+      expect(streamSummary(summary, 'columns')).toMatchObject({
+        status: 'failed',
+        error: expect.stringMatching(/^the page is broken\./),
+      });
+      expect(reported.filter(([stream]) => stream === 'columns')).toEqual([
+        ['columns', expect.objectContaining({ message: streamSummary(summary, 'columns').error })],
+      ]);
+      const recorded = 'select status, error from sync_stream_runs where run_id = ? and stream = ?';
+      expect(mirrored.rows(recorded, summary.run, 'columns')).toEqual([
+        { status: 'failed', error: streamSummary(summary, 'columns').error },
+      ]);
+    })(),
+);
+
 test(
   'a waiting scan clears no mark that the feeds left to a later run (R9, R13)',
   withSyncedWorld(async (scene) => {
