@@ -63,11 +63,12 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
     wasUndated = false;
     log.startRun();
   };
-  mirrored.beforeFetch = (request, now, latest) => {
+  mirrored.beforeFetch = (request, when) => {
+    const { now } = when;
     wasUndated ||= now === null;
-    note('requestBounds', requestBounds(request, { now, latest, wasUndated }));
+    note('requestBounds', requestBounds(request, { ...when, wasUndated }));
     const lastMark = Number(mirrored.rows(LAST_MARK, request.path[0])[0]?.['last_mark'] ?? 0);
-    log.recordRequest(request, { at: readStartedAt(mirrored, request) ?? now, firstRequestAt: now, lastMark }, latest);
+    log.recordRequest(request, { at: readStartedAt(mirrored, request) ?? now, firstRequestAt: now, lastMark }, when);
   };
   mirrored.afterFetch = (request, page) => log.recordPage(request, page);
   mirrored.beforeCommit = ({ envId, stream }) => {
@@ -134,7 +135,11 @@ function transitionOf(
   const read = uncommittedRead(log, observed);
   const page = read?.pages.at(-1) ?? null;
   if (page !== null) page.committed = true;
-  if (read?.pages.length === 1) read.firstRequestAt ??= observed.serverTime;
+  // The response to a read's first request may be the run's first one with a `Date` (R1).
+  if (read?.pages.length === 1) {
+    read.at ??= observed.serverTime;
+    read.firstRequestAt ??= observed.serverTime;
+  }
   const all = log.readsOf(envId, stream);
   const after = loadStreamState(mirrored, envId, stream);
   // The first page of a round discards the reads of the previous one, but not those of a waiting scan (R9).

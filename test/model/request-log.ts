@@ -2,7 +2,7 @@ import type { Page, Query } from '../../src/core/ports/source.ts';
 import type { Instant } from '../../src/core/time/instant.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed } from '../support/catalogue.ts';
-import type { StreamRequest } from './test-mirror.ts';
+import type { RequestTime, StreamRequest } from './test-mirror.ts';
 
 /** A page as the connector received it. */
 export interface ServedPage extends Page {
@@ -16,11 +16,11 @@ export interface ServedRead {
   readonly path: readonly string[];
   readonly query: Query;
   /** T of the run that began it. */
-  readonly at: Instant | null;
+  at: Instant | null;
   /** T of the run that requested its first page, which may have been the first response with a `Date` (R1). */
   firstRequestAt: Instant | null;
-  /** The newest server time when the bound was first requested; a resumed round keeps it (R3). */
-  readonly boundDecidedAt: Instant | null;
+  /** What decided the bound when it was first requested; a resumed round keeps it (R3, R6). */
+  readonly bound: Pick<RequestTime, 'latest' | 'overlapSeconds'>;
   readonly lastMark: number;
   pages: ServedPage[];
   /** Items of slices that were committed without the rest of their page. They count as returned (R27). */
@@ -31,11 +31,10 @@ export interface ServedRead {
 export interface RequestLog {
   /** Call when a run begins: pages that an earlier process did not commit are lost. */
   startRun(): void;
-  /** `latest` is the newest server time that the run has seen. */
   recordRequest(
     request: StreamRequest,
-    when: Pick<ServedRead, 'at' | 'firstRequestAt' | 'lastMark'>,
-    latest: Instant | null,
+    begun: Pick<ServedRead, 'at' | 'firstRequestAt' | 'lastMark'>,
+    when: RequestTime,
   ): void;
   recordPage(request: StreamRequest, page: Page): void;
   /** A slice of the read's last page is in the mirror: the items that `isCommitted` accepts. */
@@ -53,6 +52,11 @@ export function readIdentity({ path, query: { limit: _, ...query } }: Pick<Serve
 
 export function isComplete({ pages }: ServedRead): boolean {
   return pages.at(-1)?.hasMore === false;
+}
+
+/** Whether the mirror has committed the whole read. */
+function isCommitted(read: ServedRead): boolean {
+  return isComplete(read) && read.pages.every(({ committed }) => committed);
 }
 
 /** Whether the read is neither a feed nor a lookup by id. */
@@ -77,7 +81,7 @@ export function itemsOf({ sliceItems, pages }: ServedRead): readonly Record<stri
 
 export function createRequestLog(): RequestLog {
   const all = new Map<string, ServedRead[]>();
-  const boundDecisions = new Map<string, Instant | null>();
+  const bounds = new Map<string, ServedRead['bound']>();
   const keyOf = ({ path: [envId = ''], stream }: StreamRequest): string => `${envId} ${stream}`;
   const of = (key: string): ServedRead[] => all.get(key) ?? [];
   return {
@@ -90,20 +94,23 @@ export function createRequestLog(): RequestLog {
         );
       }
     },
-    recordRequest(request, when, latest) {
+    recordRequest(request, begun, when) {
       const { path, query, cursor } = request;
       if (cursor !== null) return;
       const key = `${keyOf(request)} ${query['synced_since'] ?? query['deleted_since']}`;
-      if (!boundDecisions.has(key)) boundDecisions.set(key, latest);
-      const isSame = (each: ServedRead): boolean => readIdentity(each) === readIdentity(request);
-      const sliceItems = of(keyOf(request)).find(isSame)?.sliceItems ?? [];
-      const boundDecidedAt = boundDecisions.get(key) ?? null;
-      const others = of(keyOf(request)).filter((each) => !isSame(each));
-      all.set(keyOf(request), [...others, { path, query, ...when, boundDecidedAt, pages: [], sliceItems }]);
+      const bound = bounds.get(key) ?? when;
+      bounds.set(key, bound);
+      const before = of(keyOf(request));
+      // While the service's time stands still, two rounds of feeds have the same bound (R9).
+      const isAgain = (each: ServedRead): boolean =>
+        readIdentity(each) === readIdentity(request) && !(isFeed(each) && isCommitted(each));
+      const sliceItems = before.find(isAgain)?.sliceItems ?? [];
+      const others = before.filter((each) => !isAgain(each));
+      all.set(keyOf(request), [...others, { path, query, ...begun, bound, pages: [], sliceItems }]);
     },
     recordPage(request, page) {
       const { cursor } = request;
-      const read = of(keyOf(request)).find((each) => readIdentity(each) === readIdentity(request));
+      const read = of(keyOf(request)).findLast((each) => readIdentity(each) === readIdentity(request));
       const end = read?.pages.findIndex(({ nextCursor }) => cursor !== null && nextCursor === cursor) ?? -1;
       read?.pages.splice(end + 1, read.pages.length, { ...page, cursor, committed: false });
     },

@@ -31,7 +31,9 @@ function cursorOfCommittedPage({ after, envId, reads }: CommitTransition): strin
   const stored = after.round?.read;
   if (stored === undefined || stored === null || stored.cursor === null) return [];
   const identity = readIdentity({ path: [envId, ...stored.path], query: stored.query });
-  const read = reads.find((each) => readIdentity(each) === identity && each.query['limit'] === stored.query['limit']);
+  const read = reads.findLast(
+    (each) => readIdentity(each) === identity && each.query['limit'] === stored.query['limit'],
+  );
   const chain = read?.pages.filter(({ committed }) => committed) ?? [];
   const isChained = chain.every(({ cursor }, i) => cursor === (chain[i - 1]?.nextCursor ?? null));
   return isChained && chain.at(-1)?.nextCursor === stored.cursor
@@ -175,7 +177,8 @@ const LOOKBACK_DAYS = 89;
 function isLeftOut(transition: CommitTransition): boolean {
   const { before, after, latest } = transition;
   if (before.round?.mode !== 'feed') return false;
-  const isOutOfReach = isDue(transition) && latest !== null && sinceOf(transition) < addDays(latest, -LOOKBACK_DAYS);
+  const isOutOfReach =
+    isDue(transition) && latest !== null && sinceOf(transition, transition) < addDays(latest, -LOOKBACK_DAYS);
   return before.round.incomplete || (isOutOfReach && after.watermark === before.watermark);
 }
 
@@ -187,7 +190,7 @@ function isDue({ rows, envId, stream }: CommitTransition): boolean {
   return found?.['due'] != null || found?.['returned'] === 1;
 }
 
-function sinceOf({ before, overlapSeconds }: CommitTransition): string {
+function sinceOf({ before }: CommitTransition, { overlapSeconds }: Pick<CommitTransition, 'overlapSeconds'>): string {
   return before.watermark === null ? '' : addSeconds(before.watermark, -overlapSeconds);
 }
 
@@ -197,14 +200,15 @@ function sinceOf({ before, overlapSeconds }: CommitTransition): string {
  */
 function feedsOfRound(transition: CommitTransition): string[] {
   const { reads } = transition;
-  const [since, isScanDue] = [sinceOf(transition), isDue(transition)];
-  const from = ({ boundDecidedAt }: ServedRead): string => {
-    const reach = boundDecidedAt === null ? '' : addDays(boundDecidedAt, -LOOKBACK_DAYS);
+  const isScanDue = isDue(transition);
+  const from = ({ bound }: ServedRead): string => {
+    const since = sinceOf(transition, bound);
+    const reach = bound.latest === null ? '' : addDays(bound.latest, -LOOKBACK_DAYS);
     return isScanDue && since < reach ? addDays(reach, 1) : since;
   };
   return ['synced_since', 'deleted_since']
     .filter((name) => !reads.some((read) => isComplete(read) && String(read.query[name] ?? '9999') <= from(read)))
-    .map((name) => `a round ended without ${name}=${since}`);
+    .map((name) => `a round ended without ${name}=${sinceOf(transition, transition)}`);
 }
 
 /** After a finished scan, every live row was returned in its round, rejected or held back (R12, R14). */

@@ -49,21 +49,43 @@ function needlesslyHeld({ before, after }: CommitTransition, explained: number):
   return isRight ? [] : [`${held} of ${live} removals were held back`];
 }
 
-/** 50 rows and more than half are not removed at once, unless their asset's tombstone explains it (R14). */
-function unguardedRemovals(
-  { commit, before, allowShrink, rows, envId }: CommitTransition,
-  gone: readonly [string, Row][],
-): string[] {
+/** 50 rows and more than half are not removed at once, unless something explains it (R14). */
+function unguardedRemovals(transition: CommitTransition, gone: readonly [string, Row][]): string[] {
+  const { commit, before, allowShrink } = transition;
   if (roundEndOf(commit) === undefined || allowShrink || gone.length < GUARD_ROWS) return [];
-  const dead = new Set(
-    rows("select id from assets where env_id = ? and deletion = 'tombstone'", envId).map(({ id }) => id),
-  );
-  const unexplained = gone.filter(([, row]) => !dead.has(row['asset_id'] as string)).length;
+  const isExplained = explanations(transition);
+  const unexplained = gone.filter(([, row]) => !isExplained(row)).length;
   // Every remaining row counts, whatever its asset.
   const live = [...before.rows.values()].filter(isLive).length - (gone.length - unexplained);
   return unexplained >= GUARD_ROWS && 2 * unexplained > live
     ? [`${unexplained} of ${live} rows were removed at once`]
     : [];
+}
+
+/** What the rows of a stream hang on: a table, and the fields with its ids. */
+const PARENTS: Readonly<Partial<Record<string, readonly [table: 'assets' | 'columns' | 'tests', ...string[]]>>> = {
+  columns: ['assets', 'asset_id'],
+  tests: ['assets', 'asset_id'],
+  asset_lineage: ['assets', 'upstream_asset_id', 'downstream_asset_id'],
+  column_lineage: ['columns', 'upstream_column_id', 'downstream_column_id'],
+  latest_test_executions: ['tests', 'test_id'],
+};
+
+/**
+ * Tells whether the removal of a row is explained (R14): a tombstone deleted its parent, or the parent's asset; for an
+ * edge, either end. An edge is also explained if its downstream end was returned with other edges.
+ */
+function explanations({ rows, envId, stream, reads }: CommitTransition): (row: Row) => boolean {
+  const [table, ...fields] = PARENTS[stream] ?? ['assets'];
+  const asset = table === 'assets' ? 'id' : 'asset_id';
+  const sql = `select p.id from ${table} p left join assets a on a.env_id = p.env_id and a.id = p.${asset}
+    where p.env_id = ? and 'tombstone' in (p.deletion, a.deletion)`;
+  const gone = new Set(rows(sql, envId).map(({ id }) => id));
+  const [, downstream] = fields;
+  const returned = new Set(downstream ? reads.flatMap(itemsOf).map((item) => item[downstream]) : []);
+  return (row) =>
+    fields.some((field) => gone.has(row[field] as string)) ||
+    (downstream !== undefined && returned.has(row[downstream]));
 }
 
 /** The typed streams delete nothing. */
@@ -121,16 +143,9 @@ function unexplainedSnapshotRow(transition: CommitTransition, key: string, row: 
   if (!roundEndOf(commit)) return `${key} in the middle of a snapshot`;
   if (!isAnswered(reads.filter(isScan), stream)) return `${key} by a snapshot that was not finished`;
   const asked = reads.filter(({ query }) => (query['sub_test_ids'] as string[] | undefined)?.includes(key));
-  if (stream === 'latest_test_executions' && !isAnswered(asked, stream) && !isExplained(transition, row))
+  if (stream === 'latest_test_executions' && !isAnswered(asked, stream) && !explanations(transition)(row))
     return `${key} without being looked up`;
   return reads.flatMap(itemsOf).some((item) => keyOf(stream, item) === key) ? `${key} although it was returned` : null;
-}
-
-/** Whether a tombstone deleted the test of a latest execution, or that test's asset (R14). */
-function isExplained({ rows, envId }: CommitTransition, row: Row): boolean {
-  const sql = `select 1 from tests t left join assets a on a.env_id = t.env_id and a.id = t.asset_id
-    where t.env_id = ? and t.id = ? and 'tombstone' in (t.deletion, a.deletion)`;
-  return rows(sql, envId, row['test_id']).length > 0;
 }
 
 /** An edge is removed with its column, or if a complete read of the column's edges did not return it (R18). */
