@@ -7,7 +7,7 @@ import type { ViewDialect } from './view-dialect.ts';
  * Views for people and BI tools. Four rules hold for all of them:
  * - They return no deleted rows, and no scores, incidents or lineage of a deleted asset or test. A live column or test
  *   of a deleted asset has no asset name. LEFT JOIN is needed because an id may refer to a row that was never mirrored.
- * - SQLite 3.38 can parse them, because a reader cannot open a file with a view that it cannot parse. For example, they
+ * - SQLite 3.34 can parse them, because a reader cannot open a file with a view that it cannot parse. For example, they
  *   have no ORDER BY within aggregates.
  * - A filter on `env_id` and on the id of the asset or test uses the keys of the tables.
  * - Every column has a type in SQLite's catalog, where BI tools look for it; computed columns get it from the dialect's

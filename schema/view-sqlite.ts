@@ -68,6 +68,9 @@ const incidents = sql`SELECT json_group_array(json_array(
     GROUP BY sub_test_unique_id, next_pass
   ) g`;
 
+/** SQLite knows `->>` from 3.38 on only; a view that it cannot parse makes the whole file unreadable. */
+const element = (alias: string, index: number) => sql.raw(`json_extract(${alias}.value, '$[${index}]')`);
+
 export const SQLITE_VIEWS: ViewDialect = {
   text: typedText,
   integer: typedInteger,
@@ -89,20 +92,20 @@ export const SQLITE_VIEWS: ViewDialect = {
   ${walking(walk)}
   SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
 )) w
-LEFT JOIN assets o ON o.env_id = ${sql.raw(walk.envId)} AND o.id = w.value ->> 0`,
-  reachedId: typedText(sql`w.value ->> 0`),
-  reachedDepth: typedInteger(sql`w.value ->> 1`),
+LEFT JOIN assets o ON o.env_id = ${sql.raw(walk.envId)} AND o.id = ${element('w', 0)}`,
+  reachedId: typedText(element('w', 0)),
+  reachedDepth: typedInteger(element('w', 1)),
   countReached: (walk, condition = sql``) =>
     typedInteger(sql`(${walking(walk)}
   SELECT count(*) FROM walk LEFT JOIN assets o ON o.env_id = ${sql.raw(walk.envId)} AND o.id = walk.id
   WHERE length(depth) > 0 AND o.deleted_at IS NULL${condition})`),
   joinIncidents: sql`JOIN json_each((${incidents})) i
-JOIN test_executions l ON l.rowid = i.value ->> 0
-LEFT JOIN test_executions p ON p.rowid = i.value ->> 1`,
+JOIN test_executions l ON l.rowid = ${element('i', 0)}
+LEFT JOIN test_executions p ON p.rowid = ${element('i', 1)}`,
   incident: {
-    firstStartTime: sql`i.value ->> 2`,
-    runCount: sql`i.value ->> 3`,
-    worstStatus: sql`i.value ->> 4`,
+    firstStartTime: element('i', 2),
+    runCount: element('i', 3),
+    worstStatus: element('i', 4),
   },
   // With a single max(), SQLite takes the plain columns from the row of the maximum.
   healthDaily: sql`SELECT h.env_id, v.name AS env_name, h.asset_id, a.name AS asset_name, h.dimension,

@@ -575,12 +575,12 @@ CREATE VIEW `test_coverage` AS SELECT a.env_id, v.name AS env_name, a.id AS asse
     WHERE s.env_id = a.env_id AND s.asset_id = a.id) AS INTEGER) AS tested_column_count
 FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
 CREATE VIEW `test_incidents` AS SELECT t.env_id, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
-  a.name AS asset_name, l.sub_test_unique_id, l.column_name, CAST(i.value ->> 2 AS TEXT) AS first_start_time,
-  l.start_time AS last_start_time, CAST(i.value ->> 3 AS INTEGER) AS run_count,
-  CAST(i.value ->> 4 AS TEXT) AS worst_status, l.status AS last_status, p.start_time AS resolved_at,
-  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 86400, 3) AS REAL) AS duration_seconds,
-  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 24, 3) AS REAL) AS duration_hours,
-  CAST(CASE WHEN p.start_time IS NOT NULL THEN round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(i.value ->> 2)) * 24, 3) END AS REAL) AS hours_to_resolve,
+  a.name AS asset_name, l.sub_test_unique_id, l.column_name, CAST(json_extract(i.value, '$[2]') AS TEXT) AS first_start_time,
+  l.start_time AS last_start_time, CAST(json_extract(i.value, '$[3]') AS INTEGER) AS run_count,
+  CAST(json_extract(i.value, '$[4]') AS TEXT) AS worst_status, l.status AS last_status, p.start_time AS resolved_at,
+  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(json_extract(i.value, '$[2]'))) * 86400, 3) AS REAL) AS duration_seconds,
+  CAST(round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(json_extract(i.value, '$[2]'))) * 24, 3) AS REAL) AS duration_hours,
+  CAST(CASE WHEN p.start_time IS NOT NULL THEN round((julianday(COALESCE(p.start_time, l.start_time)) - julianday(json_extract(i.value, '$[2]'))) * 24, 3) END AS REAL) AS hours_to_resolve,
   CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
     WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
       NULLIF(json_extract(e.value, '$.email'), ''), NULLIF(json_extract(e.value, '$.id'), ''), e.value) AS TEXT)
@@ -622,8 +622,8 @@ JOIN json_each((SELECT json_group_array(json_array(
     )
     GROUP BY sub_test_unique_id, next_pass
   ) g)) i
-JOIN test_executions l ON l.rowid = i.value ->> 0
-LEFT JOIN test_executions p ON p.rowid = i.value ->> 1;--> statement-breakpoint
+JOIN test_executions l ON l.rowid = json_extract(i.value, '$[0]')
+LEFT JOIN test_executions p ON p.rowid = json_extract(i.value, '$[1]');--> statement-breakpoint
 CREATE VIEW `test_owners` AS SELECT DISTINCT t.env_id, v.name AS env_name, t.id AS test_id, t.name AS test_name, t.asset_id, a.name AS asset_name,
   CAST(NULLIF(CASE e.type
     WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
@@ -715,7 +715,7 @@ CREATE VIEW `coverage_by_impact` AS SELECT a.env_id, v.name AS env_name, a.id AS
   WHERE length(depth) > 0 AND o.deleted_at IS NULL AND o.kind = 'bi') AS INTEGER) AS downstream_bi_count
 FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
 CREATE VIEW `failing_test_impact` AS SELECT f.env_id, f.env_name, f.test_id, f.test_name, f.test_type, f.severity, f.sub_test_unique_id, f.column_name,
-  f.status, f.start_time, f.asset_id, f.asset_name, f.test_owners, f.asset_owners, CAST(w.value ->> 0 AS TEXT) AS downstream_asset_id,
+  f.status, f.start_time, f.asset_id, f.asset_name, f.test_owners, f.asset_owners, CAST(json_extract(w.value, '$[0]') AS TEXT) AS downstream_asset_id,
   o.name AS downstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS downstream_kind,
   o.bi_type AS downstream_bi_type, o.url AS downstream_url, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
     WHEN 'object' THEN CAST(COALESCE(NULLIF(json_extract(e.value, '$.name'), ''),
@@ -724,7 +724,7 @@ CREATE VIEW `failing_test_impact` AS SELECT f.env_id, f.env_name, f.test_id, f.t
     WHEN 'false' THEN 'false'
     ELSE CAST(e.value AS TEXT)
   END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(o.owners) THEN CASE json_type(o.owners) WHEN 'array' THEN o.owners END END) e) AS TEXT) AS downstream_owners,
-  CAST(w.value ->> 1 AS INTEGER) AS depth
+  CAST(json_extract(w.value, '$[1]') AS INTEGER) AS depth
 FROM failing_tests f
 JOIN json_each((
   WITH RECURSIVE walk(id, depth) AS (
@@ -737,7 +737,7 @@ JOIN json_each((
   )
   SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
 )) w
-LEFT JOIN assets o ON o.env_id = f.env_id AND o.id = w.value ->> 0
+LEFT JOIN assets o ON o.env_id = f.env_id AND o.id = json_extract(w.value, '$[0]')
 WHERE o.deleted_at IS NULL;--> statement-breakpoint
 CREATE VIEW `stale_assets` AS SELECT a.env_id, v.name AS env_name, a.id AS asset_id, a.name AS asset_name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind, a.db_name,
   a.schema_name, CAST((SELECT group_concat(CAST(NULLIF(CASE e.type
@@ -802,9 +802,9 @@ CREATE VIEW `health_daily` AS SELECT h.env_id, v.name AS env_name, h.asset_id, a
 FROM asset_health_score_history h LEFT JOIN environments v ON v.id = h.env_id LEFT JOIN assets a ON a.env_id = h.env_id AND a.id = h.asset_id
 WHERE a.deleted_at IS NULL
 GROUP BY h.env_id, h.asset_id, h.dimension, day;--> statement-breakpoint
-CREATE VIEW `lineage_downstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(w.value ->> 0 AS TEXT) AS downstream_asset_id,
+CREATE VIEW `lineage_downstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(json_extract(w.value, '$[0]') AS TEXT) AS downstream_asset_id,
   o.name AS downstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS downstream_kind,
-  CAST(w.value ->> 1 AS INTEGER) AS depth
+  CAST(json_extract(w.value, '$[1]') AS INTEGER) AS depth
 FROM (SELECT DISTINCT env_id, upstream_asset_id AS asset_id FROM asset_lineage) r LEFT JOIN environments v ON v.id = r.env_id LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = r.asset_id
 JOIN json_each((
   WITH RECURSIVE walk(id, depth) AS (
@@ -817,11 +817,11 @@ JOIN json_each((
   )
   SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
 )) w
-LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
+LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = json_extract(w.value, '$[0]')
 WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL;--> statement-breakpoint
-CREATE VIEW `lineage_upstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(w.value ->> 0 AS TEXT) AS upstream_asset_id,
+CREATE VIEW `lineage_upstream` AS SELECT r.env_id, v.name AS env_name, r.asset_id, a.name AS asset_name, CAST(json_extract(w.value, '$[0]') AS TEXT) AS upstream_asset_id,
   o.name AS upstream_name, CAST(CASE WHEN o.id IS NOT NULL THEN CAST(CASE WHEN o.kind IN ('table', 'bi', 'semantic', 'etl') THEN o.kind ELSE 'other' END AS TEXT) END AS TEXT) AS upstream_kind,
-  CAST(w.value ->> 1 AS INTEGER) AS depth
+  CAST(json_extract(w.value, '$[1]') AS INTEGER) AS depth
 FROM (SELECT DISTINCT env_id, downstream_asset_id AS asset_id FROM asset_lineage) r LEFT JOIN environments v ON v.id = r.env_id LEFT JOIN assets a ON a.env_id = r.env_id AND a.id = r.asset_id
 JOIN json_each((
   WITH RECURSIVE walk(id, depth) AS (
@@ -834,7 +834,7 @@ JOIN json_each((
   )
   SELECT json_group_array(json_array(id, length(depth))) FROM walk WHERE length(depth) > 0
 )) w
-LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = w.value ->> 0
+LEFT JOIN assets o ON o.env_id = r.env_id AND o.id = json_extract(w.value, '$[0]')
 WHERE a.deleted_at IS NULL AND o.deleted_at IS NULL;--> statement-breakpoint
 CREATE VIEW `live_assets` AS SELECT a.env_id, v.name AS env_name, a.id, a.name, CAST(CASE WHEN a.kind IN ('table', 'bi', 'semantic', 'etl') THEN a.kind ELSE 'other' END AS TEXT) AS kind, a.source_type,
   a.data_platform, a.db_name, a.schema_name, a.table_name, a.materialization, a.bi_platform, a.bi_type, a.url,
