@@ -13,18 +13,8 @@ const typedReal = (value: SQL) => sql`CAST(${value} AS double precision)`;
 const julianDay = (time: SQL) =>
   sql`(CAST(floor(extract(epoch FROM ${time}) * 1000 + 0.5) + 210866760000000 AS double precision) / 86400000)`;
 
-/**
- * Escapes in JSON that PostgreSQL cannot convert to text: U+0000 and lone surrogates (JSON text never holds a whole
- * pair as escapes).
- */
-const UNREADABLE = String.raw`\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})`;
-
-/** A JSON array whose texts are all readable; an empty one for anything else. Unreadable characters become U+FFFD. */
-const readable = (list: string) =>
-  sql.raw(String.raw`CASE WHEN COALESCE(json_typeof(${list}), '') <> 'array' THEN '[]'::json
-      WHEN ${list}::text ~ '${UNREADABLE}'
-      THEN CAST(regexp_replace(${list}::text, '(?<!\\)((?:\\\\)*)${UNREADABLE}', '\1\\ufffd', 'g') AS json)
-      ELSE ${list} END`);
+/** A JSON array; an empty one for anything else. */
+const arrayOf = (list: string) => sql.raw(`CASE WHEN json_typeof(${list}) = 'array' THEN ${list} ELSE '[]'::json END`);
 
 /** A double as SQLite prints it; `n` is the shortest decimal number that identifies it. */
 const SHOWN_REAL = `(SELECT CASE WHEN r.n = 0 THEN '0.0'
@@ -65,7 +55,7 @@ const elements = (list: string) => sql`LATERAL (
         z.member IS NOT NULL AS is_member
       FROM (
         SELECT y.number, y.value, CASE WHEN json_typeof(y.value) = 'object' THEN CASE ${member}END END AS member
-        FROM json_array_elements(${readable(list)}) WITH ORDINALITY AS y(value, number)
+        FROM json_array_elements(${arrayOf(list)}) WITH ORDINALITY AS y(value, number)
       ) z
     ) x
   ) e`;

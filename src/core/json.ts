@@ -33,6 +33,21 @@ export function parseExactly(text: string): unknown {
   }
 }
 
+/** A value as JSON, with U+FFFD for each unpaired surrogate: most programs refuse JSON that contains one (R19). */
+export function toJson(value: unknown): string {
+  const json = JSON.stringify(value);
+  return json?.includes('\\ud') ? json.replaceAll(SURROGATE_ESCAPE, '$1\uFFFD') : json;
+}
+
+/** JSON with U+FFFD for each U+0000, which PostgreSQL cannot hold (R19). */
+export function withoutNulEscapes(json: string): string {
+  return json.includes('\\u0000') ? json.replaceAll(NUL_ESCAPE, '$1\uFFFD') : json;
+}
+
+/** `JSON.stringify` escapes unpaired surrogates only. An even number of backslashes before an escape is literal. */
+const SURROGATE_ESCAPE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
+const NUL_ESCAPE = /(?<!\\)((?:\\\\)*)\\u0000/g;
+
 /** Whether two JSON texts have the same value, ignoring the order of members (R21). */
 export function sameJson(a: string, b: string): boolean {
   try {

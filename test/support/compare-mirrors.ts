@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert/strict';
+import { withoutNulEscapes } from '../../src/core/json.ts';
 import type { Row } from '../../src/core/stream.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 
@@ -79,10 +80,7 @@ function shown(name: string, value: Row[string] | undefined, means: readonly str
   return value ?? null;
 }
 
-/**
- * PostgreSQL cannot store U+0000 or half of a surrogate pair; it has U+FFFD instead. Node reads the three bytes that
- * SQLite stores for such a half as U+FFFD, too.
- */
+/** PostgreSQL cannot store U+0000; it has U+FFFD instead (R19), in JSON too. */
 export function shownText(text: string): string {
-  return text.replaceAll('\u0000', '\ufffd').replaceAll('\ufffd\ufffd\ufffd', '\ufffd');
+  return withoutNulEscapes(text).replaceAll('\u0000', '\ufffd');
 }

@@ -1,10 +1,18 @@
 import { isFuture } from '../context.ts';
-import { isJsonObject } from '../json.ts';
+import { isJsonObject, toJson } from '../json.ts';
 import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
-import { fallbackValue, faultOf, instantOf, isText, toValue } from './field-value.ts';
+import { fallbackValue, faultOf, instantOf, toValue } from './field-value.ts';
 import { isDeeper, MAX_LEVELS, truncateNesting } from './nesting.ts';
-import { keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
+import {
+  holdsNul,
+  keyFault,
+  NUL_IN_KEY,
+  rowFault,
+  type StorageLimits,
+  unstorableKey,
+  withoutNul,
+} from './storage-limits.ts';
 
 /** An accepted item: its key, its row, and its child rows in catalogue order. */
 export interface DecodedRow {
@@ -92,7 +100,7 @@ export function decodeItem(
   const deletedAt = tombstoneOf(stream, item);
   if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
-  const fault = decoded.fault ?? historyFault(stream, decoded.row);
+  const fault = decoded.fault ?? historyFault(stream, decoded.row, item);
   if (fault !== null && deletedAt === null) return reject(item, key, fault);
   const parts: Row[][] = [];
   for (const part of stream.childTables ?? []) {
@@ -109,9 +117,9 @@ export function decodeItem(
 }
 
 /** Why the history tables cannot store a row; null if they can. */
-function historyFault({ historyTables = [] }: DecodableStream, row: Row): string | null {
+function historyFault({ historyTables = [] }: DecodableStream, row: Row, item: ListItem): string | null {
   for (const { table, key } of historyTables) {
-    const fault = keyFault(key.map((name) => row[name]));
+    const fault = keyFault(sentKey(key, row, item));
     if (fault !== null) return `${table}: ${fault}`;
   }
   return null;
@@ -130,8 +138,11 @@ function withinLimits(
   const unusable = decoded.key === null ? null : unstorableKey(limits, decoded.key);
   if (unusable !== null) return rejectKey(stream, item, unusable);
   if ('reason' in decoded) return decoded;
-  const tables = [stream.table, ...(stream.historyTables ?? []).map(({ table }) => table)];
-  const fault = rowFault(limits, tables, decoded.row);
+  const { historyTables = [] } = stream;
+  const tables = [stream.table, ...historyTables.map(({ table }) => table)];
+  const fault = historyTables.some(({ key }) => key.some((name) => holdsNul(decoded.row[name])))
+    ? NUL_IN_KEY
+    : rowFault(limits, tables, decoded.row);
   if (fault !== null) return reject(item, decoded.key, fault);
   const parts = (stream.childTables ?? []).map((part, i) => ({ part, rows: decoded.parts[i] ?? [] }));
   for (const { part, rows } of parts)
@@ -157,6 +168,11 @@ function withinLimits(
 function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
   row['synced_at'] = null;
   unknown.set('synced_at', item['synced_at']);
+}
+
+/** A key as it was sent: the row may hold U+FFFD where the item has half a surrogate pair (R20). */
+function sentKey(key: readonly string[], row: Row, item: ListItem): readonly unknown[] {
+  return key.map((name) => (typeof item[name] === 'string' ? item[name] : row[name]));
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
@@ -206,7 +222,7 @@ function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | stri
     const { row, unknown, fault } = decodeFields(table.fields, element, RESERVED);
     if (fault !== null) return `${table.each}: ${fault}`;
     for (const name of table.key) if (!(name in row)) row[name] = owner[name] ?? null;
-    const unusable = keyFault(table.key.map((name) => row[name]));
+    const unusable = keyFault(sentKey(table.key, row, element));
     if (unusable !== null) return `${table.each}: ${unusable}`;
     rows.push({ ...row, extra: asJson(unknown) });
   }
@@ -223,7 +239,7 @@ function tombstoneOf(stream: DecodableStream, item: ListItem): Instant | null | 
 }
 
 function reject(item: unknown, key: readonly string[] | null, reason: string): RejectedRow {
-  const payload = JSON.stringify(isDeeper(item, MAX_LEVELS) ? truncateNesting(item) : item) ?? 'null';
+  const payload = toJson(isDeeper(item, MAX_LEVELS) ? truncateNesting(item) : item) ?? 'null';
   return { key, rowKey: key === null ? payload : joinKey(key), reason, payload };
 }
 
@@ -233,7 +249,7 @@ function rejectKey(stream: DecodableStream, item: unknown, reason: string): Reje
 }
 
 function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
-  return unknown.size === 0 ? null : JSON.stringify(Object.fromEntries(unknown));
+  return unknown.size === 0 ? null : toJson(Object.fromEntries(unknown));
 }
 
 function dig(item: ListItem, from: readonly string[]): unknown {
@@ -253,5 +269,5 @@ function restOf(fields: Fields, name: string, value: unknown): unknown {
 }
 
 function isKey(value: unknown): value is string {
-  return isText(value) && value !== '';
+  return typeof value === 'string' && value !== '' && value.isWellFormed();
 }

@@ -1,4 +1,4 @@
-import { isExactNumber } from '../json.ts';
+import { isExactNumber, toJson } from '../json.ts';
 import type { ColumnValue, Field } from '../stream.ts';
 import { type Instant, parseInstant } from '../time/instant.ts';
 
@@ -6,7 +6,8 @@ import { type Instant, parseInstant } from '../time/instant.ts';
 export function toValue(field: Field, sent: unknown): ColumnValue | undefined {
   switch (field.type) {
     case 'text':
-      return isText(sent) ? sent : undefined;
+      // Half a surrogate pair has no place in UTF-8 (R19).
+      return typeof sent === 'string' ? sent.toWellFormed() : undefined;
     case 'instant':
       return instantOf(sent);
     case 'integer':
@@ -16,7 +17,7 @@ export function toValue(field: Field, sent: unknown): ColumnValue | undefined {
     case 'boolean':
       return typeof sent === 'boolean' ? Number(sent) : undefined;
     case 'json':
-      return typeof sent === 'object' && !isExactNumber(sent) ? JSON.stringify(sent) : undefined;
+      return typeof sent === 'object' && !isExactNumber(sent) ? toJson(sent) : undefined;
   }
 }
 
@@ -49,11 +50,3 @@ const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
   instant: 'an instant',
   json: 'an object or an array',
 };
-
-/**
- * JSON can contain half a surrogate pair, but UTF-8 cannot: it would be stored as another character, making another
- * key.
- */
-export function isText(value: unknown): value is string {
-  return typeof value === 'string' && value.isWellFormed();
-}

@@ -1,10 +1,10 @@
-import { parseExactly } from '../json.ts';
+import { withoutNulEscapes } from '../json.ts';
 import type { ColumnValue, Fields, Row } from '../stream.ts';
 
 /** The most bytes in each part of a key, in every mirror (R20). */
 const MAX_KEY_BYTES = 1000;
 
-/** What a mirror's storage cannot hold, besides U+0000 in text (R20). */
+/** What a mirror's storage cannot hold, besides U+0000 (R19, R20). */
 export interface StorageLimits {
   /** The most bytes that the texts of an index entry may have together. */
   readonly maxEntryBytes: number;
@@ -18,14 +18,20 @@ export function limitsIn(limits: StorageLimits | null | undefined, envId: string
 }
 
 /** Why no mirror can store a row under this key; null if every mirror can. */
-export function keyFault(key: readonly (ColumnValue | undefined)[]): string | null {
-  for (const part of key) if (isLonger([part], MAX_KEY_BYTES)) return `the key is longer than ${MAX_KEY_BYTES} bytes`;
+export function keyFault(key: readonly unknown[]): string | null {
+  for (const part of key) {
+    if (typeof part !== 'string') continue;
+    if (!part.isWellFormed()) return 'the key holds half of a surrogate pair';
+    if (isLonger([part], MAX_KEY_BYTES)) return `the key is longer than ${MAX_KEY_BYTES} bytes`;
+  }
   return null;
 }
 
+export const NUL_IN_KEY = 'the key holds U+0000';
+
 /** Why this mirror cannot store a row under this key; null if it can. */
 export function unstorableKey({ maxEntryBytes }: StorageLimits, key: readonly string[]): string | null {
-  if (key.some(holdsNul)) return 'the key holds U+0000';
+  if (key.some(holdsNul)) return NUL_IN_KEY;
   return isLonger(key, maxEntryBytes) ? `the key is longer than ${maxEntryBytes} bytes` : null;
 }
 
@@ -46,22 +52,20 @@ export function rowFault(
   return null;
 }
 
-/** The row with U+FFFD for each U+0000 in its texts; `extra` keeps them as sent (R19, R20). */
+/** The row with U+FFFD for each U+0000 in its texts and JSON (R19). */
 export function withoutNul({ fields }: { readonly fields: Fields }, row: Row): Row {
-  const holding = Object.keys(fields).filter((name) => holdsNul(row[name]) && fields[name]?.type === 'text');
-  if (holding.length === 0) return row;
-  const changed: Record<string, ColumnValue> = { ...row };
-  const extra = (row['extra'] ? parseExactly(String(row['extra'])) : {}) as Record<string, unknown>;
-  for (const name of holding) {
-    const sent = String(row[name]);
-    changed[name] = sent.replaceAll('\0', '\uFFFD');
-    const [outer = name, inner] = fields[name]?.from ?? [name];
-    extra[outer] = inner === undefined ? sent : { ...(extra[outer] as object | undefined), [inner]: sent };
+  const changed: Record<string, ColumnValue> = {};
+  for (const name in row) {
+    const value = row[name];
+    if (typeof value !== 'string') continue;
+    const isJson = name === 'extra' || fields[name]?.type === 'json';
+    const stored = isJson ? withoutNulEscapes(value) : value.replaceAll('\0', '\uFFFD');
+    if (stored !== value) changed[name] = stored;
   }
-  return { ...changed, extra: JSON.stringify(extra) };
+  return Object.keys(changed).length === 0 ? row : { ...row, ...changed };
 }
 
-function holdsNul(value: ColumnValue | undefined): boolean {
+export function holdsNul(value: ColumnValue | undefined): boolean {
   return typeof value === 'string' && value.includes('\0');
 }
 

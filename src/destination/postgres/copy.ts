@@ -1,4 +1,5 @@
 import { SyncError } from '../../core/errors.ts';
+import { withoutNulEscapes } from '../../core/json.ts';
 import type { ColumnValue } from '../../core/stream.ts';
 import {
   COPIED_TABLES,
@@ -119,19 +120,22 @@ async function writeRows(connection: OpenConnection, table: CopiedTable, rows: r
     table.columns.map(({ kind }, i) =>
       arrayText(
         kind,
-        rows.map((row) => row[i] as ColumnValue),
+        rows.map((row) => {
+          const value = row[i] as ColumnValue;
+          return kind === 'json' && typeof value === 'string' ? withoutNulEscapes(value) : value;
+        }),
       ),
     ),
   );
 }
 
-/** @throws SyncError `usage` for a text that PostgreSQL cannot hold */
+/** U+0000 becomes U+FFFD, as in a sync (R19). @throws SyncError `usage` if a key holds it (R20) */
 function refuseNul(table: CopiedTable, row: CopiedRow): void {
-  const column = table.columns.find((_, i) => typeof row[i] === 'string' && row[i].includes('\0'));
-  if (column === undefined) return;
-  const key = table.columns.flatMap(({ name }, i) => (table.key.includes(name) ? [String(row[i])] : []));
+  const names = table.columns.map(({ name }) => name);
+  const key = names.flatMap((name, i) => (table.key.includes(name) ? [String(row[i])] : []));
+  if (!key.some((part) => part.includes('\0'))) return;
   throw new SyncError(
     'usage',
-    `PostgreSQL cannot hold the character U+0000, which is in ${table.name}.${column.name} of ${key.join(', ')}: run \`obsync sync\` on the new address instead, which replaces it`,
+    `PostgreSQL cannot hold the character U+0000, which is in the key ${key.join(', ')} of ${table.name}: run \`obsync sync\` on the new address instead, which leaves that row out`,
   );
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { type DecodedRow, decodeItem, decodePage, joinKey, type RejectedRow } from '../../../src/core/decode/decode.ts';
 import { parseExactly } from '../../../src/core/json.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
+import { score } from '../../support/conformance/workbench.ts';
 import { streamOf } from '../setup.ts';
 
 const test1 = {
@@ -240,9 +241,21 @@ describe('an item that SQLite cannot store (R20)', () => {
     expect(refused('columns', nested(900, array)).payload).toBe(JSON.stringify(nested(900, array)));
   });
 
-  test('an unpaired surrogate makes a key unusable and moves a text into extra', () => {
+  test('an unpaired surrogate makes a key unusable, also that of a history or a child row (R20)', () => {
     expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('no usable id');
-    expect(extraOf(taken('columns', { ...column, data_type: 'int\uD800' }))).toEqual({ data_type: 'int\uD800' });
+    const executed = { ...execution, id: 'e\uD800' };
+    expect(refused('latest_test_executions', executed).reason).toMatch(/the key holds half of a surrogate pair$/);
+    expect(refused('asset_health_scores', score('a', 1, { 'x\uD800': 1 })).reason).toBe(
+      'dimensions: the key holds half of a surrogate pair',
+    );
+  });
+
+  test('an unpaired surrogate becomes U+FFFD in texts, JSON and extra; escaped backslashes and pairs stay (R19)', () => {
+    const sent = { ...column, data_type: 'int\uD800', more: { 'a\uDC00': ['\uD83D', '\\ud83d', '\u{1F600}'] } };
+    const row = taken('columns', sent);
+    expect(row.row['data_type']).toBe('int\uFFFD');
+    expect(extraOf(row)).toEqual({ more: { 'a\uFFFD': ['\uFFFD', '\\ud83d', '\u{1F600}'] } });
+    expect(refused('columns', { ...column, name: 7, more: '\uD800' }).payload).toContain('"more":"\uFFFD"');
   });
 
   test('a number beyond the largest double is rejected', () => {

@@ -107,18 +107,20 @@ describe('the storage limits of a mirror', () => {
     );
   });
 
-  test('U+0000 in other texts becomes U+FFFD, and extra keeps the text as sent (R19, R20)', () => {
-    const { rows } = decoded(
-      columns,
-      column('a', { name: 'x\0y\0', data_type: '\0', more: 12345678901234567890n.toString() }),
-    );
+  test('U+0000 becomes U+FFFD in texts and JSON; an escaped backslash before u0000 stays (R19)', () => {
+    const { rows } = decoded(columns, column('a', { name: 'x\0y\0', data_type: '\0', more: ['\0\0', '\\u0000'] }));
     expect(rows[0]?.row).toMatchObject({ name: 'x\uFFFDy\uFFFD', data_type: '\uFFFD' });
-    expect(JSON.parse(String(rows[0]?.row['extra']))).toEqual({
-      more: '12345678901234567890',
-      name: 'x\0y\0',
-      data_type: '\0',
+    expect(JSON.parse(String(rows[0]?.row['extra']))).toEqual({ more: ['\uFFFD\uFFFD', '\\u0000'] });
+    const tagged = decoded(assets, { ...asset('a'), tags: ['a\0'] }).rows[0]?.row;
+    expect(tagged?.['tags']).toBe('["a\uFFFD"]');
+  });
+
+  test('a row is rejected if the key of its history holds U+0000, which would become another key (R20)', () => {
+    const executed = execution('s', 'e\0', { test_id: 't' });
+    expect(rejectionOf(streamOf('latest_test_executions'), executed)).toMatchObject({
+      key: ['s'],
+      reason: 'the key holds U+0000',
     });
-    expect(rows[0]?.row['extra']).not.toContain('\0');
   });
 
   test('the limits also hold for child rows (R20)', () => {

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { withoutNulEscapes } from '../../../src/core/json.ts';
 import type { Row } from '../../../src/core/stream.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
@@ -34,13 +35,18 @@ function add(table: string, row: Row): void {
     .run(...Object.values(row));
 }
 
-/** Writes every row of the file to PostgreSQL. */
+/** Writes every row of the file to PostgreSQL, as `obsync copy` does (R19). */
 async function copyTables(): Promise<void> {
   for (const { name, columns } of TABLES) {
     const named = columns.map((column) => `"${column}"`).join(', ');
     const sql = `insert into "${name}" (${named}) values (${columns.map((_, i) => `$${i + 1}`).join(', ')})`;
-    for (const row of inFile(`select ${named} from "${name}"`)) await postgres.query(sql, Object.values(row));
+    for (const row of inFile(`select ${named} from "${name}"`))
+      await postgres.query(sql, Object.values(row).map(asStored));
   }
+}
+
+function asStored(value: Row[string]): Row[string] {
+  return typeof value === 'string' ? withoutNulEscapes(value) : value;
 }
 
 describe('the views of both databases', () => {
