@@ -3,7 +3,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
-import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { addressOf, givenAddress, givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { closestName } from '../settings/closest-name.ts';
 import { OptionError } from '../settings/option-error.ts';
@@ -35,9 +35,12 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
   const tool = findTool(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
+  const address = addressOf(givenAddress(options));
   const places = {
-    // The files of other tools do not mention the mirror.
+    // The files of other tools do not mention the path.
     db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
+    // SQLite calls the schema of an opened file `main`.
+    schema: address.kind === 'postgres' ? address.schema : 'main',
     to: resolve(to),
     metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
   };

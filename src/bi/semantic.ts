@@ -4,10 +4,7 @@ import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
 
 /** The version of the Apache Ossie format, formerly Open Semantic Interchange. */
-const VERSION = '0.1.1';
-
-/** The placeholder for the database and schema of the mirror; users replace it. */
-const PLACEHOLDER = 'obsync.main';
+const VERSION = '0.2.0.dev0';
 
 /** Which live view an id refers to that the dictionary describes as `assets.id` and the like. */
 const TARGETS: Readonly<Record<string, string>> = {
@@ -18,9 +15,10 @@ const TARGETS: Readonly<Record<string, string>> = {
 
 const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 'environments');
 
-/** The views and environments, their relationships, and the metrics. */
-export function semanticFiles(): GeneratedFile[] {
+/** The views and environments, their relationships, and the metrics. `schema` is where the mirror's views are. */
+export function semanticFiles({ schema }: { readonly schema: string }): GeneratedFile[] {
   const model = {
+    version: VERSION,
     name: 'obsync',
     description:
       'Data quality as a data-observability service sees it: assets, lineage, tests, results, incidents and health.',
@@ -29,17 +27,17 @@ export function semanticFiles(): GeneratedFile[] {
         'Times are UTC. Scores and rates are fractions of 1. Filter by env_id or env_name to stay within one environment. ' +
         'An id may refer to an object that is not visible: use left joins.',
     },
-    datasets: SHOWN.map(datasetOf),
+    datasets: SHOWN.map((table) => datasetOf(table, schema)),
     relationships: SHOWN.flatMap(relationshipsOf),
     metrics: Object.entries(METRICS).map(([name, metric]) => metricOf(name, metric)),
   };
-  return [yamlFile('obsync.ossie.yaml', { version: VERSION, semantic_model: [model] })];
+  return [yamlFile('obsync.ossie.yaml', model)];
 }
 
-function datasetOf({ name, key, description, columns }: DescribedTable): object {
+function datasetOf({ name, key, description, columns }: DescribedTable, schema: string): object {
   return {
     name,
-    source: `${PLACEHOLDER}.${name}`,
+    source: `${schema}.${name}`,
     ...(key.length === 0 ? {} : { primary_key: key }),
     description,
     fields: columns.map(fieldOf),

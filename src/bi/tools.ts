@@ -11,6 +11,8 @@ export { writeFiles } from './write-files.ts';
 interface ToolPlaces {
   /** The absolute path of the mirror file. */
   readonly db: string;
+  /** The schema of the mirror in its database. */
+  readonly schema: string;
   /** The absolute path of the target folder. */
   readonly to: string;
   /** The script that puts the charts into a Metabase. */

@@ -29,7 +29,7 @@ const NEXT: Readonly<Record<BiReport['tool'], (to: string) => string>> = {
   dbt: () =>
     'Copy it into the models of a dbt project. Set the variables obsync_database and obsync_schema to where the mirror is.',
   semantic: () =>
-    'Load it into a tool that reads Apache Ossie 0.1.1. Replace obsync.main in it with the database and schema of the mirror.',
+    'Load it into a tool that reads Apache Ossie 0.2.0.dev0. Its sources are in the schema of the mirror that --db names.',
   grafana: () =>
     'Import a dashboard and choose the data source, or copy provisioning into Grafana’s provisioning folder.',
   superset: () => 'Import the archive for your database: superset import-dashboards -p FILE -u admin.',

@@ -1,6 +1,6 @@
 /*
  * The file formats of other tools, as far as obsync uses them, as JSON schemas. They are closed: a field that is not
- * named here is unknown to the tool. The originals: `core-spec/osi-schema.json` of apache/ossie (0.1.1), `schemas/` of
+ * named here is unknown to the tool. The originals: `core-spec/osi-schema.json` of apache/ossie (0.2.0.dev0), `schemas/` of
  * dbt-labs/dbt-jsonschema, and the classes `ImportV1…Schema` and the importers of apache/superset.
  */
 
@@ -19,29 +19,23 @@ const listOf = (items: object): object => ({ type: 'array', minItems: 1, items }
 
 const expression = closed({ dialects: listOf(closed({ dialect: { enum: ['ANSI_SQL'] }, expression: text })) });
 
-/** Apache Ossie 0.1.1. */
+/** Apache Ossie 0.2.0.dev0. */
 export const OSSIE = closed({
-  version: { const: '0.1.1' },
-  semantic_model: listOf(
+  version: { const: '0.2.0.dev0' },
+  name: text,
+  description: text,
+  ai_context: closed({ instructions: text }),
+  datasets: listOf(
     closed({
       name: text,
+      source: text,
+      'primary_key?': texts,
       description: text,
-      ai_context: closed({ instructions: text }),
-      datasets: listOf(
-        closed({
-          name: text,
-          source: text,
-          'primary_key?': texts,
-          description: text,
-          fields: listOf(
-            closed({ name: text, expression, 'dimension?': closed({ is_time: flag }), description: text }),
-          ),
-        }),
-      ),
-      relationships: listOf(closed({ name: text, from: text, to: text, from_columns: texts, to_columns: texts })),
-      metrics: listOf(closed({ name: text, expression, description: text })),
+      fields: listOf(closed({ name: text, expression, 'dimension?': closed({ is_time: flag }), description: text })),
     }),
   ),
+  relationships: listOf(closed({ name: text, from: text, to: text, from_columns: texts, to_columns: texts })),
+  metrics: listOf(closed({ name: text, expression, description: text })),
 });
 
 const period = closed({ count: { type: 'integer' }, period: { enum: ['minute', 'hour', 'day'] } });

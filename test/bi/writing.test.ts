@@ -183,6 +183,17 @@ describe('writeBi', () => {
     });
   });
 
+  test.each([
+    [{}, 'main'],
+    [{ db: 'postgres://reader@db.example.com/warehouse?schema=quality' }, 'quality'],
+  ])('the sources of the semantic model are in the schema of the mirror: %o', async (mirror, schema) => {
+    const to = folder();
+    await writeBi({ tool: 'semantic', to, ...mirror });
+    const { datasets } = parse(readFileSync(join(to, 'obsync.ossie.yaml'), 'utf8'));
+    for (const { name, source } of datasets) expect(source).toBe(`${schema}.${name}`);
+    expect(datasets).not.toEqual([]);
+  });
+
   test('refuses an invalid option', async () => {
     const wrong = { tool: 'dbt', to: 3 } as unknown as Parameters<typeof writeBi>[0];
     await expect(writeBi(wrong)).rejects.toThrow(OptionError);
