@@ -8,9 +8,9 @@ import { checkOptions } from '../settings/check-options.ts';
 import { closestName } from '../settings/closest-name.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 
-export interface BiOptions extends MirrorOptions {
+export interface BiOptions extends MirrorOptions, OptionsNamed<'semantic'> {
   /** `dbt`, `semantic`, `grafana`, `superset` or `metabase`. */
   readonly tool: BiTool;
   /** The folder of the files. It is created if it does not exist. */
@@ -31,10 +31,12 @@ export interface BiReport {
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
-  const { to } = options;
+  const { to, semantic = false } = options;
   const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
   const tool = findTool(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
+  if (semantic && tool !== 'dbt')
+    throw new OptionError('semantic', `${tool} has no semantic layer: --semantic is for dbt`);
   const address = addressOf(givenAddress(options));
   const places = {
     // The files of other tools do not mention the path.
@@ -42,6 +44,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
     // SQLite calls the schema of an opened file `main`.
     schema: address.kind === 'postgres' ? address.schema : 'main',
     to: resolve(to),
+    semantic,
     metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };

@@ -1,4 +1,5 @@
 import { dbtFiles } from './dbt.ts';
+import { dbtSemanticFiles } from './dbt-semantic.ts';
 import type { GeneratedFile } from './generated-file.ts';
 import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
@@ -15,13 +16,15 @@ interface ToolPlaces {
   readonly schema: string;
   /** The absolute path of the target folder. */
   readonly to: string;
+  /** Whether dbt gets models and metrics of its semantic layer too. */
+  readonly semantic: boolean;
   /** The script that puts the charts into a Metabase. */
   readonly metabaseScript: () => string;
 }
 
 /** The generator of each tool's files, by its name on the command line. */
 export const BI_FILES = {
-  dbt: dbtFiles,
+  dbt: ({ semantic }) => (semantic ? [...dbtFiles(), ...dbtSemanticFiles()] : dbtFiles()),
   semantic: semanticFiles,
   grafana: grafanaFiles,
   superset: supersetFiles,

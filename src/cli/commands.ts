@@ -142,7 +142,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'folder of the files; created if it does not exist' },
-      ...pick('json', 'config'),
+      ...pick('semantic', 'json', 'config'),
     },
     positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' }],
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),

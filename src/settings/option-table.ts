@@ -171,6 +171,11 @@ export const OPTIONS = {
     describe: 'only these tables and views (repeatable, or separated by commas); default: all mirrored tables',
   },
   views: { type: 'boolean', default: false, describe: 'also export all views' },
+  semantic: {
+    type: 'boolean',
+    default: false,
+    describe: 'for dbt: also models and metrics for its semantic layer',
+  },
   keep: {
     type: 'number',
     default: 1,

@@ -78,6 +78,41 @@ describe('the sources for dbt', () => {
   });
 });
 
+describe('the semantic layer of dbt', () => {
+  const files = filesOf('dbt', { semantic: true });
+  const { semantic_models: models, metrics } = contentOf(files.get('obsync_semantic.yml'));
+
+  test('each semantic model is on a model of its own, over a table of the source', () => {
+    for (const { name, model } of models) {
+      expect(model).toBe(`ref('${name}')`);
+      const sql = Buffer.from(files.get(`${name}.sql`)?.bytes ?? []).toString();
+      expect(sql).toContain(`from {{ source('obsync', '${name.replace('obsync_', '')}') }}`);
+    }
+  });
+
+  test('its dimensions are columns of their view or its time, and none is named like a granularity', () => {
+    for (const { name, dimensions, defaults } of models) {
+      const [, columns = []] = withColumns.find(([view]) => `obsync_${view}` === name) ?? [];
+      const own = [...columns, defaults?.agg_time_dimension];
+      for (const { name: dimension } of dimensions) expect(own).toContain(dimension);
+      expect(dimensions.map((dimension: NamedText) => dimension.name)).not.toContain('day');
+    }
+  });
+
+  test('it has every metric of the dictionary, from measures with the same expression', () => {
+    const measures = new Map(
+      models.flatMap(({ measures: own = [] }) => own).map((each: { name: string; expr: string }) => [each.name, each]),
+    );
+    expect(metrics.map(({ label }: { label: string }) => label)).toEqual(Object.keys(METRICS));
+    for (const [i, { expression }] of Object.values(METRICS).entries()) {
+      const used = Object.values<string>(metrics[i].type_params).map((name) => measures.get(name)) as {
+        expr: string;
+      }[];
+      for (const { expr } of used) expect(expression).toContain(`(${expr})`);
+    }
+  });
+});
+
 describe('the semantic model', () => {
   const model = contentOf(filesOf('semantic').get('obsync.ossie.yaml'));
   const columnsOf = (name: string): readonly string[] =>

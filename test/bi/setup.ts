@@ -10,7 +10,13 @@ export function queries(dialect: ChartDialect) {
   return CHARTS.map((chart) => [chart.id, chart, chart.sql(dialect)] as const);
 }
 
-const PLACES = { db: '/data/obsync.db', schema: 'main', to: '/etc/dash', metabaseScript: () => 'the script' };
+const PLACES = {
+  db: '/data/obsync.db',
+  schema: 'main',
+  semantic: false,
+  to: '/etc/dash',
+  metabaseScript: () => 'the script',
+};
 
 /** The files of a tool by path. */
 export function filesOf(tool: keyof typeof BI_FILES, places: Partial<typeof PLACES> = {}): Map<string, GeneratedFile> {

@@ -150,6 +150,11 @@ describe('obsync bi', () => {
     ],
     ['a misspelt tool', ['bi', 'metabasse', '--to', 'x'], /there are no files for metabasse: did you mean metabase\?/],
     ['a missing tool', ['bi', '--to', 'x'], /no tool given: choose one of dbt, /],
+    [
+      '--semantic for another tool',
+      ['bi', 'grafana', '--semantic', '--to', 'x'],
+      /grafana has no semantic layer: --semantic is for dbt/,
+    ],
     ['a missing folder option', ['bi', 'dbt'], /no folder to write to: name one with --to/],
     [
       'a folder whose parent does not exist',

@@ -1,0 +1,112 @@
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
+import type { DescribedColumn } from '../../schema/table.ts';
+import { type GeneratedFile, NOTE, textFile, yamlFile } from './generated-file.ts';
+
+const ALL: readonly (readonly [name: string, metric: MetricDefinition])[] = Object.entries(METRICS).map(
+  ([name, metric]) => [name.replaceAll(' ', '_'), metric],
+);
+
+/** The time of a view that is true of now. MetricFlow wants one of every measure. */
+const NOW = 'read_on';
+
+const SPINE = 'obsync_time_spine';
+
+/** Whatever a metric is grouped by, its environment is known. */
+const ENVIRONMENTS = 'environments';
+
+/** Models over the source, a semantic model on each, and the metrics, for dbt's semantic layer. */
+export function dbtSemanticFiles(): GeneratedFile[] {
+  const views = [...new Set(ALL.map(([, { view }]) => view))];
+  const models = [ENVIRONMENTS, ...views].map((name) =>
+    sqlFile(modelOf(name), `select *, current_date as ${NOW}\nfrom {{ source('obsync', '${name}') }}`),
+  );
+  const yaml = {
+    version: 2,
+    models: [
+      {
+        name: SPINE,
+        description: 'The days that metrics are shown over.',
+        time_spine: { standard_granularity_column: 'date_day' },
+        columns: [{ name: 'date_day', granularity: 'day' }],
+      },
+    ],
+    semantic_models: [environments(), ...views.map(semanticModel)],
+    metrics: ALL.flatMap(([name, metric]) => metricsOf(name, metric)),
+  };
+  return [...models, sqlFile(SPINE, DAYS), yamlFile('obsync_semantic.yml', yaml)];
+}
+
+/** In SQL that PostgreSQL and DuckDB read. */
+const DAYS = `select cast(g.day as date) as date_day
+from generate_series(cast('2020-01-01' as timestamp), cast(current_date as timestamp), interval '1 day') as g (day)`;
+
+function sqlFile(name: string, sql: string): GeneratedFile {
+  return textFile(`${name}.sql`, `-- ${NOTE}\n${sql}\n`);
+}
+
+function modelOf(view: string): string {
+  return `obsync_${view}`;
+}
+
+function environments(): object {
+  return {
+    name: modelOf(ENVIRONMENTS),
+    model: `ref('${modelOf(ENVIRONMENTS)}')`,
+    entities: [{ name: 'environment', type: 'primary', expr: 'id' }],
+    dimensions: [{ name: 'name', type: 'categorical' }],
+  };
+}
+
+function semanticModel(view: string): object {
+  const metrics = ALL.filter(([, metric]) => metric.view === view);
+  const { description, columns = [] } = DICTIONARY.find(({ name }) => name === view) ?? {};
+  return {
+    name: modelOf(view),
+    model: `ref('${modelOf(view)}')`,
+    description,
+    defaults: { agg_time_dimension: timeOf(view) },
+    primary_entity: view,
+    entities: [{ name: 'environment', type: 'foreign', expr: 'env_id' }],
+    dimensions: [
+      ...columns.filter(({ kind }) => kind === 'text').map(categorical),
+      { name: timeOf(view), type: 'time', expr: columnOf(view), type_params: { time_granularity: 'day' } },
+    ],
+    measures: metrics.flatMap(([name, metric]) => measuresOf(name, metric)),
+  };
+}
+
+function categorical({ name, description }: DescribedColumn): object {
+  return { name, type: 'categorical', description };
+}
+
+function columnOf(view: string): string {
+  return ALL.find(([, metric]) => metric.view === view)?.[1].time ?? NOW;
+}
+
+/** `day` is the name of a granularity. */
+function timeOf(view: string): string {
+  return columnOf(view) === 'day' ? 'run_day' : columnOf(view);
+}
+
+function measuresOf(name: string, { aggregate: agg, of, per }: MetricDefinition): object[] {
+  if (per === undefined) return [{ name: `${name}_measure`, agg, expr: of }];
+  return [
+    { name: `${name}_numerator`, agg, expr: of, create_metric: true },
+    { name: `${name}_denominator`, agg, expr: per, create_metric: true },
+  ];
+}
+
+function metricsOf(name: string, { per, description }: MetricDefinition): object {
+  const params =
+    per === undefined
+      ? { measure: `${name}_measure` }
+      : { numerator: `${name}_numerator`, denominator: `${name}_denominator` };
+  return {
+    name,
+    label: name.replaceAll('_', ' '),
+    description,
+    type: per === undefined ? 'simple' : 'ratio',
+    type_params: params,
+  };
+}
