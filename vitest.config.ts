@@ -4,6 +4,9 @@ import { compiledThreads } from './test/support/compile.ts';
 /** Slow tests, such as chaos, killed processes, large property runs, whole demos. `npm run test:long` runs them. */
 const LONG = '**/*.long.test.ts';
 
+/** Tests that read a mirror with other programs, which need a package registry. `npm run test:consumers` runs them. */
+const CONSUMERS = '**/*.consumers.test.ts';
+
 /** Tests that replace the HTTP of their process, or change the process itself: each file has a worker of its own. */
 const ISOLATED = [...['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*.test.ts`), 'cli/signals.test.ts'];
 
@@ -29,12 +32,22 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: ['**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...ISOLATED, LONG],
+          exclude: [...configDefaults.exclude, ...ISOLATED, LONG, CONSUMERS],
           isolate: false,
         },
       },
       { ...shared, test: { name: 'isolated', include: ISOLATED, exclude: [...configDefaults.exclude, LONG] } },
       { ...shared, test: { name: 'long', include: [LONG], testTimeout: 600_000, hookTimeout: 600_000 } },
+      {
+        ...shared,
+        test: {
+          name: 'consumers',
+          include: [CONSUMERS],
+          globalSetup: 'test/consumers/print-comparisons.ts',
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
+        },
+      },
     ],
   },
 });

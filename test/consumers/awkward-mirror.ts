@@ -1,0 +1,55 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DICTIONARY } from '../../schema/dictionary.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { addRun, fillMirror, folder, insert, makeMirror, mirroredAt } from '../export/setup.ts';
+
+/** A number, a name that is cut or decoded where it is taken for a path, and a plain one. */
+const ENVS = ['007', 'a b/c#d?e=%41&ü', 'prod.eu'];
+
+const EMPTY_AT_FIRST = ['column_lineage', 'test_executions', 'asset_health_score_history'];
+
+/** A mirror whose names, texts and numbers are hard on a reader, and with tables and views without rows. */
+export function makeAwkwardMirror(): MirrorFile {
+  return makeMirror((mirror) => {
+    fillMirror(mirror, { envs: ENVS });
+    for (const table of EMPTY_AT_FIRST) mirror.connection.exec(`delete from ${table}`);
+    insert(mirror, 'assets', {
+      env_id: '007',
+      id: '%2F?&=#"o\'brien"\\',
+      name: ' x ',
+      kind: 'new kind',
+      description: '\u0001 \u2028 ä€😀 \\u0041 \t',
+      tags: '["a,b", "\\"quoted\\"\\n\\t", "\u{10ffff}"]',
+      owners: '[{"name":"Ann","email":"ann@x.org"},"bob"]',
+      extra: '{"a":{"b":[1,2.5,null,true]}}',
+      updated_at: '9999-12-31T23:59:59.999999Z',
+    });
+  });
+}
+
+/** Changes, adds and deletes rows, and fills the tables that were empty, as a later sync may do. */
+export function changeMirror(mirror: MirrorFile): void {
+  const [env_id = ''] = ENVS;
+  addRun(mirror, 2);
+  mirror.connection.transaction(() => {
+    const changed = mirroredAt(5);
+    mirror.connection
+      .prepare("update assets set description = 'changed', mirrored_at = ? where id like '%7' or env_id = ?")
+      .run(changed, env_id);
+    mirror.connection.prepare("delete from tests where id like '%9'").run();
+    fillMirror(mirror, { envs: ['new 1e3'] });
+    mirror.connection.prepare('update mirror_environments set mirrored_at = ?').run(changed);
+  })();
+}
+
+/** Writes what `mirror.py` compares with: every table and view with its columns and rows. @returns the path */
+export function writeExpected({ connection }: MirrorFile): string {
+  const relations = DICTIONARY.map((each) => {
+    const columns = each.columns.map(({ name }) => `"${name}"`).join(', ');
+    return { ...each, rows: connection.prepare(`select ${columns} from "${each.name}"`).raw().all() };
+  });
+  const path = join(folder(), 'expected.json');
+  writeFileSync(path, JSON.stringify(relations));
+  return path;
+}

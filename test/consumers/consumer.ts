@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { expect, inject } from 'vitest';
+import { VENV } from './places.ts';
+
+/** What one tool read of one thing, and how what it read differs from the mirror. */
+export interface Comparison {
+  readonly tool: string;
+  readonly version: string;
+  readonly what: string;
+  readonly equal: number;
+  readonly of: number;
+  readonly rows: number;
+  readonly differing: Readonly<Record<string, string>>;
+}
+
+/** Runs a script of this folder, and expects that it read what the mirror has. */
+export async function expectReads(script: string, ...args: readonly string[]): Promise<void> {
+  const command = [join(import.meta.dirname, script), ...args];
+  const { stdout } = await promisify(execFile)(join(VENV, 'bin/python'), command, {
+    env: { ...process.env, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}`, PYTHONDONTWRITEBYTECODE: '1' },
+    maxBuffer: 2 ** 26,
+  });
+  appendFileSync(inject('comparisons'), stdout);
+  const read = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Comparison);
+  expect(read.flatMap(differencesOf)).toEqual([]);
+}
+
+const SHOWN = 5;
+
+function differencesOf({ tool, what, differing }: Comparison): string[] {
+  const lines = Object.entries(differing).map(([name, how]) => `${tool}, ${what}, ${name}: ${how}`);
+  const more = lines.length - SHOWN;
+  return [...lines.slice(0, SHOWN), ...(more > 0 ? [`${tool}, ${what}: and ${more} more`] : [])];
+}

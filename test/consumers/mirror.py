@@ -1,0 +1,85 @@
+"""Compares what a tool reads with the mirror.
+
+The first argument of each script is a JSON file with the tables and views of the mirror, their columns and rows. A
+script prints a line of JSON for each thing that it reads.
+"""
+
+import json
+import sys
+from datetime import date, datetime, timezone
+from importlib.metadata import version
+
+MIRROR = {each["name"]: each for each in json.load(open(sys.argv[1], encoding="utf-8"))}
+
+TYPES = {"integer": int, "real": float, "time": datetime, "day": date, "flag": bool}
+
+
+def names(kind=None):
+    return [name for name, each in MIRROR.items() if kind in (None, each["kind"])]
+
+
+class Comparison:
+    """What one tool reads of one thing, such as the folders of a Parquet export.
+
+    `typed`: the values have the types of the columns. `digits`: how many digits of a number are compared.
+    `null_as_empty`: the tool cannot tell NULL from an empty text.
+    """
+
+    def __init__(self, tool, what, tool_version=None, mirror=MIRROR, typed=False, digits=17, null_as_empty=False):
+        self.said = {"tool": tool, "version": tool_version or version(tool), "what": what}
+        self.mirror, self.typed, self.digits, self.null_as_empty = mirror, typed, digits, null_as_empty
+        self.equal, self.rows, self.differing = 0, 0, {}
+
+    def read(self, name, read):
+        """Calls `read` for the columns and the rows of a table or view, and compares them."""
+        try:
+            difference = self._difference(name, *read(name))
+        except Exception as error:
+            difference = f"{type(error).__name__}: {error}"[:400]
+        if difference is None:
+            self.equal += 1
+            self.rows += len(self.mirror[name]["rows"])
+        else:
+            self.differing[name] = difference
+
+    def read_all(self, read, only=None):
+        for name in only or names():
+            self.read(name, read)
+        self.report()
+
+    def report(self):
+        counts = {"equal": self.equal, "of": self.equal + len(self.differing), "rows": self.rows}
+        print(json.dumps({**self.said, **counts, "differing": self.differing}), flush=True)
+
+    def _difference(self, name, columns, rows):
+        expected = self.mirror[name]
+        wanted = [column["name"] for column in expected["columns"]]
+        if list(columns) != wanted:
+            return f"columns {list(columns)} instead of {wanted}"
+        kinds = [column["kind"] for column in expected["columns"]]
+        theirs = sorted(self._canonical(kinds, row) for row in rows)
+        ours = sorted(self._canonical(kinds, row, typed=False) for row in expected["rows"])
+        if len(theirs) != len(ours):
+            return f"{len(theirs)} rows instead of {len(ours)}"
+        return next((f"{one} instead of {other}" for one, other in zip(theirs, ours) if one != other), None)
+
+    def _canonical(self, kinds, row, typed=None):
+        typed = self.typed if typed is None else typed
+        return json.dumps([self._value(kind, value, typed) for kind, value in zip(kinds, row, strict=True)])
+
+    def _value(self, kind, value, typed):
+        if value is None or value != value:  # NaN and NaT, which stand for NULL in pandas
+            return "" if self.null_as_empty else None
+        if typed and not isinstance(value, TYPES.get(kind, str)):
+            raise TypeError(f"{type(value).__name__} {value!r} for a column of kind {kind}")
+        if kind == "json" and not isinstance(value, str):
+            return json.dumps(value)
+        if kind == "real":
+            return float(format(float(value), f".{self.digits}g"))
+        if kind == "flag":
+            return str(int({"true": True, "false": False}.get(value, value)))
+        if isinstance(value, datetime):
+            utc = value.astimezone(timezone.utc) if value.tzinfo else value
+            # strftime writes the year 1 as `1`.
+            return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+        return str(value)
