@@ -22,12 +22,12 @@ class Comparison:
     """What one tool reads of one thing, such as the folders of a Parquet export.
 
     `typed`: the values have the types of the columns. `digits`: how many digits of a number are compared.
-    `null_as_empty`: the tool cannot tell NULL from an empty text.
+    `null_as_empty`: the tool cannot tell NULL from an empty text. `json_by_value`: spaces in JSON do not count.
     """
 
-    def __init__(self, tool, what, tool_version=None, mirror=MIRROR, typed=False, digits=17, null_as_empty=False):
+    def __init__(self, tool, what, tool_version=None, mirror=MIRROR, **how):
         self.said = {"tool": tool, "version": tool_version or version(tool), "what": what}
-        self.mirror, self.typed, self.digits, self.null_as_empty = mirror, typed, digits, null_as_empty
+        self.mirror, self.how = mirror, {"typed": False, "digits": 17, "null_as_empty": False, "json_by_value": False} | how
         self.equal, self.rows, self.differing = 0, 0, {}
 
     def read(self, name, read):
@@ -57,29 +57,33 @@ class Comparison:
         if list(columns) != wanted:
             return f"columns {list(columns)} instead of {wanted}"
         kinds = [column["kind"] for column in expected["columns"]]
-        theirs = sorted(self._canonical(kinds, row) for row in rows)
-        ours = sorted(self._canonical(kinds, row, typed=False) for row in expected["rows"])
+        theirs = sorted(canonical(kinds, row, **self.how) for row in rows)
+        ours = sorted(canonical(kinds, row, **self.how | {"typed": False}) for row in expected["rows"])
         if len(theirs) != len(ours):
             return f"{len(theirs)} rows instead of {len(ours)}"
         return next((f"{one} instead of {other}" for one, other in zip(theirs, ours) if one != other), None)
 
-    def _canonical(self, kinds, row, typed=None):
-        typed = self.typed if typed is None else typed
-        return json.dumps([self._value(kind, value, typed) for kind, value in zip(kinds, row, strict=True)])
 
-    def _value(self, kind, value, typed):
-        if value is None or value != value:  # NaN and NaT, which stand for NULL in pandas
-            return "" if self.null_as_empty else None
-        if typed and not isinstance(value, TYPES.get(kind, str)):
-            raise TypeError(f"{type(value).__name__} {value!r} for a column of kind {kind}")
-        if kind == "json" and not isinstance(value, str):
-            return json.dumps(value)
-        if kind == "real":
-            return float(format(float(value), f".{self.digits}g"))
-        if kind == "flag":
-            return str(int({"true": True, "false": False}.get(value, value)))
-        if isinstance(value, datetime):
-            utc = value.astimezone(timezone.utc) if value.tzinfo else value
-            # strftime writes the year 1 as `1`.
-            return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
-        return str(value)
+def canonical(kinds, row, **how):
+    return json.dumps([canonical_value(kind, value, **how) for kind, value in zip(kinds, row, strict=True)])
+
+
+def canonical_value(kind, value, typed, digits, null_as_empty, json_by_value):
+    if null_as_empty and value in (None, ""):
+        return ""
+    if value is None or value != value:  # NaN and NaT, which stand for NULL in pandas
+        return None
+    if typed and not isinstance(value, TYPES.get(kind, str)):
+        raise TypeError(f"{type(value).__name__} {value!r} for a column of kind {kind}")
+    if kind == "json" and json_by_value:
+        return json.loads(value) if isinstance(value, str) else value
+    if kind == "integer":
+        return int(value)
+    if kind == "real":
+        return float(format(float(value), f".{digits}g"))
+    if kind == "flag":
+        return int({"true": True, "false": False}.get(value, value))
+    if isinstance(value, datetime):
+        utc = value.astimezone(timezone.utc) if value.tzinfo else value
+        return utc.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    return str(value)
