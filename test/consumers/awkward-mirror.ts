@@ -30,17 +30,20 @@ export function makeAwkwardMirror(): MirrorFile {
 
 /** Changes, adds and deletes rows, and fills the tables that were empty, as a later sync may do. */
 export function changeMirror(mirror: MirrorFile): void {
-  const [env_id = ''] = ENVS;
-  addRun(mirror, 2);
+  changeAssets(mirror, 'changed', 5);
   mirror.connection.transaction(() => {
-    const changed = mirroredAt(5);
-    mirror.connection
-      .prepare("update assets set description = 'changed', mirrored_at = ? where id like '%7' or env_id = ?")
-      .run(changed, env_id);
-    mirror.connection.prepare("delete from tests where id like '%9'").run();
+    mirror.connection.exec("delete from tests where id like '%9'");
     fillMirror(mirror, { envs: ['new 1e3'] });
-    mirror.connection.prepare('update mirror_environments set mirrored_at = ?').run(changed);
   })();
+}
+
+/** Describes some assets anew, in the `n`th run. */
+export function changeAssets(mirror: MirrorFile, description: string, n: number): void {
+  addRun(mirror, n);
+  mirror.connection
+    .prepare("update assets set description = ?, mirrored_at = ? where id like '%7' or env_id = ?")
+    .run(description, mirroredAt(n), ENVS[0]);
+  mirror.connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt(n));
 }
 
 /** Writes what `mirror.py` compares with: every table and view with its columns and rows. @returns the path */

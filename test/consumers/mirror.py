@@ -9,7 +9,12 @@ import sys
 from datetime import date, datetime, timezone
 from importlib.metadata import version
 
-MIRROR = {each["name"]: each for each in json.load(open(sys.argv[1], encoding="utf-8"))}
+
+def load_mirror(path):
+    return {each["name"]: each for each in json.load(open(path, encoding="utf-8"))}
+
+
+MIRROR = load_mirror(sys.argv[1])
 
 TYPES = {"integer": int, "real": float, "time": datetime, "day": date, "flag": bool}
 
@@ -25,9 +30,9 @@ class Comparison:
     `null_as_empty`: the tool cannot tell NULL from an empty text. `json_by_value`: spaces in JSON do not count.
     """
 
-    def __init__(self, tool, what, tool_version=None, mirror=MIRROR, **how):
+    def __init__(self, tool, what, tool_version=None, **how):
         self.said = {"tool": tool, "version": tool_version or version(tool), "what": what}
-        self.mirror, self.how = mirror, {"typed": False, "digits": 17, "null_as_empty": False, "json_by_value": False} | how
+        self.mirror, self.how = MIRROR, {"typed": False, "digits": 17, "null_as_empty": False, "json_by_value": False} | how
         self.equal, self.rows, self.differing = 0, 0, {}
 
     def read(self, name, read):
