@@ -78,9 +78,10 @@ def canonical_value(kind, value, typed, digits, null_as_empty, json_by_value):
         return ""
     if value is None or value != value:  # NaN and NaT, which stand for NULL in pandas
         return None
-    if typed and not isinstance(value, TYPES.get(kind, str)):
+    is_parsed = kind == "json" and json_by_value
+    if typed and not is_parsed and not isinstance(value, TYPES.get(kind, str)):
         raise TypeError(f"{type(value).__name__} {value!r} for a column of kind {kind}")
-    if kind == "json" and json_by_value:
+    if is_parsed:
         return json.loads(value) if isinstance(value, str) else value
     if kind == "integer":
         return int(value)

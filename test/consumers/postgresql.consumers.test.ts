@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { copy } from '../../src/api/copy.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
+import { type TestSchema, testSchema } from '../support/postgres.ts';
+import { changeMirror, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
+import { expectReads } from './consumer.ts';
+
+describe('a mirror in PostgreSQL', () => {
+  let place: TestSchema;
+  let expected = '';
+
+  beforeAll(async () => {
+    place = await testSchema();
+    const mirror = makeAwkwardMirror();
+    changeMirror(mirror);
+    // The state of obsync differs by database.
+    expected = writeExpected(
+      mirror,
+      EXPORT_RELATIONS.map(({ described }) => described),
+    );
+    mirror.connection.close();
+    await copy({ db: mirror.path, to: place.url });
+  });
+  afterAll(() => place.drop());
+
+  test('psycopg reads every mirrored table and view as SQLite does, with the types of the columns', async () => {
+    await expectReads('postgresql.py', expected, place.serverUrl, place.schema, 'psycopg');
+  });
+
+  test('SQLAlchemy reads the same, and finds the types, keys and comments of the dictionary', async () => {
+    await expectReads('postgresql.py', expected, place.serverUrl, place.schema, 'sqlalchemy');
+  });
+});
