@@ -1,26 +1,43 @@
 import { DICTIONARY } from '../../schema/dictionary.ts';
-import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
+import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
+import { STATE_TABLES } from '../../schema/tables.ts';
 import { acceptedValuesOf } from './accepted-values.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
 
 /** The table whose timestamp advances with every sync, even if no rows have changed. */
 const CLOCK_TABLE = 'mirror_environments';
 
+const STATE = STATE_TABLES.map(descriptionOf);
+
 /**
- * The mirror as a source of a dbt project. Only keys of tables are tested: views are derived from tables, and some
- * would take minutes to read. Relationships have no tests, because an id may refer to an object that the token cannot
- * see.
+ * The mirror as two sources of a dbt project. An export has the tables of the first one only, and only these belong in
+ * a lineage graph. Only keys of tables are tested: views are derived from tables, and some would take minutes to read.
+ * Relationships have no tests, because an id may refer to an object that the token cannot see.
  */
 export function dbtFiles(): GeneratedFile[] {
-  const source = {
-    name: 'obsync',
-    description:
+  const sources = [
+    sourceOf(
+      'obsync',
       'The mirror of a data-observability service: assets, columns, lineage, tests, their results and health.',
+      DICTIONARY.filter((table) => !STATE.includes(table)),
+    ),
+    sourceOf(
+      'obsync_state',
+      'The run log and the state of obsync: how fresh the mirror is, and what went wrong.',
+      DICTIONARY.filter((table) => STATE.includes(table)),
+    ),
+  ];
+  return [yamlFile('obsync_sources.yml', { version: 2, sources })];
+}
+
+function sourceOf(name: string, description: string, tables: readonly DescribedTable[]): object {
+  return {
+    name,
+    description,
     database: "{{ var('obsync_database', target.database) }}",
     schema: "{{ var('obsync_schema', target.schema) }}",
-    tables: DICTIONARY.map(tableOf),
+    tables: tables.map(tableOf),
   };
-  return [yamlFile('obsync_sources.yml', { version: 2, sources: [source] })];
 }
 
 function tableOf(table: DescribedTable): object {

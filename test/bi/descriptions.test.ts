@@ -5,6 +5,7 @@ import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS } from '../../schema/metrics.ts';
 import { ACCEPTED_VALUES } from '../../src/bi/accepted-values.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { DBT, OSSIE } from './forms.ts';
 import { contentOf, filesOf, misfits } from './setup.ts';
 
@@ -24,7 +25,8 @@ const withColumns = DICTIONARY.map(({ name, columns }) => [name, columns.map((co
 describe('the sources for dbt', () => {
   const file = filesOf('dbt').get('obsync_sources.yml');
   const content = contentOf(file);
-  const tables: readonly DbtTable[] = content.sources[0].tables;
+  const sources: readonly { readonly name: string; readonly tables: readonly DbtTable[] }[] = content.sources;
+  const tables = sources.flatMap((source) => source.tables);
 
   test('they match the schema of dbt, and say that obsync wrote them', () => {
     expect(misfits(DBT, content)).toEqual([]);
@@ -32,10 +34,23 @@ describe('the sources for dbt', () => {
   });
 
   test('they describe exactly the tables, views and columns of the mirror', () => {
-    expect(tables.map(({ name, columns }) => [name, columns.map((column) => column.name)])).toEqual(withColumns);
+    const described = tables.map(({ name, columns }) => [name, columns.map((column) => column.name)]);
+    expect(described.sort()).toEqual(withColumns.toSorted());
     // dbt would expand a brace as a template, and links do not work there.
     for (const { description } of tables.flatMap((table) => [table, ...table.columns]))
       expect(description).toMatch(/^(?!.*(\{[{%#]|\]\(#)).*\S/);
+  });
+
+  test('the source obsync has what an export has, and obsync_state the other tables', () => {
+    const namesOf = (source: string) =>
+      sources
+        .find(({ name }) => name === source)
+        ?.tables.map(({ name }) => name)
+        .sort();
+    const exported = EXPORT_RELATIONS.map(({ name }) => name);
+    expect(namesOf('obsync')).toEqual(exported.toSorted());
+    const others = DICTIONARY.map(({ name }) => name).filter((name) => !exported.includes(name));
+    expect(namesOf('obsync_state')).toEqual(others.sort());
   });
 
   test.each(DICTIONARY.map((table) => [table.name, table] as const))(
