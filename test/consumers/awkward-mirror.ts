@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DICTIONARY } from '../../schema/dictionary.ts';
+import type { DescribedTable } from '../../schema/table.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { addRun, fillMirror, folder, insert, makeMirror, mirroredAt } from '../export/setup.ts';
 
 /** A number, a name that is cut or decoded where it is taken for a path, and a plain one. */
@@ -46,8 +48,11 @@ export function changeAssets(mirror: MirrorFile, description: string, n: number)
   mirror.connection.prepare('update mirror_environments set mirrored_at = ?').run(mirroredAt(n));
 }
 
+/** The mirrored tables and the views, without the state of obsync, which differs by database. */
+export const EXPORTED = EXPORT_RELATIONS.map(({ described }) => described);
+
 /** Writes what `mirror.py` compares with: tables and views with their columns and rows. @returns the path */
-export function writeExpected({ connection }: MirrorFile, described = DICTIONARY): string {
+export function writeExpected({ connection }: MirrorFile, described: readonly DescribedTable[] = DICTIONARY): string {
   const relations = described.map((each) => {
     const columns = each.columns.map(({ name }) => `"${name}"`).join(', ');
     return { ...each, rows: connection.prepare(`select ${columns} from "${each.name}"`).raw().all() };

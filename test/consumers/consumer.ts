@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject } from 'vitest';
+import { folder } from '../export/setup.ts';
 import { VENV } from './places.ts';
 
 /** What one tool read of one thing, and how what it read differs from the mirror. */
@@ -18,11 +19,7 @@ export interface Comparison {
 
 /** Runs a script of this folder, and expects that it read what the mirror has. */
 export async function expectReads(script: string, ...args: readonly string[]): Promise<void> {
-  const command = [join(import.meta.dirname, script), ...args];
-  const { stdout } = await promisify(execFile)(join(VENV, 'bin/python'), command, {
-    env: { ...process.env, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}`, PYTHONDONTWRITEBYTECODE: '1' },
-    maxBuffer: 2 ** 26,
-  });
+  const stdout = await runPython([join(import.meta.dirname, script), ...args]);
   appendFileSync(inject('comparisons'), stdout);
   const read = stdout
     .trim()
@@ -37,4 +34,14 @@ function differencesOf({ tool, what, differing }: Comparison): string[] {
   const lines = Object.entries(differing).map(([name, how]) => `${tool}, ${what}, ${name}: ${how}`);
   const more = lines.length - SHOWN;
   return [...lines.slice(0, SHOWN), ...(more > 0 ? [`${tool}, ${what}: and ${more} more`] : [])];
+}
+
+/** Runs the Python that the tools were installed for. @returns what it prints */
+export async function runPython(args: readonly string[], cwd = folder()): Promise<string> {
+  const { stdout } = await promisify(execFile)(join(VENV, 'bin/python'), args, {
+    cwd,
+    env: { ...process.env, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}`, PYTHONDONTWRITEBYTECODE: '1' },
+    maxBuffer: 2 ** 26,
+  });
+  return stdout;
 }

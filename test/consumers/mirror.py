@@ -41,9 +41,12 @@ class Comparison:
             difference = self._difference(name, *read(name))
         except Exception as error:
             difference = f"{type(error).__name__}: {error}"[:400]
+        self.note(name, difference, len(self.mirror[name]["rows"]))
+
+    def note(self, name, difference, rows=0):
         if difference is None:
             self.equal += 1
-            self.rows += len(self.mirror[name]["rows"])
+            self.rows += rows
         else:
             self.differing[name] = difference
 

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { copy } from '../../src/api/copy.ts';
-import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
-import { changeMirror, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
+import { changeMirror, EXPORTED, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
 import { expectReads } from './consumer.ts';
 
 describe('a mirror in PostgreSQL', () => {
@@ -13,11 +12,7 @@ describe('a mirror in PostgreSQL', () => {
     place = await testSchema();
     const mirror = makeAwkwardMirror();
     changeMirror(mirror);
-    // The state of obsync differs by database.
-    expected = writeExpected(
-      mirror,
-      EXPORT_RELATIONS.map(({ described }) => described),
-    );
+    expected = writeExpected(mirror, EXPORTED);
     mirror.connection.close();
     await copy({ db: mirror.path, to: place.url });
   });
