@@ -6,7 +6,7 @@ import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
-import type { ExportManifest } from '../export/manifest.ts';
+import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
 import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
@@ -61,6 +61,8 @@ async function compareFile(
     connection.exec('begin');
     if (manifest.schema_version !== sqliteVersion(connection))
       throw new SyncError('run', `${against} was exported from an earlier version of the mirror: export again`);
+    if (manifest.layout !== LAYOUT)
+      throw new SyncError('run', `${against} was exported by an older obsync, with other files: export again`);
     const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
     const differences = await compareExport({ connection, folder: against, manifest, envIds, signal });
     const { instant, files } = manifest;

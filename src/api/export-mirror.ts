@@ -58,6 +58,8 @@ export interface ExportReport {
   readonly dropped_environments: readonly string[];
   /** Files of these tables and environments. They are removed like those of earlier exports. */
   readonly dropped_files: number;
+  /** What happened to the folder besides, such as files of an older obsync that were written again. */
+  readonly notes: readonly string[];
   /** Problems after the new export was complete, such as old files that could not be removed. */
   readonly warnings: readonly string[];
   readonly tables: readonly TableReport[];
@@ -173,7 +175,10 @@ function refuseForeignFolder(to: string): void {
   throw new SyncError('usage', `${to} contains files that are not an export: name an empty folder with --to`);
 }
 
-function reportOf(to: string, { manifest, written, dropped, removedCount, warnings }: ExportResult): ExportReport {
+function reportOf(
+  to: string,
+  { manifest, written, dropped, removedCount, notes, warnings }: ExportResult,
+): ExportReport {
   return {
     to,
     format: manifest.format,
@@ -187,6 +192,7 @@ function reportOf(to: string, { manifest, written, dropped, removedCount, warnin
     dropped_tables: dropped.tables,
     dropped_environments: dropped.environments,
     dropped_files: dropped.fileCount,
+    notes,
     warnings,
     tables: manifest.tables.map(({ name, rows, bytes }) => {
       const ofTable = written.filter(({ table }) => table === name);

@@ -15,6 +15,7 @@ export function renderExport(report: ExportReport, width: number | null): string
     ),
     `${counted(files_written, 'file')} written (${size(bytes_written)})${removed}`,
     ...droppedLine(report),
+    ...report.notes,
     '',
   ].join('\n');
 }

@@ -57,7 +57,8 @@ export function manifestOf(
 
 /** The earlier exports, latest first, each with its files that are not part of the new one. */
 function earlierExports({ files }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
-  if (previous === null) return [];
+  // A glob would read files of another layout as well.
+  if (previous?.layout !== LAYOUT) return [];
   const current = new Set(files.map(({ path }) => path));
   return [{ instant: previous.instant, paths: previous.files.map(({ path }) => path) }, ...previous.earlier].map(
     ({ instant, paths }) => ({ instant, paths: paths.filter((path) => !current.has(path)) }),

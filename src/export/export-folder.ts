@@ -78,8 +78,7 @@ export function openExportFolder(
       if (folders.size > 0) files.syncFolder(path);
     },
     sync: () => files.syncFolder(path),
-    removeOthers: (paths) =>
-      removeAll(files, path, () => filesUnder(path).filter((each) => isOwnPath(each) && !paths.has(each))),
+    removeOthers: (paths) => removeAll(files, path, () => ownFilesUnder(path).filter((each) => !paths.has(each))),
     undo(kept) {
       const written = created.filter((each) => !kept.has(each));
       removeAll(files, path, () => (temporary === null ? written : [...written, temporary]));
@@ -104,6 +103,13 @@ function drop(files: FileOperations, folder: string, name: string): void {
   files.rename(path, aside);
   files.remove(aside);
   files.removeFolder(dirname(path));
+}
+
+/** An export in a folder within this one keeps its files. */
+function ownFilesUnder(folder: string): string[] {
+  const all = filesUnder(folder);
+  const nested = all.flatMap((each) => /^(.+\/)manifest\.json(\.lock)?$/.exec(each)?.[1] ?? []);
+  return all.filter((each) => isOwnPath(each) && !nested.some((inner) => each.startsWith(inner)));
 }
 
 /** Removes data files, and folders that become empty. */

@@ -29,6 +29,8 @@ export interface ExportResult {
   readonly written: readonly ExportedFile[];
   readonly dropped: DroppedParts;
   readonly removedCount: number;
+  /** What the user should know about the folder, one sentence each. */
+  readonly notes: readonly string[];
   /** What went wrong after the new export was complete, one sentence each. */
   readonly warnings: readonly string[];
 }
@@ -223,9 +225,13 @@ function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: 
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
     removedCount,
+    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(to)] : [],
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };
 }
+
+const relaidOut = (to: string): string =>
+  `${to} was laid out by an older obsync: every file was written again, and the old files are not kept`;
 
 const unremoved = (to: string, code: unknown): string =>
   `old files in ${to} cannot be removed (${String(code)}): check its permissions; the next export removes them`;

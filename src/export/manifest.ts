@@ -50,7 +50,8 @@ export interface MirrorRun {
 /** The content of an export. Whoever reads only what it lists sees complete exports, each of one instant. */
 export interface ExportManifest {
   readonly program: typeof PROGRAM;
-  readonly layout: typeof LAYOUT;
+  /** As `LAYOUT` was when it was written. */
+  readonly layout: number;
   readonly format: ExportFormat;
   /** Counts the exports into the folder; one without changes keeps the number. */
   readonly number: number;
@@ -70,8 +71,11 @@ export interface ExportManifest {
 
 export const PROGRAM = 'obsync export';
 
-/** Raised when the same rows would be written differently; no file of an older export is then reused. */
-export const LAYOUT = 1;
+/**
+ * Raised when the same rows would be written differently, or under other names; no file of an older export is then
+ * reused or kept.
+ */
+export const LAYOUT = 2;
 
 /** @throws SyncError `usage` for a file that is not the manifest of an export of this version */
 export function parseManifest(text: string, path: string): ExportManifest {

@@ -1,16 +1,18 @@
 import { createHash } from 'node:crypto';
+import { EXPORT_RELATIONS } from './relation.ts';
 import type { ExportSegment } from './segment.ts';
 
 /** Most file systems limit a name to 255 bytes. */
 const MAX_BYTES = 200;
 
 /**
- * The folder of a partition, relative to the export's. The value in the name is percent-encoded, as in Hive and DuckDB.
+ * The folder of a partition, relative to the export's: the environment, percent-encoded, and the month. Readers would
+ * take `env_id=…` for a second column of that name, and they skip names that begin with a dot or an underscore.
  */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
-  const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~.]/g, percentEncoded);
+  const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded);
   const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
-  return `${table}/env_id=${value}${month === null ? '' : `/month=${month}`}`;
+  return [table, value, ...(month === null ? [] : [month])].join('/');
 }
 
 function percentEncoded(character: string): string {
@@ -22,9 +24,14 @@ export function removalPathOf(path: string): string {
   return path.replace(/[^/]+$/, (name) => `.${name}.tmp`);
 }
 
-/** The data files of an export and its unfinished files, relative to its folder. */
+const TABLE = `(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})`;
+
+const DATA_FILE = '(part-[0-9a-f]{16}\\.(parquet|csv|ndjson)|\\.part-\\d+\\.tmp)';
+
+/** The data files of an export and its unfinished files, relative to its folder; the first as in layout 1. */
 const OURS = [
-  /^\w+\/env_id=[^/]+(\/month=[\d-]+)?\/(part-[0-9a-f]{16}\.(parquet|csv|ndjson)|\.part-\d+\.tmp)$/,
+  new RegExp(`^\\w+/env_id=[^/]+(/month=[\\d-]+)?/${DATA_FILE}$`),
+  new RegExp(`^${TABLE}/[^/]+(/\\d{4}-\\d{2})?/${DATA_FILE}$`),
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,
   /^\w+\/\._delta_log\.tmp\//,
 ];

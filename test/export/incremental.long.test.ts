@@ -1,7 +1,8 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { filesUnder } from '../../src/export/export-files.ts';
 import {
   addRun,
   brokenFiles,
@@ -109,7 +110,7 @@ describe('an export into the folder of an earlier one', () => {
     const months = manifestIn(to).files.filter(({ table, env_id }) => table === 'test_executions' && env_id === 'e1');
     expect(months.map(({ month }) => month)).toEqual(['2026-09', '2026-10', '2026-11', '2027-01']);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
-    expect(dataFiles(to).filter((path) => path.startsWith('test_executions/env_id=e1/month=2026-08'))).toEqual([]);
+    expect(dataFiles(to).filter((path) => path.startsWith('test_executions/e1/2026-08'))).toEqual([]);
   });
 
   test.each(['parquet', 'delta'] as const)(
@@ -141,6 +142,40 @@ describe('an export into the folder of an earlier one', () => {
     });
     expect(dataFiles(to).every((path) => path.endsWith('.csv'))).toBe(true);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+  });
+
+  test.each(['parquet', 'delta'] as const)(
+    'one in the layout of an older build is written again as %s, with a note, and none of its files stay',
+    async (format) => {
+      const { mirror, to, first } = await exported(fillMirror, 1, { format });
+      const older = (path: string): string =>
+        path.replace(/^(\w+)\//, '$1/env_id=').replace(/\/(\d{4}-\d\d)\//, '/month=$1/');
+      const manifest = manifestIn(to);
+      const files = manifest.files.map((file) => ({ ...file, path: older(file.path) }));
+      for (const { path } of manifest.files) {
+        mkdirSync(join(to, dirname(older(path))), { recursive: true });
+        renameSync(join(to, path), join(to, older(path)));
+      }
+      writeFileSync(join(to, 'manifest.json'), JSON.stringify({ ...manifest, layout: 1, files }));
+      const { notes, warnings, files_written } = await exportOf(mirror, to, { format });
+      expect({ notes, warnings, files_written }).toEqual({
+        notes: [`${to} was laid out by an older obsync: every file was written again, and the old files are not kept`],
+        warnings: [],
+        files_written: first.files,
+      });
+      expect(filesUnder(to).filter((path) => path.includes('='))).toEqual([]);
+      expect(await exportOf(mirror, to, { format })).toMatchObject({ notes: [], files_written: 0 });
+      expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+    },
+  );
+
+  test('an export in a folder within another one keeps its files', async () => {
+    const { mirror, to } = await exported((made) => fillMirror(made, { envs: ['2026-11'], runs: 5, assets: 5 }));
+    const inner = join(to, 'test_executions');
+    await exportOf(mirror, to, { tables: ['assets'], keep: 0 });
+    await exportOf(mirror, inner, { keep: 0 });
+    await exportOf(mirror, to, { tables: ['assets', 'tests'], keep: 0 });
+    expect(brokenFiles(inner)).toEqual([]);
   });
 
   test.each([0, 1, 2])('the files of the last %i exports before it are kept', async (keep) => {

@@ -18,6 +18,7 @@ import {
   manifestIn,
   mirrorRows,
   readBack,
+  readWith,
   TABLES,
 } from './setup.ts';
 
@@ -74,19 +75,36 @@ describe('an export read by DuckDB', () => {
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
-  test('partition folders are found without the manifest', async () => {
-    const [mirror, to] = [open(), folder()];
-    await exportOf(mirror, to);
-    const duck = await (await DuckDBInstance.create(':memory:')).connect();
-    const months = await duck.runAndReadAll(
-      `select env_id, month, count(*) as n from read_parquet('${to}/test_executions/**/*.parquet', hive_partitioning = true)
-       group by all order by all`,
-    );
-    const expected = mirror.connection
-      .prepare('select env_id, substr(start_time, 1, 7) as month, count(*) as n from test_executions group by 1, 2')
-      .all() as { n: number }[];
-    expect(months.getRowObjectsJson()).toEqual(expected.map((row) => ({ ...row, n: String(row.n) })));
-    duck.closeSync();
+  test.each(['parquet', 'csv', 'ndjson', 'delta'] as const)(
+    'a table as %s is read by its folder, with no column besides those of the mirror',
+    async (format) => {
+      const [mirror, to] = [open(), folder()];
+      await exportOf(mirror, to, { format });
+      const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
+      const sources = TABLES.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
+      const { types, rows } = await readWith('', Object.fromEntries(sources));
+      for (const table of TABLES) {
+        expect(Object.keys(types[table] ?? {})).toEqual(Object.keys(declaredTypes[table] ?? {}));
+        expect(rows[table]).toHaveLength(mirrorRows(mirror, [table])[table]?.length ?? 0);
+      }
+    },
+  );
+
+  test('its folders are named after environments and months, and no name is hidden from a glob', async () => {
+    const envs = ['prod.eu', '.dot', '_under', '..', 'dot.', 'a=b', 'É/2', '日'.repeat(90)];
+    const [mirror, to] = [open((file) => fillMirror(file, { envs, runs: 1, assets: 1 })), folder()];
+    await exportOf(mirror, to, { tables: ['assets', 'test_executions'] });
+    const folders = manifestIn(to).files.map(({ path }) => path.split('/').slice(0, -1).join('/'));
+    const encoded = ['%2E%2E', '%2Edot', '%5Funder', '%C3%89%2F2', 'a%3Db', 'dot%2E', 'prod.eu'];
+    const names = [...encoded, expect.stringMatching(/^sha256-[0-9a-f]{64}$/)];
+    expect(
+      folders
+        .filter((path) => path.startsWith('assets'))
+        .map((path) => path.slice('assets/'.length))
+        .sort(),
+    ).toEqual([...names]);
+    expect(folders).toContain('test_executions/prod.eu/2026-08');
+    expect((await readBack(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
   test.each(['parquet', 'delta'] as const)(

@@ -56,7 +56,7 @@ export function deltaTable(
   };
 }
 
-/** The folders' names contain encoded values, so a path has `%`, which a URI encodes once more. */
+/** The folders' names may contain encoded values, so a path has `%`, which a URI encodes once more. */
 function deltaPath({ path, table }: ExportedFile): string {
   return encodeURI(path.slice(`${table}/`.length));
 }
