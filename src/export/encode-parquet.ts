@@ -21,10 +21,9 @@ export function encodeParquet({ name, columns, described }: ExportRelation, labe
     writer.index = 0;
     return bytes;
   };
-  const elements = columns.map(schemaElement);
   const parquet = new ParquetWriter({
     writer,
-    schema: [{ name: 'root', num_children: columns.length }, ...elements],
+    schema: [{ name: 'root', num_children: columns.length }, ...columns.map(schemaElement)],
     codec: 'ZSTD',
     compressors: { ZSTD: (bytes) => zstdCompressSync(bytes) },
     kvMetadata: keyValues(described, labels),
@@ -39,9 +38,6 @@ export function encodeParquet({ name, columns, described }: ExportRelation, labe
       return take();
     },
     end() {
-      // Set only now: otherwise the writer would take values for parsed JSON and serialize them again. Readers need it
-      // besides the logical type.
-      for (const element of elements) if (element.logical_type?.type === 'JSON') element.converted_type = 'JSON';
       void parquet.finish();
       return take();
     },
@@ -59,9 +55,12 @@ function keyValues({ name, description, columns }: DescribedTable, { instant, sc
   ];
 }
 
+const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
+
+/** JSON is text: many readers take the type JSON for bytes, or refuse it. */
 const TYPES: Readonly<Record<ColumnType, Omit<SchemaElement, 'name'>>> = {
-  text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
-  json: { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } },
+  text: TEXT,
+  json: TEXT,
   integer: { type: 'INT64' },
   real: { type: 'DOUBLE' },
   boolean: { type: 'BOOLEAN' },
@@ -79,7 +78,7 @@ const schemaElement = ({ name, type }: ExportColumn): SchemaElement => ({
   ...TYPES[type],
 });
 
-type ParquetValue = string | number | bigint | boolean | Uint8Array;
+type ParquetValue = string | number | bigint | boolean;
 
 function columnSource(
   table: string,
@@ -118,8 +117,8 @@ const DAY_MS = 86_400_000;
 
 const CONVERSIONS: Readonly<Record<ColumnType, ((value: CellValue) => ParquetValue) | null>> = {
   text: null,
+  json: null,
   real: null,
-  json: (value) => Buffer.from(String(value)),
   integer: (value) => BigInt(Number(value)),
   boolean: (value) => value !== 0,
   timestamp: (value) => microsOf(String(value)),

@@ -7,22 +7,13 @@ import type { ExportColumn, ExportRelation } from './relation.ts';
 export function encoderOf(format: ExportFormat, relation: ExportRelation, labels: FileLabels): FileEncoder {
   switch (format) {
     case 'parquet':
-      return encodeParquet(relation, labels);
     case 'delta':
-      return encodeParquet(withoutJson(relation), labels);
+      return encodeParquet(relation, labels);
     case 'csv':
       return encodeCsv(relation);
     case 'ndjson':
       return encodeNdjson(relation);
   }
-}
-
-/** Delta has no type for JSON. */
-function withoutJson(relation: ExportRelation): ExportRelation {
-  const columns = relation.columns.map(
-    (column): ExportColumn => (column.type === 'json' ? { ...column, type: 'text' } : column),
-  );
-  return { ...relation, columns };
 }
 
 /** With a header line. NULL is an empty field; an empty text is quoted. */

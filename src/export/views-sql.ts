@@ -23,7 +23,6 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(TYPES[type])}`).join(', ');
   switch (format) {
     case 'parquet':
-      return `select * from read_parquet(${list}, hive_partitioning = false)`;
     case 'delta':
       return `select ${['*', ...replaced(columns)].join(' ')} from read_parquet(${list}, hive_partitioning = false)`;
     case 'csv':
@@ -35,7 +34,7 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
   }
 }
 
-/** In a Delta table, JSON is text. */
+/** In Parquet files, JSON is text. */
 function replaced(columns: readonly ExportColumn[]): string[] {
   const casts = columns
     .filter(({ type }) => type === 'json')
