@@ -10,7 +10,7 @@ export function renderExport(report: ExportReport, width: number | null): string
     `${to} contains the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${size(report.bytes)}`,
     renderFitting(
       COLUMNS,
-      report.tables.filter((table) => table.files > 0),
+      report.tables.filter((table) => table.rows > 0),
       width,
     ),
     `${counted(files_written, 'file')} written (${size(bytes_written)})${removed}`,

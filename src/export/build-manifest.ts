@@ -71,6 +71,15 @@ export function pathsOf(manifest: ExportManifest | null): Set<string> {
   return new Set([...manifest.files.map(({ path }) => path), ...manifest.earlier.flatMap(({ paths }) => paths)]);
 }
 
+/** Finds the files of a table in an environment; in null, the one of a table without rows. */
+export function findFiles(
+  files: readonly ExportedFile[],
+): (table: string, envId: string | null) => readonly ExportedFile[] {
+  const key = (table: string, envId: string | null): string => JSON.stringify([table, envId]);
+  const groups = Map.groupBy(files, ({ table, env_id }) => key(table, env_id));
+  return (table, envId) => groups.get(key(table, envId)) ?? [];
+}
+
 export function sumOf(files: readonly ExportedFile[], field: 'rows' | 'bytes'): number {
   return files.reduce((sum, file) => sum + file[field], 0);
 }
@@ -89,6 +98,7 @@ export function droppedParts(manifest: ExportManifest, previous: ExportManifest 
   return {
     tables: tablesBefore.map(({ name }) => name).filter((name) => !tables.has(name)),
     environments: environmentsBefore.map(({ env_id }) => env_id).filter((envId) => !environments.has(envId)),
-    fileCount: files.filter(({ table, env_id }) => !tables.has(table) || !environments.has(env_id)).length,
+    fileCount: files.filter(({ table, env_id }) => !tables.has(table) || (env_id !== null && !environments.has(env_id)))
+      .length,
   };
 }

@@ -19,17 +19,20 @@ export function encoderOf(format: ExportFormat, relation: ExportRelation, labels
 /** With a header line. NULL is an empty field; an empty text is quoted. */
 function encodeCsv({ name: table, columns }: ExportRelation): FileEncoder {
   let header: readonly unknown[][] = [columns.map(({ name }) => name)];
-  return {
-    add(rows) {
-      const lines = rows.map((row) => columns.map((column, i) => plainValue(table, column, row[i] ?? null)));
-      const text = stringify([...header, ...lines], {
-        cast: { string: (value) => ({ value, quoted_empty: true }), boolean: String },
-      });
-      header = [];
-      return Buffer.from(text);
-    },
-    end: () => Buffer.alloc(0),
+  const add = (rows: readonly CellRow[]): Uint8Array => {
+    const lines = rows.map((row) => columns.map((column, i) => csvValue(table, column, row[i] ?? null)));
+    const text = stringify([...header, ...lines], {
+      cast: { string: (value) => ({ value, quoted_empty: true }), boolean: String },
+    });
+    header = [];
+    return Buffer.from(text);
   };
+  return { add, end: () => add([]) };
+}
+
+function csvValue(table: string, column: ExportColumn, value: CellValue): string | number | boolean | null {
+  const plain = plainValue(table, column, value);
+  return column.type === 'real' && typeof plain === 'number' ? decimal(plain) : plain;
 }
 
 /** One JSON object per line, with the mirror's JSON text embedded as JSON. */
@@ -47,7 +50,13 @@ function jsonText(table: string, column: ExportColumn, value: CellValue): string
   const plain = plainValue(table, column, value);
   // A JSON string contains no line breaks, so only whitespace is replaced.
   if (column.type === 'json' && typeof plain === 'string') return plain.replaceAll(/[\r\n]/g, ' ');
-  return JSON.stringify(plain);
+  return column.type === 'real' && typeof plain === 'number' ? decimal(plain) : JSON.stringify(plain);
+}
+
+/** Readers take a column for integers if they first see some, and then fail at a fraction. */
+function decimal(value: number): string {
+  const text = String(value);
+  return /^-?\d+$/.test(text) ? `${text}.0` : text;
 }
 
 /** Times and JSON as text, flags as true and false. */

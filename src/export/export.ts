@@ -6,6 +6,7 @@ import {
   droppedParts,
   type EarlierState,
   type ExportScope,
+  findFiles,
   manifestOf,
   pathsOf,
   sumOf,
@@ -20,7 +21,7 @@ import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifest
 import { continuesFrom } from './mirror-scope.ts';
 import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
-import type { SegmentReader, SurveyedSegment } from './segment.ts';
+import { newPartition, type SegmentReader, type SurveyedSegment } from './segment.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
 
@@ -107,9 +108,12 @@ async function exportFiles(
   for (const exportRelation of scope.relations) {
     const ofRelation: ExportedFile[] = [];
     for (const { env_id } of scope.environments) {
-      const known = reusable.get(`${exportRelation.name}/${env_id}`) ?? [];
+      const known = reusable(exportRelation.name, env_id);
       ofRelation.push(...(await exportEnvironment(work, exportRelation, env_id, known)));
     }
+    // A Delta table has its columns in its log.
+    if (ofRelation.length === 0 && work.folder.format !== 'delta')
+      ofRelation.push(await exportNoRows(work, exportRelation, reusable(exportRelation.name, null)));
     work.onTable(exportRelation.name, sumOf(ofRelation, 'rows'));
     files.push(...ofRelation);
   }
@@ -125,13 +129,13 @@ function reusableFiles(
   { connection, folder: { format } }: ExportWork,
   { schemaVersion }: ExportScope,
   previous: ExportManifest | null,
-): Map<string, ExportedFile[]> {
+): ReturnType<typeof findFiles> {
   const isAlike =
     previous?.layout === LAYOUT &&
     previous.format === format &&
     previous.schema_version === schemaVersion &&
     continuesFrom(connection, previous.run ?? null);
-  return Map.groupBy(isAlike ? previous.files : [], ({ table, env_id }) => `${table}/${env_id}`);
+  return findFiles(isAlike ? previous.files : []);
 }
 
 /** @returns the files of the environment: those with unchanged rows, and new ones for all other rows */
@@ -150,6 +154,20 @@ async function exportEnvironment(
   const allRows = surveyed.reduce((count, { rows }) => count + rows, 0);
   const written = await writeSegments(work, relation, reader, { changed, fileRows: rowsPerFile(allRows) });
   return [...kept, ...written].sort(inPlace);
+}
+
+async function exportNoRows(
+  { folder }: ExportWork,
+  exportRelation: ExportRelation,
+  [known]: readonly ExportedFile[],
+): Promise<ExportedFile> {
+  if (known !== undefined && (await isIntact(folder.path, known))) return known;
+  const file = createDataFile(folder, { exportRelation, segment: newPartition(null, null), from: null });
+  try {
+    return file.finish();
+  } finally {
+    file.abandon();
+  }
 }
 
 /** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */

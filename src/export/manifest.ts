@@ -7,12 +7,16 @@ import type { ExportColumn } from './relation.ts';
 
 export const MANIFEST_NAME = 'manifest.json';
 
-/** One file of an export. It holds the rows of one segment: a partition, or a range of its keys or days. */
+/**
+ * One file of an export. It holds the rows of one segment: a partition, or a range of its keys or days. A table without
+ * rows has one file, so that readers find its columns.
+ */
 export interface ExportedFile {
   /** Relative to the folder of the export, with `/`. */
   readonly path: string;
   readonly table: string;
-  readonly env_id: string;
+  /** Null for the file of a table without rows. */
+  readonly env_id: string | null;
   /** The month of its rows; null for a table without a time. */
   readonly month: string | null;
   /** The first key or day of the segment; null for the first segment of its partition. */
@@ -133,7 +137,7 @@ const isManifest = shaped({
     shaped({
       path: isText,
       table: isText,
-      env_id: isText,
+      env_id: isTextOrNull,
       month: isTextOrNull,
       from: isTextOrNull,
       rows: isCount,

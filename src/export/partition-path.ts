@@ -10,6 +10,7 @@ const MAX_BYTES = 200;
  * take `env_id=…` for a second column of that name, and they skip names that begin with a dot or an underscore.
  */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
+  if (envId === null) return table;
   const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded);
   const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
   return [table, value, ...(month === null ? [] : [month])].join('/');
@@ -31,7 +32,7 @@ const DATA_FILE = '(part-[0-9a-f]{16}\\.(parquet|csv|ndjson)|\\.part-\\d+\\.tmp)
 /** The data files of an export and its unfinished files, relative to its folder; the first as in layout 1. */
 const OURS = [
   new RegExp(`^\\w+/env_id=[^/]+(/month=[\\d-]+)?/${DATA_FILE}$`),
-  new RegExp(`^${TABLE}/[^/]+(/\\d{4}-\\d{2})?/${DATA_FILE}$`),
+  new RegExp(`^${TABLE}/([^/]+/(\\d{4}-\\d{2}/)?)?${DATA_FILE}$`),
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,
   /^\w+\/\._delta_log\.tmp\//,
 ];

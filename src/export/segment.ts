@@ -4,7 +4,8 @@ import type { ExportedFile } from './manifest.ts';
 
 /** The rows of one file: a whole partition, or those from one key (or day) up to another. */
 export interface ExportSegment {
-  readonly envId: string;
+  /** Null for the file of a table without rows. */
+  readonly envId: string | null;
   readonly month: string | null;
   /** Null for no bound. */
   readonly from: string | null;
@@ -46,7 +47,7 @@ export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
 }
 
 /** A partition that is in no earlier export. */
-export function newPartition(envId: string, month: string | null): ExportSegment {
+export function newPartition(envId: string | null, month: string | null): ExportSegment {
   return { envId, month, from: null, to: null, file: null };
 }
 

@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3';
 import { SyncError } from '../core/errors.ts';
 import { batchesOf } from './batches.ts';
+import { findFiles } from './build-manifest.ts';
 import { createMeasure } from './data-file.ts';
 import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
@@ -47,12 +48,11 @@ export interface ExportComparison {
 export async function compareExport(comparison: ExportComparison): Promise<ExportDifference[]> {
   const { manifest, envIds, folder, signal } = comparison;
   const differences: ExportDifference[] = [];
-  const files = Map.groupBy(manifest.files, ({ table, env_id }) => `${table}/${env_id}`);
+  const files = findFiles(manifest.files);
   for (const { name } of manifest.tables) {
     const exportRelation = relationNamed(name);
     for (const envId of new Set([...envIds, ...manifest.environments.map(({ env_id }) => env_id)])) {
-      const known = files.get(`${name}/${envId}`) ?? [];
-      differences.push(...(await compareRows(comparison, exportRelation, envId, known)));
+      differences.push(...(await compareRows(comparison, exportRelation, envId, files(name, envId))));
     }
   }
   for (const file of manifest.files) {

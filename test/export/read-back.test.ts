@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
+import { verifyExport } from '../../src/api/verify-export.ts';
 import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
@@ -16,6 +17,7 @@ import {
   insert,
   makeMirror,
   manifestIn,
+  mirroredAt,
   mirrorRows,
   readBack,
   readWith,
@@ -70,6 +72,54 @@ describe('an export read by DuckDB', () => {
       types: declaredTypes,
       rows: Object.fromEntries(ALL_RELATIONS.map((name) => [name, []])),
     });
+  });
+
+  test.each([
+    ['parquet', 'read_parquet'],
+    ['csv', 'read_csv'],
+    ['ndjson', 'read_text'],
+  ] as const)(
+    'as %s a table without rows has one file, which has its columns (NDJSON: nothing)',
+    async (format, read) => {
+      const [mirror, to] = [open(), folder()];
+      mirror.connection.exec('delete from assets; delete from test_executions');
+      const choice = { format, tables: ['assets', 'test_executions', 'failing_tests', 'tests'] } as const;
+      await exportOf(mirror, to, choice);
+      const empty = ['assets', 'test_executions'];
+      const sources = empty.map((table) => [table, `${read}('${to}/${table}/**')`] as const);
+      const { types, rows } = await readWith('', Object.fromEntries(sources));
+      for (const table of empty) {
+        if (format === 'ndjson')
+          expect(rows[table]).toMatchObject([[expect.stringContaining(`/${table}/part-`), '', '0', expect.anything()]]);
+        else
+          expect([Object.keys(types[table] ?? {}), rows[table]]).toEqual([Object.keys(declaredTypes[table] ?? {}), []]);
+        if (format === 'parquet') expect(types[table]).toEqual(withTextForJson(table));
+      }
+      expect(await exportOf(mirror, to, choice)).toMatchObject({ files_written: 0 });
+      insert(mirror, 'assets', { env_id: 'e1', id: 'a', name: 'a', mirrored_at: mirroredAt(1) });
+      await exportOf(mirror, to, { ...choice, keep: 0 });
+      expect(dataFiles(to).filter((path) => path.startsWith('assets/'))).toEqual([
+        expect.stringContaining('assets/e1/'),
+      ]);
+      expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    },
+  );
+
+  test.each([
+    ['csv', 'read_csv'],
+    ['ndjson', 'read_json'],
+  ] as const)('as %s whole numbers in a column of reals have a decimal point', async (format, read) => {
+    const [mirror, to] = [open(), folder()];
+    mirror.connection.exec('update test_executions set duration_seconds = rowid');
+    mirror.connection.exec("update test_executions set duration_seconds = 1e300, status = '1' where id = 'run-1'");
+    await exportOf(mirror, to, { format, tables: ['test_executions'] });
+    const { types, rows } = await readWith('', { it: `(select duration_seconds from ${read}('${to}/**/part-*'))` });
+    expect(types['it']).toEqual({ duration_seconds: 'DOUBLE' });
+    const expected = mirror.connection.prepare('select duration_seconds from test_executions').raw().all() as [
+      number,
+    ][];
+    expect(rows['it']?.map(Number).sort((a, b) => a - b)).toEqual(expected.map(Number).sort((a, b) => a - b));
+    expect(readFileSync(join(to, dataFiles(to)[0] ?? ''), 'utf8')).toMatch(/\b\d+\.0\b/);
   });
 
   test('a table in many files and row groups reads like a small one', async () => {
