@@ -1,6 +1,7 @@
 import type { Instant } from '../core/time/instant.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
+import { FILES_FOLDER } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 
 /** What an export should contain, whatever is in its folder already. */
@@ -56,12 +57,13 @@ export function manifestOf(
 }
 
 /** The earlier exports, latest first, each with its files that are not part of the new one. */
-function earlierExports({ files }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
-  // A glob would read files of another layout as well.
+function earlierExports({ files, format }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
   if (previous?.layout !== LAYOUT) return [];
   const current = new Set(files.map(({ path }) => path));
+  // In the folder of a table, only readers of Delta tables skip the files of earlier exports.
+  const mayStay = (path: string): boolean => format === 'delta' || path.startsWith(FILES_FOLDER);
   return [{ instant: previous.instant, paths: previous.files.map(({ path }) => path) }, ...previous.earlier].map(
-    ({ instant, paths }) => ({ instant, paths: paths.filter((path) => !current.has(path)) }),
+    ({ instant, paths }) => ({ instant, paths: paths.filter((path) => mayStay(path) && !current.has(path)) }),
   );
 }
 

@@ -6,7 +6,7 @@ import { encoderOf } from './encode.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
-import { partitionPath } from './partition-path.ts';
+import { FILES_FOLDER, partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
 
@@ -25,7 +25,8 @@ export interface DataFilePlace {
 }
 
 export function createDataFile(folder: ExportFolder, { exportRelation, segment, from }: DataFilePlace): DataFile {
-  const partition = partitionPath(exportRelation.name, segment);
+  const isDelta = folder.format === 'delta';
+  const partition = `${isDelta ? '' : FILES_FOLDER}${partitionPath(exportRelation.name, segment)}`;
   const temporary = folder.begin(partition);
   const encoder = encoderOf(folder.format, exportRelation, folder);
   const file = folder.files.create(temporary);
@@ -54,7 +55,8 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       folder.files.sync(file);
       close();
       const sha256 = whole.digest('hex');
-      const path = `${partition}/part-${sha256.slice(0, NAME_DIGITS)}.${extensionOf(folder.format)}`;
+      const name = sha256.slice(0, NAME_DIGITS);
+      const path = `${partition}/${isDelta ? `part-${name}.${extensionOf(folder.format)}` : name}`;
       folder.files.rename(temporary, join(folder.path, path));
       folder.created(path);
       const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };

@@ -1,5 +1,6 @@
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   fsyncSync,
   linkSync,
@@ -26,6 +27,8 @@ export interface FileOperations {
   rename(from: string, to: string): void;
   /** Gives a file a second name, unless the name is taken. */
   link(from: string, to: string): void;
+  /** Gives a file a second name, which is free; where a file can have only one, a copy. */
+  share(from: string, to: string): void;
   /** Makes the names within a folder durable. */
   syncFolder(path: string): void;
   /** Removes a file, or a folder and its contents. */
@@ -52,6 +55,14 @@ export const NODE_FILES: FileOperations = {
       renameSync(from, to);
     }
   },
+  share(from, to) {
+    try {
+      linkSync(from, to);
+    } catch (error) {
+      if (!isSystemError(error) || ![...NO_LINKS, 'EXDEV'].includes(error.code)) throw error;
+      copyDurably(from, to);
+    }
+  },
   syncFolder(path) {
     // Windows cannot open a folder, and keeps names durable by itself.
     if (process.platform === 'win32') return;
@@ -67,6 +78,16 @@ export const NODE_FILES: FileOperations = {
     if (readdirSync(path).length === 0) rmdirSync(path);
   },
 };
+
+function copyDurably(from: string, to: string): void {
+  copyFileSync(from, to);
+  const file = openSync(to, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
 
 /** Writes a whole file durably. */
 export function writeWhole(path: string, bytes: Uint8Array, files: FileOperations): void {

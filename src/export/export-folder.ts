@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Instant } from '../core/time/instant.ts';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
-import { isOwnPath, removalPathOf } from './partition-path.ts';
+import { FILES_FOLDER, isOwnPath, removalPathOf } from './partition-path.ts';
 
 /** The folder of an export while files are written to it. */
 export interface ExportFolder {
@@ -18,6 +18,8 @@ export interface ExportFolder {
   begin(partition: string): string;
   /** Records a data file that has its final name. */
   created(path: string): void;
+  /** Puts a data file, or a copy of it, in the place of another one, atomically. */
+  share(name: string, as: string): void;
   /** Replaces a file atomically. If that fails, the file is unchanged. */
   replace(name: string, content: string | Uint8Array): void;
   /**
@@ -38,7 +40,7 @@ export interface ExportFolder {
 }
 
 interface FileRemoval {
-  readonly removedCount: number;
+  readonly removed: readonly string[];
   /** What stopped it; null if all files were removed. */
   readonly failure: unknown;
 }
@@ -62,6 +64,13 @@ export function openExportFolder(
       temporary = `${partition}/.part-${begun}.tmp`;
       return join(path, temporary);
     },
+    share(name, as) {
+      const beside = this.begin(dirname(as));
+      files.remove(beside);
+      files.share(join(path, name), beside);
+      files.rename(beside, join(path, as));
+      temporary = null;
+    },
     created(name) {
       temporary = null;
       created.push(name);
@@ -76,6 +85,7 @@ export function openExportFolder(
       const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
       for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
       if (folders.size > 0) files.syncFolder(path);
+      partitions.clear();
     },
     sync: () => files.syncFolder(path),
     removeOthers: (paths) => removeAll(files, path, () => ownFilesUnder(path).filter((each) => !paths.has(each))),
@@ -105,27 +115,30 @@ function drop(files: FileOperations, folder: string, name: string): void {
   files.removeFolder(dirname(path));
 }
 
-/** An export in a folder within this one keeps its files. */
-function ownFilesUnder(folder: string): string[] {
+/** Those that a glob finds come first. An export in a folder within this one keeps its files. */
+export function ownFilesUnder(folder: string): string[] {
   const all = filesUnder(folder);
   const nested = all.flatMap((each) => /^(.+\/)manifest\.json(\.lock)?$/.exec(each)?.[1] ?? []);
-  return all.filter((each) => isOwnPath(each) && !nested.some((inner) => each.startsWith(inner)));
+  const own = all.filter((each) => isOwnPath(each) && !nested.some((inner) => each.startsWith(inner)));
+  return own.sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)));
 }
+
+const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
 /** Removes data files, and folders that become empty. */
 function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): FileRemoval {
-  let removedCount = 0;
+  const removed: string[] = [];
   try {
     const paths = pathsOf();
     for (const each of paths) {
       files.remove(join(folder, each));
-      removedCount += 1;
+      removed.push(each);
     }
     const folders = new Set(paths.flatMap(foldersOf));
     for (const each of [...folders].sort().reverse()) files.removeFolder(join(folder, each));
-    return { removedCount, failure: null };
+    return { removed, failure: null };
   } catch (failure) {
-    return { removedCount, failure };
+    return { removed, failure };
   }
 }
 

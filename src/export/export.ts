@@ -15,13 +15,13 @@ import { createDataFile, type DataFile } from './data-file.ts';
 import { type CommittedTables, lastNumber, readLogs, shortenLogs, writeLogs } from './delta/write-logs.ts';
 import { folderError, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
-import type { ExportFormat } from './formats.ts';
 import { isIntact } from './is-intact.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { continuesFrom } from './mirror-scope.ts';
 import { readerOf } from './read-segments.ts';
 import type { ExportRelation } from './relation.ts';
 import { newPartition, type SegmentReader, type SurveyedSegment } from './segment.ts';
+import { tableFiles, unsharedPaths } from './table-folders.ts';
 import { VIEWS_NAME, viewsSql } from './views-sql.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
 
@@ -68,24 +68,20 @@ export async function exportTables(
     folder.sync();
     committed = writeLogs(folder, manifest, tables, nowMs);
   } catch (error) {
-    throw folderError(to, error, WITHOUT_LOGS[manifest.format]);
+    throw folderError(to, error, manifest.format === 'delta' ? WITHOUT_LOGS : WITHOUT_FOLDERS);
   }
   try {
     const warnings = shortenLogs(folder, to, committed, nowMs);
-    const result = finish(work, manifest, previous);
+    const result = await finish(work, manifest, previous);
     return { ...result, warnings: [...warnings, ...result.warnings] };
   } catch (error) {
-    throw folderError(to, error, 'the new export is complete');
+    throw folderError(to, error, manifest.format === 'delta' ? 'the new export is complete' : WITHOUT_FOLDERS);
   }
 }
 
-/** What is current if an export ends between the manifest and the logs. */
-const WITHOUT_LOGS: Readonly<Record<ExportFormat, string>> = {
-  parquet: 'the new export is complete',
-  csv: 'the new export is complete',
-  ndjson: 'the new export is complete',
-  delta: 'the new export is complete, but not yet in every Delta log',
-};
+/** What is current if an export ends after the manifest. */
+const WITHOUT_LOGS = 'the new export is complete, but not yet in every Delta log';
+const WITHOUT_FOLDERS = 'the new export is complete, but not yet in the folder of every table';
 
 async function publishOrUndo(work: ExportWork, scope: ExportScope, before: EarlierState): Promise<ExportManifest> {
   const previous = before.manifest;
@@ -227,22 +223,29 @@ function publish(
 
 /**
  * Brings the rest of the folder in line with the manifest. Old files go last: until then the old views still find
- * theirs.
+ * theirs, and no row is missing from the folder of its table.
  */
-function finish({ folder, to }: ExportWork, manifest: ExportManifest, previous: ExportManifest | null): ExportResult {
+async function finish(
+  { folder, to }: ExportWork,
+  manifest: ExportManifest,
+  previous: ExportManifest | null,
+): Promise<ExportResult> {
   const views = viewsSql(folder.path, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
     folder.replace(VIEWS_NAME, views);
     folder.sync();
   }
-  const { removedCount, failure } = folder.removeOthers(pathsOf(manifest));
+  const shared = tableFiles(manifest);
+  for (const path of await unsharedPaths(folder.path, manifest)) folder.share(shared.get(path)?.path ?? path, path);
+  folder.syncNames();
+  const { removed, failure } = folder.removeOthers(new Set([...pathsOf(manifest), ...shared.keys()]));
   if (failure !== null && !isSystemError(failure)) throw failure;
-  const before = new Set(previous?.files);
+  const [before, pathsBefore] = [new Set(previous?.files), pathsOf(previous)];
   return {
     manifest,
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
-    removedCount,
+    removedCount: removed.filter((path) => pathsBefore.has(path)).length,
     notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(to)] : [],
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };

@@ -2,6 +2,12 @@ import { createHash } from 'node:crypto';
 import { EXPORT_RELATIONS } from './relation.ts';
 import type { ExportSegment } from './segment.ts';
 
+/**
+ * Where the files of an export and of earlier ones are, except for Delta; the folders of the tables share those of the
+ * newest. Some readers skip it because of its dot, and a glob such as `*.parquet` because its files have no extension.
+ */
+export const FILES_FOLDER = '.files/';
+
 /** Most file systems limit a name to 255 bytes. */
 const MAX_BYTES = 200;
 
@@ -27,12 +33,17 @@ export function removalPathOf(path: string): string {
 
 const TABLE = `(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})`;
 
-const DATA_FILE = '(part-[0-9a-f]{16}\\.(parquet|csv|ndjson)|\\.part-\\d+\\.tmp)';
+const DATA_FILE = 'part-[0-9a-f]{16}\\.(parquet|csv|ndjson)';
+
+const PARTITION = '([^/]+/(\\d{4}-\\d{2}/)?)?';
+
+const UNFINISHED = '\\.part-\\d+\\.tmp';
 
 /** The data files of an export and its unfinished files, relative to its folder; the first as in layout 1. */
 const OURS = [
-  new RegExp(`^\\w+/env_id=[^/]+(/month=[\\d-]+)?/${DATA_FILE}$`),
-  new RegExp(`^${TABLE}/([^/]+/(\\d{4}-\\d{2}/)?)?${DATA_FILE}$`),
+  new RegExp(`^\\w+/env_id=[^/]+(/month=[\\d-]+)?/(${DATA_FILE}|${UNFINISHED})$`),
+  new RegExp(`^${TABLE}/${PARTITION}(${DATA_FILE}|${UNFINISHED})$`),
+  new RegExp(`^\\.files/${TABLE}/${PARTITION}([0-9a-f]{16}|${UNFINISHED})$`),
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,
   /^\w+\/\._delta_log\.tmp\//,
 ];

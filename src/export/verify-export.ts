@@ -10,6 +10,7 @@ import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { readerOf } from './read-segments.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
 import type { SurveyedSegment } from './segment.ts';
+import { strayPaths, unsharedPaths } from './table-folders.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
 
 /**
@@ -59,6 +60,8 @@ export async function compareExport(comparison: ExportComparison): Promise<Expor
     await yieldToSignal(signal);
     if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
   }
+  for (const path of await unsharedPaths(folder, manifest)) differences.push(tableDifference(path, 'damaged'));
+  for (const path of strayPaths(folder, manifest)) differences.push(tableDifference(path, 'extra'));
   for (const { table, reason } of await unequalLogs(folder, manifest))
     differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}`, reason });
   return differences;
@@ -98,6 +101,11 @@ async function compareRows(
       .filter((file) => !equal.has(file))
       .map((file) => differenceOf(file, found.has(file) ? 'unequal' : 'extra')),
   ];
+}
+
+/** A difference of a file in the folder of a table. */
+function tableDifference(path: string, what: ExportDifference['what']): ExportDifference {
+  return { what, table: path.slice(0, path.indexOf('/')), env_id: null, month: null, path, reason: null };
 }
 
 function missingPartition(table: string, { segment: { envId, month } }: SurveyedSegment): ExportDifference {

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, extname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { filesUnder } from '../../src/export/export-files.ts';
@@ -110,7 +110,7 @@ describe('an export into the folder of an earlier one', () => {
     const months = manifestIn(to).files.filter(({ table, env_id }) => table === 'test_executions' && env_id === 'e1');
     expect(months.map(({ month }) => month)).toEqual(['2026-09', '2026-10', '2026-11', '2027-01']);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
-    expect(dataFiles(to).filter((path) => path.startsWith('test_executions/e1/2026-08'))).toEqual([]);
+    expect(dataFiles(to).filter((path) => path.startsWith('.files/test_executions/e1/2026-08'))).toEqual([]);
   });
 
   test.each(['parquet', 'delta'] as const)(
@@ -140,7 +140,8 @@ describe('an export into the folder of an earlier one', () => {
       files_written: first.files,
       files_removed: first.files,
     });
-    expect(dataFiles(to).every((path) => path.endsWith('.csv'))).toBe(true);
+    const named = filesUnder(to).filter((path) => path.includes('/part-'));
+    expect(new Set(named.map((path) => extname(path)))).toEqual(new Set(['.csv']));
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 
@@ -149,7 +150,10 @@ describe('an export into the folder of an earlier one', () => {
     async (format) => {
       const { mirror, to, first } = await exported(fillMirror, 1, { format });
       const older = (path: string): string =>
-        path.replace(/^(\w+)\//, '$1/env_id=').replace(/\/(\d{4}-\d\d)\//, '/month=$1/');
+        path
+          .replace(/^(?:\.files\/)?(\w+)\//, '$1/env_id=')
+          .replace(/\/(\d{4}-\d\d)\//, '/month=$1/')
+          .replace(/\/([0-9a-f]{16})$/, '/part-$1.parquet');
       const manifest = manifestIn(to);
       const files = manifest.files.map((file) => ({ ...file, path: older(file.path) }));
       for (const { path } of manifest.files) {

@@ -48,7 +48,7 @@ describe('an interrupted export', () => {
       expect(dataFiles(copy).sort()).toEqual([...paths].sort());
     }
     // Once the manifest was replaced, the new export is valid.
-    expect(hasOld).toBeGreaterThan(most - 12);
+    expect(hasOld).toBeGreaterThan(30);
     expect(hasOld).toBeLessThan(most);
   });
 
@@ -111,7 +111,11 @@ describe('a file operation that fails once', () => {
         expect(brokenFiles(copy)).toEqual([]);
         const isNew = manifestIn(copy).instant !== first.instant;
         if (typeof ended === 'string') {
-          expect(ended).toMatch(isNew ? /; the new export is complete$/ : /; the last complete export is untouched$/);
+          expect(ended).toMatch(
+            isNew
+              ? /; the new export is complete, but not yet in the folder of every table$/
+              : /; the last complete export is untouched$/,
+          );
           expect(ended).toContain(`${copy} cannot be written (${code}): check`);
         } else {
           expect(ended.warnings).toEqual([expect.stringContaining(`old files in ${copy} cannot be removed (${code})`)]);
@@ -126,8 +130,8 @@ describe('a file operation that fails once', () => {
         );
         expect(readFileSync(join(copy, 'views.sql'), 'utf8')).toContain(manifestIn(copy).instant);
       }
-      // After the manifest was renamed: its two syncs to disk, and the operations for views.sql.
-      expect(ends.new).toBe(7);
+      // After the manifest was renamed: its sync to disk, views.sql, and the folders of the tables.
+      expect(ends.new).toBeGreaterThan(7);
       expect(ends.warned).toBeGreaterThan(3);
       expect(ends.failed).toBeGreaterThan(30);
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
@@ -164,7 +164,7 @@ export function brokenFiles(to: string): string[] {
     .map(({ path }) => path);
 }
 
-function sha256Of(path: string): string | null {
+export function sha256Of(path: string): string | null {
   try {
     return createHash('sha256').update(readFileSync(path)).digest('hex');
   } catch {
@@ -172,7 +172,12 @@ function sha256Of(path: string): string | null {
   }
 }
 
-export const dataFiles = (to: string): string[] => filesUnder(to).filter((path) => /\/(\.?part)-/.test(path));
+/** The data files, without their second names in the folders of the tables. */
+export const dataFiles = (to: string): string[] =>
+  filesUnder(to).filter((path) => {
+    const isDelta = existsSync(join(to, path.split('/')[0] ?? '', '_delta_log'));
+    return path.startsWith('.files/') || path.includes('/.part-') || (isDelta && path.includes('/part-'));
+  });
 
 type TextRow = readonly (string | null)[];
 

@@ -49,7 +49,7 @@ describe('obsync verify --against', () => {
     async (_, statement, what) => {
       const { mirror, verify } = await exported({ environments: ['e1'], tables: ['test_executions', 'assets'] });
       mirror.connection.exec(`${statement.replace('where', "where env_id = 'e1' and")}`);
-      const path = expect.stringMatching(/^test_executions\/e1\/2026-08\/part-/);
+      const path = expect.stringMatching(/^\.files\/test_executions\/e1\/2026-08\/[0-9a-f]+$/);
       expect(await verify()).toMatchObject({
         equal: false,
         differences: [{ what, table: 'test_executions', env_id: 'e1', month: '2026-08', path }],
@@ -104,7 +104,7 @@ describe('obsync verify --against', () => {
     const { code, stdout } = await obsync(args);
     expect({ code, stdout }).toMatchObject({
       code: 1,
-      stdout: expect.stringMatching(/unequal: assets\/e1\/part-/),
+      stdout: expect.stringMatching(/unequal: \.files\/assets\/e1\/[0-9a-f]+:/),
     });
     const json = await obsync([...args, '--json']);
     expect(JSON.parse(json.stdout)).toMatchObject({ equal: false, differences: [{ what: 'unequal' }] });

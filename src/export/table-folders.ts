@@ -1,0 +1,56 @@
+import { createHash } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { isSystemError } from './export-files.ts';
+import { ownFilesUnder } from './export-folder.ts';
+import { type ExportFormat, extensionOf } from './formats.ts';
+import { isIntact } from './is-intact.ts';
+import type { ExportedFile, ExportManifest } from './manifest.ts';
+import { FILES_FOLDER, partitionPath } from './partition-path.ts';
+
+/**
+ * The path of a file in the folder of its table, where readers without the manifest find exactly the files of the newest
+ * export. Its name is that of the segment: a new version replaces the old one atomically, so a reader never finds a row
+ * of a segment twice, or not at all. It has the environment too: some file systems take `Prod` and `prod` for one name.
+ */
+function tablePath({ table, env_id, month, from }: ExportedFile, format: ExportFormat): string {
+  const digest = createHash('sha256')
+    .update(JSON.stringify([env_id, month, from]))
+    .digest('hex');
+  const name = `part-${digest.slice(0, NAME_DIGITS)}.${extensionOf(format)}`;
+  return `${partitionPath(table, { envId: env_id, month })}/${name}`;
+}
+
+const NAME_DIGITS = 16;
+
+/** The files of an export by their paths in the folders of the tables. A Delta table has its files there anyway. */
+export function tableFiles({ format, files }: ExportManifest): ReadonlyMap<string, ExportedFile> {
+  return new Map(format === 'delta' ? [] : files.map((file) => [tablePath(file, format), file]));
+}
+
+/** The paths in the folders of the tables where a file of the export is missing, or has other bytes. */
+export async function unsharedPaths(folder: string, manifest: ExportManifest): Promise<string[]> {
+  const paths: string[] = [];
+  for (const [path, file] of tableFiles(manifest))
+    if (!isSameFile(join(folder, file.path), join(folder, path)) && !(await isIntact(folder, { ...file, path })))
+      paths.push(path);
+  return paths;
+}
+
+/** The files in the folders of the tables that the export does not have. */
+export function strayPaths(folder: string, manifest: ExportManifest): string[] {
+  if (manifest.format === 'delta') return [];
+  const files = tableFiles(manifest);
+  const isVisible = (path: string): boolean => !path.startsWith(FILES_FOLDER) && path.includes('/part-');
+  return ownFilesUnder(folder).filter((path) => isVisible(path) && !files.has(path));
+}
+
+function isSameFile(one: string, other: string): boolean {
+  try {
+    const [a, b] = [one, other].map((path) => statSync(path, { bigint: true }));
+    return a?.ino === b?.ino && a?.dev === b?.dev;
+  } catch (error) {
+    if (isSystemError(error)) return false;
+    throw error;
+  }
+}

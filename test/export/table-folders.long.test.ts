@@ -1,0 +1,248 @@
+import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { devNull } from 'node:os';
+import { basename, join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { verifyExport } from '../../src/api/verify-export.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
+import type { ExportFormat } from '../../src/export/formats.ts';
+import { changedSince, failingAt, killedAt, SOME, watched } from './faults.ts';
+import {
+  exportOf,
+  fillMirror,
+  folder,
+  makeMirror,
+  manifestIn,
+  mirroredAt,
+  mirrorRows,
+  readWith,
+  sha256Of,
+  TABLES,
+} from './setup.ts';
+
+/** The content of each file that a glob finds in the folders of the tables. */
+function shownIn(to: string): Map<string, string | null> {
+  const visible = filesUnder(to).filter((path) => !path.startsWith('.files/') && path.includes('/part-'));
+  return new Map(visible.map((path) => [path, sha256Of(join(to, path))]));
+}
+
+/** The rows of each table, read by its folder. */
+async function rowsByFolder(to: string, tables: readonly string[], format: ExportFormat = 'parquet') {
+  const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
+  const sources = tables.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
+  return (await readWith('', Object.fromEntries(sources))).rows;
+}
+
+function open(fill: (mirror: MirrorFile) => void = fillMirror): MirrorFile {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  return mirror;
+}
+
+function change({ connection }: MirrorFile, n: number): void {
+  connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
+    update assets set name = 'name ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
+    update test_executions set status = 'n${n}', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11';
+    delete from asset_lineage where upstream_asset_id like '%${n}'`);
+}
+
+describe('the folder of a table', () => {
+  test('after further exports a reader finds each row once, as the mirror has it, and the last manifest still holds', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to);
+    for (const n of [1, 2, 3]) {
+      const { files } = manifestIn(to);
+      change(mirror, n);
+      await exportOf(mirror, to);
+      expect(await rowsByFolder(to, TABLES)).toEqual(mirrorRows(mirror, TABLES));
+      expect(files.filter(({ path, sha256 }) => sha256Of(join(to, path)) !== sha256)).toEqual([]);
+    }
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test.each(['csv', 'ndjson'] as const)('as %s it has each row once after a further export', async (format) => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to, { format });
+    change(mirror, 1);
+    await exportOf(mirror, to, { format });
+    const rows = await rowsByFolder(to, TABLES, format);
+    for (const table of TABLES) expect(rows[table]).toHaveLength(mirrorRows(mirror, [table])[table]?.length ?? -1);
+  });
+
+  test('a glob over the whole export finds each row once', async () => {
+    const [mirror, to] = [open(), folder()];
+    const assets = { tables: ['assets'] };
+    await exportOf(mirror, to, assets);
+    change(mirror, 1);
+    await exportOf(mirror, to, assets);
+    const { rows } = await readWith('', { assets: `read_parquet('${to}/**/*.parquet')` });
+    expect(rows).toEqual(mirrorRows(mirror, ['assets']));
+  });
+
+  test('it keeps no rows of a table, an environment or a month that the mirror no longer has', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to);
+    mirror.connection.exec(`delete from assets; delete from columns where env_id = 'e1';
+      delete from test_executions where start_time < '2026-09'`);
+    await exportOf(mirror, to);
+    expect(await rowsByFolder(to, TABLES)).toEqual(mirrorRows(mirror, TABLES));
+    await exportOf(mirror, to, { tables: ['assets', 'tests'] });
+    expect(readdirSync(to).sort()).toEqual([
+      '.files',
+      'assets',
+      'manifest.json',
+      'manifest.json.lock',
+      'tests',
+      'views.sql',
+    ]);
+  });
+
+  test('it has each row once after the format was changed, back and forth', async () => {
+    const { mirror, to } = await changedSince();
+    for (const format of ['delta', 'parquet', 'csv', 'parquet'] as const) {
+      await exportOf(mirror, to, { tables: SOME, format });
+      const rows = await rowsByFolder(to, SOME, format);
+      for (const table of SOME) expect(rows[table]).toHaveLength(mirrorRows(mirror, [table])[table]?.length ?? -1);
+    }
+  });
+
+  test('its files have the disk space of the export, and names that no other environment has', async () => {
+    const [mirror, to] = [open((file) => fillMirror(file, { envs: ['prod', 'Prod'] })), folder()];
+    await exportOf(mirror, to);
+    const paths = [...shownIn(to).keys()];
+    for (const path of paths) expect(statSync(join(to, path)).nlink).toBe(2);
+    expect(new Set(paths.map((path) => `${path.split('/')[0]} ${basename(path)}`)).size).toBe(paths.length);
+  });
+
+  test('verification names a file there that is missing, damaged or left over, and the next export repairs it', async () => {
+    const [mirror, to] = [open(), folder()];
+    await exportOf(mirror, to, { tables: SOME });
+    const [gone = '', damaged = ''] = [...shownIn(to).keys()].sort();
+    rmSync(join(to, gone));
+    rmSync(join(to, damaged));
+    writeFileSync(join(to, damaged), 'x');
+    const stray = 'assets/e9/part-0123456789abcdef.parquet';
+    cpSync(join(to, manifestIn(to).files[0]?.path ?? ''), join(to, stray));
+    const { differences } = await verifyExport({ db: mirror.path, against: to });
+    const found = differences.map(({ what, table, path }) => [what, table, path]);
+    expect(found.sort()).toEqual([
+      ['damaged', gone.split('/')[0], gone],
+      ['damaged', damaged.split('/')[0], damaged],
+      ['extra', 'assets', stray],
+    ]);
+    expect(await exportOf(mirror, to, { tables: SOME })).toMatchObject({ files_written: 0 });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+    expect(await rowsByFolder(to, SOME)).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+describe('a file that can have only one name', () => {
+  test('it is copied', () => {
+    const copy = join(folder(), 'copy');
+    NODE_FILES.share(devNull, copy);
+    expect(readFileSync(copy, 'utf8')).toBe('');
+    expect(() => NODE_FILES.share(join(copy, 'none'), `${copy}2`)).toThrow(/ENOTDIR/);
+  });
+
+  test('the copies are those of the newest export, and stay if nothing has changed', async () => {
+    const { mirror, to } = await changedSince();
+    rmSync(to, { recursive: true });
+    let copies = 0;
+    const copying: FileOperations = {
+      ...NODE_FILES,
+      share(from, as) {
+        copies += 1;
+        copyFileSync(from, as);
+      },
+    };
+    await exportOf(mirror, to, { tables: SOME }, copying);
+    const first = copies;
+    expect(first).toBe(manifestIn(to).files.length);
+    change(mirror, 2);
+    const { files_written } = await exportOf(mirror, to, { tables: SOME }, copying);
+    expect(copies - first).toBe(files_written);
+    await exportOf(mirror, to, { tables: SOME }, copying);
+    expect(copies - first).toBe(files_written);
+    expect(await rowsByFolder(to, SOME)).toEqual(mirrorRows(mirror, SOME));
+  });
+});
+
+describe('a reader of the folders', () => {
+  /** The old and the new content of the folders, and a check that some of them have each segment once. */
+  async function changing() {
+    const { mirror, to } = await changedSince();
+    const old = shownIn(to);
+    const done = join(folder(), 'done');
+    cpSync(to, done, { recursive: true });
+    await exportOf(mirror, done, { tables: SOME });
+    const next = shownIn(done);
+    expect(next).not.toEqual(old);
+    const check = (place: string): Map<string, string | null> => {
+      const shown = shownIn(place);
+      for (const path of new Set([...old.keys(), ...next.keys()])) {
+        if (old.has(path) && next.has(path)) expect([old.get(path), next.get(path)]).toContain(shown.get(path));
+        else expect([old.get(path), next.get(path)]).toContain(shown.get(path));
+      }
+      for (const path of shown.keys()) expect(old.has(path) || next.has(path)).toBe(true);
+      return shown;
+    };
+    return { mirror, to, old, next, check };
+  }
+
+  async function operations(mirror: MirrorFile, to: string): Promise<number> {
+    const copy = join(folder(), 'copy');
+    cpSync(to, copy, { recursive: true });
+    let count = 0;
+    await exportOf(
+      mirror,
+      copy,
+      { tables: SOME },
+      watched(() => (count += 1)),
+    );
+    return count;
+  }
+
+  test('it finds each segment once, old or new, wherever the export is killed, and the next export completes it', async () => {
+    const { mirror, to, old, next, check } = await changing();
+    const most = await operations(mirror, to);
+    const seen = { old: 0, between: 0, new: 0 };
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      await expect(exportOf(mirror, copy, { tables: SOME }, killedAt(n))).rejects.toThrow('killed');
+      const shown = [...check(copy)].sort().join();
+      seen[shown === [...old].sort().join() ? 'old' : shown === [...next].sort().join() ? 'new' : 'between'] += 1;
+      expect((await exportOf(mirror, copy, { tables: SOME })).warnings).toEqual([]);
+      expect(shownIn(copy)).toEqual(next);
+      expect(filesUnder(copy).filter((path) => path.includes('.tmp'))).toEqual([]);
+    }
+    expect(Math.min(...Object.values(seen)), JSON.stringify(seen)).toBeGreaterThan(0);
+  });
+
+  test('it finds each segment once, whichever file operation fails, and the error says what is not up to date', async () => {
+    const { mirror, to, check, next } = await changing();
+    const most = await operations(mirror, to);
+    const standing = new Set<string>();
+    for (let n = 1; n <= most; n++) {
+      const copy = join(folder(), 'copy');
+      cpSync(to, copy, { recursive: true });
+      const ended = await exportOf(mirror, copy, { tables: SOME }, failingAt(n, 'EIO')).catch(String);
+      standing.add(typeof ended === 'string' ? (/; (.*)$/.exec(ended)?.[1] ?? ended) : 'warned');
+      check(copy);
+      await exportOf(mirror, copy, { tables: SOME });
+      expect(shownIn(copy)).toEqual(next);
+    }
+    expect([...standing]).toEqual([
+      'the last complete export is untouched',
+      'the new export is complete, but not yet in the folder of every table',
+      'warned',
+    ]);
+  });
+
+  test('it finds each segment once at every moment of an export', async () => {
+    const { mirror, to, check, next } = await changing();
+    const looking = watched(() => void check(to));
+    await exportOf(mirror, to, { tables: SOME }, looking);
+    expect(shownIn(to)).toEqual(next);
+  });
+});
