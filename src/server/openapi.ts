@@ -41,6 +41,16 @@ const TAG = {
     description: 'Send it back as `If-None-Match`: the answer is 304 until a sync has changed the mirror',
   },
 };
+/** Only described: the server reads the header itself. */
+const CONDITION = {
+  type: 'object',
+  properties: {
+    'If-None-Match': {
+      type: 'string',
+      description: 'The `ETag` of an earlier answer: if that is still current, the answer is 304',
+    },
+  },
+};
 const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
 
 /**
@@ -62,7 +72,7 @@ export async function addOpenApi(server: FastifyInstance): Promise<void> {
       security: [{ token: [] }],
     },
     refResolver: { buildLocalReference: ({ $id }, _base, _fragment, i) => String($id ?? `schema-${i}`) },
-    transform: ({ schema, url }) => ({ url, schema: withAnswers(schema) }),
+    transform: ({ schema, url }) => ({ url, schema: described(schema) }),
   });
   addStaticContent(server, '/openapi.json', {
     type: 'application/json; charset=utf-8',
@@ -72,16 +82,18 @@ export async function addOpenApi(server: FastifyInstance): Promise<void> {
   addDocsPage(server);
 }
 
-/** The answers of a route with descriptions and headers. */
-function withAnswers(schema: FastifySchema): FastifySchema {
+/** A route with the header that all of them read, and its answers with descriptions and headers. */
+function described(schema: FastifySchema): FastifySchema {
   const answers = Object.entries((schema?.response ?? {}) as Readonly<Record<string, unknown>>);
   if (answers.length === 0) return schema;
-  return { ...schema, response: Object.fromEntries(answers.map(([status, body]) => [status, answer(status, body)])) };
+  const response = Object.fromEntries(answers.map(([status, body]) => [status, answer(status, body)]));
+  return { ...schema, headers: CONDITION, response };
 }
 
 function answer(status: string, schema: unknown): object {
   const description = ANSWERS[status];
-  if (status === '304') return { description, headers: { ...HEADERS, ...TAG } };
+  // The type tells the plugin that there is no body.
+  if (status === '304') return { type: 'null', description, headers: { ...HEADERS, ...TAG } };
   return { description, headers: headersOf(status), content: { 'application/json': { schema } } };
 }
 

@@ -12,6 +12,12 @@ const strict = (required: readonly string[], properties: Readonly<Record<string,
   additionalProperties: false,
 });
 
+/** What every answer has. */
+const HEAD = {
+  description: { ...text, not: { const: 'Default Response' } },
+  headers: mapOf(strict(['schema'], { description: text, schema: ref('schema') })),
+};
+
 /** The subset of OpenAPI 3.1 that a document of read operations may use. */
 export const OPENAPI_SHAPE = {
   ...strict(['openapi', 'info', 'servers', 'components', 'paths', 'security'], {
@@ -37,12 +43,17 @@ export const OPENAPI_SHAPE = {
       description: text,
       tags: { type: 'array', items: text },
       parameters: { type: 'array', items: ref('parameter') },
-      responses: mapOf(ref('response'), { pattern: '^[1-5]\\d\\d$' }),
+      responses: {
+        type: 'object',
+        propertyNames: { pattern: '^[1-5]\\d\\d$' },
+        properties: { 304: ref('bodiless') },
+        additionalProperties: ref('response'),
+      },
     }),
     parameter: {
       ...strict(['name', 'in', 'schema', 'required'], {
         name: text,
-        in: { enum: ['query', 'path'] },
+        in: { enum: ['query', 'path', 'header'] },
         required: { type: 'boolean' },
         description: text,
         schema: ref('schema'),
@@ -51,9 +62,9 @@ export const OPENAPI_SHAPE = {
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       then: { properties: { required: { const: true } } },
     },
+    bodiless: strict(['description'], HEAD),
     response: strict(['description', 'content'], {
-      description: { ...text, not: { const: 'Default Response' } },
-      headers: mapOf(strict(['schema'], { description: text, schema: ref('schema') })),
+      ...HEAD,
       content: strict(['application/json'], { 'application/json': strict(['schema'], { schema: ref('schema') }) }),
     }),
     schema: { $ref: 'https://json-schema.org/draft/2020-12/schema' },
