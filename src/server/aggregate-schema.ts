@@ -1,11 +1,13 @@
+import { INTEGER, NUMBER } from './schemas.ts';
+
 const BUCKET = {
   score: {
-    type: 'number',
+    ...NUMBER,
     minimum: 0,
     maximum: 1,
     description: 'The weighted mean of the dimensions; 0 without results',
   },
-  test_count: { type: 'integer', minimum: 0 },
+  test_count: { ...INTEGER, minimum: 0 },
   bucket_at: { type: ['string', 'null'], format: 'date-time' },
 } as const;
 
@@ -23,7 +25,7 @@ export const aggregateScoreSchema = {
   type: 'object',
   properties: {
     matched_count: {
-      type: 'integer',
+      ...INTEGER,
       minimum: 0,
       description: 'The number of table assets that match, with or without test results',
     },

@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { addDocsPage } from './docs-page.ts';
+import { INTEGER } from './schemas.ts';
 import { TIME_HEADER } from './set-date-header.ts';
 import { addStaticContent, REVALIDATE } from './static-content.ts';
 
@@ -23,7 +24,6 @@ const ANSWERS: Readonly<Record<string, string>> = {
   503: '`overloaded`: too many requests are waiting; try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
 };
 
-const COUNT = { type: 'integer' };
 const HEADERS = {
   Date: { type: 'string', description: 'The time of the data, without fractions of a second' },
   [TIME_HEADER]: {
@@ -31,9 +31,9 @@ const HEADERS = {
     format: 'date-time',
     description: 'The time of the data, with microseconds: read the feeds from this time on',
   },
-  'RateLimit-Limit': { ...COUNT, description: 'Requests per window' },
-  'RateLimit-Remaining': { ...COUNT, description: 'Requests left in this window' },
-  'RateLimit-Reset': { ...COUNT, description: 'Seconds until the window ends' },
+  'RateLimit-Limit': { ...INTEGER, description: 'Requests per window' },
+  'RateLimit-Remaining': { ...INTEGER, description: 'Requests left in this window' },
+  'RateLimit-Reset': { ...INTEGER, description: 'Seconds until the window ends' },
 };
 const TAG = {
   ETag: {
@@ -51,7 +51,7 @@ const CONDITION = {
     },
   },
 };
-const WAIT = { 'Retry-After': { ...COUNT, description: 'Seconds to wait' } };
+const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
 
 /**
  * Adds `/openapi.json`, which describes all routes added later, and `/docs` to browse it. Neither needs a token or

@@ -13,6 +13,9 @@ const DEFAULT_LIMIT = 500;
 const MAX_VALUES = 1000;
 
 const INSTANT: JsonSchema = { type: 'string', format: 'date-time' };
+/** Without their formats, clients in Go and Java read numbers into 32 bits. */
+export const INTEGER = { type: 'integer', format: 'int64' } as const;
+export const NUMBER = { type: 'number', format: 'double' } as const;
 const ANYTHING: JsonSchema = {};
 const TEXTS: JsonSchema = {
   type: 'array',
@@ -22,8 +25,8 @@ const TEXTS: JsonSchema = {
 
 const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
   text: { type: 'string' },
-  integer: { type: 'integer' },
-  number: { type: 'number' },
+  integer: INTEGER,
+  number: NUMBER,
   boolean: { type: 'boolean' },
   instant: INSTANT,
   json: ANYTHING,
@@ -146,7 +149,7 @@ export function querySchema(listing: CollectionListing, pageMax: number): JsonSc
     ...(listing.feedClock === undefined ? {} : FEEDS),
     ...(listing.window === undefined ? {} : WINDOW),
     ...sorting(listing),
-    limit: { type: 'integer', minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
+    limit: { ...INTEGER, minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
     cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },
   });
 }
