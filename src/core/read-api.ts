@@ -14,3 +14,9 @@ export const SCORE_DAYS = 7;
 
 /** An access token that an HTTP header can carry. */
 export const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
+
+/**
+ * A served mirror shows a value of the wrong type as empty, so that no answer breaks its description, and sends the
+ * value itself in this member. A sync puts it back (R20).
+ */
+export const AS_SENT = 'obsync_as_sent';

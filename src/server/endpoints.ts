@@ -12,11 +12,11 @@ import type { MirrorSnapshot } from './mirror-reads.ts';
 import { pascal, withArticle } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';
 import {
+  describedObject,
   filterSchema,
   innerSchemas,
   itemSchema,
   type JsonSchema,
-  objectOf,
   pageName,
   pageSchema,
   querySchema,
@@ -80,7 +80,7 @@ export function sharedSchemas(): (JsonSchema & { readonly $id: string })[] {
       pageSchema(listing.names.item),
       ...innerSchemas(listing),
     ]),
-    { $id: 'Environment', ...objectOf(ENVIRONMENT_FIELDS) },
+    { $id: 'Environment', ...describedObject(ENVIRONMENT_FIELDS) },
     bucketSchema,
     aggregateScoreSchema,
   ] as (JsonSchema & { readonly $id: string })[];

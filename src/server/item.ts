@@ -1,24 +1,66 @@
 import { type ExactNumber, isExactNumber, isJsonObject, parseExactly } from '../core/json.ts';
+import { AS_SENT } from '../core/read-api.ts';
 import type { Field, Fields } from '../core/stream.ts';
+import { parseInstant } from '../core/time/instant.ts';
 import type { CollectionListing } from './listings.ts';
+import { jsonTypeOf } from './schemas.ts';
 
 /** A row as SQLite returns it. */
 export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 export type ApiItem = Record<string, unknown>;
 
-/** A row as the API returns it: fields in their places, merged with the unknown members from `extra`. */
+/**
+ * A row as the API returns it: fields in their places, merged with the unknown members from `extra`. A field whose value
+ * does not have the described type is empty, and the value is in `AS_SENT` (R20).
+ */
 export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nulls']): ApiItem {
   const item: ApiItem = {};
+  const misfits = new Map<string, unknown>();
   for (const { name, field, path } of fieldPlaces(fields)) {
     const stored = row[name] ?? null;
     if (stored === null && nulls !== 'shown') continue;
     const value = apiValue(field, stored);
-    if (path === null) item[name] = value;
-    else setAtPath(item, path, value);
+    if (path !== null) setAtPath(item, path, value);
+    else if (field.type !== 'json' || value === null || fits(name, field, value)) item[name] = value;
+    else misfits.set(name, value);
   }
-  return typeof row.extra === 'string' ? withExtra(fields, item, row.extra) : item;
+  const whole = typeof row.extra === 'string' ? withExtra({ fields, row, item, misfits }, row.extra) : item;
+  return misfits.size === 0
+    ? whole
+    : { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: Object.fromEntries(misfits) };
 }
+
+/** A list is never null. */
+function emptyLists(fields: Fields, misfits: ReadonlyMap<string, unknown>): ApiItem {
+  const names = [...misfits.keys()].filter((name) => fields[name]?.empty !== undefined);
+  return Object.fromEntries(names.map((name) => [name, []]));
+}
+
+const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+
+/** Whether a value has the type that the OpenAPI document names for the field. */
+function fits(name: string, { type }: Field, value: unknown): boolean {
+  switch (type) {
+    case 'text':
+      return typeof value === 'string';
+    case 'instant':
+      return typeof value === 'string' && RFC_3339.test(value) && parseInstant(value) !== null;
+    case 'boolean':
+      return typeof value === 'boolean';
+    case 'number':
+      return typeof value === 'number' || isExactNumber(value);
+    case 'integer':
+      return isExactNumber(value) ? isInt64(value.rawJSON) : Number.isSafeInteger(value);
+    case 'json': {
+      const expected = jsonTypeOf(name);
+      return expected === undefined || expected === (Array.isArray(value) ? 'array' : isJsonObject(value) && 'object');
+    }
+  }
+}
+
+const isInt64 = (digits: string): boolean =>
+  /^-?\d+$/.test(digits) && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits);
 
 interface FieldPlace {
   readonly name: string;
@@ -53,9 +95,23 @@ function setAtPath(item: ApiItem, path: readonly string[], value: unknown): void
   }
 }
 
-function withExtra(fields: Fields, item: ApiItem, extra: string): ApiItem {
+interface UnmergedItem {
+  readonly fields: Fields;
+  readonly row: SqlRow;
+  readonly item: ApiItem;
+  /** Values of a wrong type are added here. */
+  readonly misfits: Map<string, unknown>;
+}
+
+function withExtra({ fields, row, item, misfits }: UnmergedItem, extra: string): ApiItem {
   const members = parseOrText(extra);
   if (!isJsonObject(members)) return item;
+  for (const [name, member] of Object.entries(members)) {
+    const field = fields[name];
+    if (field === undefined || field.required || fits(name, field, member)) continue;
+    if ((row[name] ?? null) === null) misfits.set(name, member);
+    delete members[name];
+  }
   const merged = mergeMembers(item, members);
   for (const [name, { type, from, required }] of Object.entries(fields)) {
     // Optional fields are serialized as they are.
@@ -73,8 +129,8 @@ function integerOf({ rawJSON: source }: ExactNumber): bigint | number {
 }
 
 /**
- * A member of `extra` replaces a known field only if the field is empty because its value had another type (R20), or if
- * `extra` has the exact number. Unknown members of an object return to that object (R19).
+ * A member of `extra` replaces a known field only if the field is empty, because its time is not trusted (R10) or an
+ * earlier version did not know it, or if `extra` has the exact number. Unknown members of an object return to that object (R19).
  */
 function mergeMembers(item: ApiItem, members: ApiItem): ApiItem {
   const added = Object.entries(members).flatMap(([name, member]) => {

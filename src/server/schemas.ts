@@ -1,3 +1,4 @@
+import { AS_SENT } from '../core/read-api.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import type { ArrayFilters } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
@@ -32,12 +33,13 @@ const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
   json: ANYTHING,
 };
 
+const OBJECT: JsonSchema = { type: 'object', additionalProperties: true };
+
 /** The known shapes of JSON fields. */
-const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = {
-  owners: TEXTS,
-  tags: TEXTS,
-  config: { type: 'object', additionalProperties: true },
-};
+const JSON_SHAPES: Readonly<Record<string, JsonSchema>> = { owners: TEXTS, tags: TEXTS, config: OBJECT };
+
+/** The type that a JSON field has according to its description; undefined if that names none. */
+export const jsonTypeOf = (name: string): unknown => JSON_SHAPES[name]?.['type'];
 
 export const ERROR_SCHEMA: JsonSchema = {
   $id: 'ErrorEnvelope',
@@ -59,7 +61,7 @@ const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
 /** The schema of an item of a collection. */
 export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
-  const { properties, required = [] } = objectOf(entry.fields);
+  const { properties, required = [] } = describedObject(entry.fields);
   const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
   const parts = (entry.childTables ?? []).map(({ each }) => [each, { type: 'array', items: innerRef(each) }]);
   const members: Record<string, JsonSchema> = Object.fromEntries([...inner, ...parts]);
@@ -86,7 +88,7 @@ const innerName = (member: string): string => INNER_NAMES[member] ?? member;
 const innerRef = (member: string): JsonSchema => refTo(innerName(member));
 
 /** The schema of an object with these fields; it allows unknown fields. */
-export function objectOf(fields: Fields): JsonSchema {
+function objectOf(fields: Fields): JsonSchema {
   const topLevel = Object.entries(fields).filter(([, { from }]) => from === undefined);
   return {
     type: 'object',
@@ -95,6 +97,18 @@ export function objectOf(fields: Fields): JsonSchema {
     additionalProperties: true,
   };
 }
+
+/** The same, with the member for values of the wrong type if there may be any. */
+export function describedObject(fields: Fields): JsonSchema {
+  const schema = objectOf(fields);
+  const isStrict = Object.values(fields).every(({ required }) => required);
+  return isStrict ? schema : { ...schema, properties: { ...schema.properties, [AS_SENT]: MISFITS } };
+}
+
+const MISFITS: JsonSchema = {
+  ...OBJECT,
+  description: 'Values whose type is not the described one, as the service sent them; their fields are empty',
+};
 
 /** The fields of the objects nested in an item (`from`), by the member that holds the object. */
 function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
@@ -217,8 +231,8 @@ export function pathSchema(...names: readonly string[]): JsonSchema {
 }
 
 /**
- * The schema for serializing an answer. An optional field passes through as the service sent it, whatever its type
- * (R20), although the OpenAPI document names the expected type.
+ * The schema for serializing an answer. An optional field passes through: it has its type already, but may be a number
+ * that a serializer would round (R19).
  */
 export function lenient(schema: JsonSchema): JsonSchema {
   const { properties, required = [] } = schema;

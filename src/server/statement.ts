@@ -9,7 +9,7 @@ import type { ListParameters } from './parameters.ts';
 import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { weekBefore } from './times.ts';
 import { isLimited, readerNumber, whereVisible } from './visibility.ts';
-import { columnOf, lengthOf, writtenItem } from './written.ts';
+import { columnOf, lengthOf, whereJsonFits, writtenItem } from './written.ts';
 
 /**
  * The statement of one page. It reads one row more than the limit, which says whether there is another page. It never
@@ -39,7 +39,7 @@ export function pageStatement(
 
 /**
  * The same page with its items written as JSON by SQLite, from at most `limits.rows` rows. An item is null if it is
- * longer than `limits.bytes` or has members that are not fields.
+ * longer than `limits.bytes`, has members that are not fields, or a value of a wrong type.
  */
 export function writtenPageStatement(
   request: ListRequest,
@@ -48,7 +48,8 @@ export function writtenPageStatement(
   limits: { readonly rows: number; readonly bytes: number },
 ): SqlStatement {
   const { listing } = request;
-  const item = `iif(r.extra is null and ${lengthOf(listing)} <= ${limits.bytes}, ${writtenItem(listing)}, null)`;
+  const isWritten = ['r.extra is null', `${lengthOf(listing)} <= ${limits.bytes}`, ...whereJsonFits(listing)];
+  const item = `iif(${isWritten.join(' and ')}, ${writtenItem(listing)}, null)`;
   const shown = `(${narrowingConditions(request, parameters, null).join('\n and ') || 'true'})`;
   const rows = accessPathSql(accessPathOf(request, parameters, position, null), [
     `${item} as item`,

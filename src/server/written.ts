@@ -1,5 +1,6 @@
 import type { Field } from '../core/stream.ts';
 import type { CollectionListing } from './listings.ts';
+import { jsonTypeOf } from './schemas.ts';
 
 /** The column of a field. The times of a `feedClock` row are the mirror's own. */
 export const columnOf = ({ feedClock }: Pick<CollectionListing, 'feedClock'>, name: string): string =>
@@ -11,6 +12,16 @@ export function lengthOf({ entry }: Pick<CollectionListing, 'entry'>): string {
     required ? `octet_length(r."${name}")` : `ifnull(octet_length(r."${name}"), 0)`,
   );
   return `(${[...lengths, 'ifnull(octet_length(r.extra), 0)'].join(' + ')})`;
+}
+
+/** The conditions that the row's JSON has the described types. */
+export function whereJsonFits({ entry }: Pick<CollectionListing, 'entry'>): string[] {
+  return Object.entries(entry.fields)
+    .filter(([name, { type }]) => type === 'json' && jsonTypeOf(name) !== undefined)
+    .map(([name]) => {
+      const column = `r."${name}"`;
+      return `(${column} is null or iif(json_valid(${column}), json_type(${column}), '') = '${jsonTypeOf(name)}')`;
+    });
 }
 
 /** A member of an item: its name, its column, and the SQL of its JSON value. */

@@ -21,7 +21,7 @@ const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))),
 const REFUSALS = ['400', '401', '403', '404', '422', '429', '500', '503'];
 
 /** Fields without a value are an empty list or left out. */
-const NEVER_NULL = ['owners', 'tags', 'config'];
+const NEVER_NULL = ['owners', 'tags', 'config', 'obsync_as_sent'];
 
 const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
@@ -211,8 +211,8 @@ describe('/openapi.json', () => {
     const { Test, Asset } = document.components.schemas;
     const typesOf = ({ properties }: Document) => NEVER_NULL.map((name) => properties[name]?.type);
     expect([typesOf(Test), typesOf(Asset)]).toEqual([
-      ['array', 'array', 'object'],
-      ['array', 'array', undefined],
+      ['array', 'array', 'object', 'object'],
+      ['array', 'array', undefined, 'object'],
     ]);
   });
 

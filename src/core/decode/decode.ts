@@ -1,5 +1,6 @@
 import { isFuture } from '../context.ts';
 import { isJsonObject, toJson } from '../json.ts';
+import { AS_SENT } from '../read-api.ts';
 import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 import { fallbackValue, faultOf, instantOf, toValue } from './field-value.ts';
@@ -61,7 +62,8 @@ export function decodePage(
 ): DecodedPage {
   const rows: DecodedRow[] = [];
   const rejected: RejectedRow[] = [];
-  for (const item of items) {
+  for (const sent of items) {
+    const item = asFirstSent(sent);
     const decoded = decodeItem(stream, item, newestReading);
     const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
     if (result === null) continue;
@@ -70,6 +72,13 @@ export function decodePage(
     else rows.push(result);
   }
   return { rows, rejected };
+}
+
+/** The item as the service sent it, if it comes from a served mirror (R20). */
+function asFirstSent(item: unknown): unknown {
+  if (!isJsonObject(item) || !isJsonObject(item[AS_SENT])) return item;
+  const { [AS_SENT]: sent, ...others } = item;
+  return { ...others, ...(sent as object) };
 }
 
 /** A key as text: the id, or the two parts of an edge's key as JSON. */
