@@ -5,7 +5,7 @@ import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
 import { addressOf, givenAddress, givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { closestName } from '../settings/closest-name.ts';
+import { closestName } from '../core/closest-name.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';

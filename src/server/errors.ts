@@ -35,6 +35,8 @@ export const unprocessable = (message: string) => httpError(422, 'invalid_reques
 
 export const badRequest = (message: string) => httpError(400, 'invalid_request', message);
 
+export const undecodable = () => badRequest('The address cannot be decoded: percent-encode each part of it as UTF-8');
+
 export const invalidCursor = () =>
   httpError(400, 'invalid_cursor', 'The cursor does not belong to this path and query: start again without it');
 

@@ -17,7 +17,7 @@ import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
-import { badRequest, methodNotAllowed, notFound, unauthenticated } from './errors.ts';
+import { methodNotAllowed, notFound, unauthenticated, undecodable } from './errors.ts';
 import { addHealth, type NoteError } from './health.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
@@ -197,9 +197,8 @@ function rejectUndecodable(
 ): void {
   reply.headers(COMMON_HEADERS);
   const answer = (refusal: unknown): unknown => sendError(refusal, request, reply);
-  const undecodable = badRequest('The address cannot be decoded: percent-encode each part of it');
   const admitted = async (): Promise<void> => authenticateRequest(request, reply);
-  admitted().then(() => answer(undecodable), answer);
+  admitted().then(() => answer(undecodable()), answer);
 }
 
 function handleErrors(server: FastifyInstance, noteError: NoteError): void {

@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { asset, idsOf, serve } from './fixture.ts';
@@ -72,49 +71,45 @@ describe('an invalid value', () => {
   });
 });
 
-describe('unknown parameters', () => {
+describe('an unknown parameter', () => {
   test.each([
-    ['e/assets', 'nonsense=1'],
-    ['e/assets', '__proto__=1'],
-    ['e/assets', 'constructor=1'],
-    ['e/assets', 'IDS=a'],
-    ['e/assets', 'ids[]=a'],
-    ['e/assets', 'kind=bi'],
-    ['e/assets', 'db_names=nothing'],
-    ['e/assets/tables', 'bi_platforms=looker'],
-    ['e/assets', 'disabled=true'],
-    [RUNS, 'disabled=true'],
-    ['environments', 'limit=0'],
-    ['e/assets/a', 'limit=ten'],
-    ['e/tests/t', 'disabled=maybe'],
-    [`${RUNS}/t1`, 'start_time_from=yesterday'],
-    [CARD, 'limit=1'],
-    [CARD, 'asset_ids=nothing'],
-    ['e/asset-lineage', SINCE],
-    ['e/latest-test-executions', SINCE],
-    ['e/asset-health-scores', 'deleted_since=yesterday'],
-    [RUNS, SINCE],
-  ])('they are ignored: %s?%s', async (path, query) => {
-    const [plain, same] = [await get(path), await get(`${path}?${query}`)];
-    expect([same.status, same.body]).toEqual([200, plain.body]);
+    ['e/assets', 'nonsense=1', 'nonsense', 'use ids, source_types, tags, path, '],
+    ['e/assets', '__proto__=1', '__proto__', 'use ids'],
+    ['e/assets', 'constructor=1', 'constructor', 'use ids'],
+    ['e/assets', 'ids[]=a&ids[]=b', 'ids[]', 'did you mean ids?'],
+    ['e/assets', 'ids[0]=a', 'ids[0]', 'did you mean ids?'],
+    ['e/assets', 'IDS=a', 'IDS', 'did you mean ids?'],
+    ['e/assets', 'Limit=1', 'Limit', 'did you mean limit?'],
+    ['e/assets', 'tag=pii', 'tag', 'did you mean tags?'],
+    ['e/assets/tables', 'source_type[]=dbt', 'source_type[]', 'did you mean source_types?'],
+    ['e/assets', 'db_names=nothing', 'db_names', 'use ids'],
+    ['e/assets', 'disabled=true', 'disabled', 'use ids'],
+    ['environments', 'limit=0', 'limit', 'none is accepted here'],
+    ['e/assets/a', 'limit=ten', 'limit', 'none is accepted here'],
+    [CARD, 'asset_ids=nothing', 'asset_ids', 'use ids'],
+    ['e/asset-lineage', SINCE, 'synced_since', 'use asset_ids'],
+    [RUNS, SINCE, 'synced_since', 'use sub_test_ids'],
+  ])('it is 422, and the message names it and what is accepted: %s?%s', async (path, query, name, meant) => {
+    const message = expectRefusal(await get(`${path}?${query}`), 422, 'invalid_request');
+    expect(message).toMatch(/^Unknown parameter /);
+    for (const said of [name, meant]) expect(message).toContain(said);
   });
 
-  test('they do not bind a cursor to the query', async () => {
-    const { next_cursor } = (await get('e/assets?limit=1&now=1')).body;
-    const { body } = await get(`e/assets?limit=1&now=2&cursor=${next_cursor}`);
-    expect(body.items).toMatchObject([{ id: 'b' }]);
+  test('it is quoted in part, and its value is not, which may be a token', async () => {
+    const message = expectRefusal(await get(`e/assets?limit=1&${'x'.repeat(1000)}=a-secret`), 422, 'invalid_request');
+    expect(message).toContain(`${'x'.repeat(100)}: use`);
+    expect(message).not.toContain('a-secret');
   });
+});
 
-  test('they are logged at debug, by name only and truncated to 200 characters', async () => {
-    const logged: { level: number; msg: string; parameters?: string }[] = [];
-    const log = pino({ level: 'debug' }, { write: (line) => void logged.push(JSON.parse(line)) });
-    const world = serve(() => {}, { log });
-    await world.get(`e/assets?limit=1&access_token=a-secret&${'x'.repeat(1000)}=1`);
-    expect(logged.filter(({ level }) => level === 20)).toMatchObject([
-      { msg: 'parameters ignored', parameters: expect.stringMatching(/^access_token x{187}$/) },
-    ]);
-    expect(JSON.stringify(logged)).not.toContain('a-secret');
-  });
+test.each([
+  ['limit=1&limit=2', 'limit is given more than once: give it once'],
+  ['disabled=true&disabled=false', 'disabled is given more than once: give it once'],
+  ['synced_since=2026-11-01T00:00:00+00:00', 'synced_since has a space where its time zone begins: send + as %2B'],
+  ['synced_since=2026-11-01%2000:00:00+02', 'synced_since has a space where its time zone begins: send + as %2B'],
+  ['synced_since=2026-11-01T00:00:00+later', 'synced_since must be an ISO 8601 date-time'],
+])('the message says what is wrong with %s', async (query, message) => {
+  expect(expectRefusal(await get(`e/tests?${query}`), 422, 'invalid_request')).toBe(message);
 });
 
 describe('the spellings of a boolean', () => {
