@@ -122,7 +122,9 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('db', 'dbFile'),
       to: {
         type: 'string',
-        describe: 'where the copy is made: a new file, or postgres://user@host/database?schema=name',
+        describe:
+          'where the copy is made: a new file, or postgres://user@host/database?schema=name, where no mirror is yet; ' +
+          'with a password only in OBSYNC_TO',
       },
       ...pick('logLevel', 'json', 'config'),
     },

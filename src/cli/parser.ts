@@ -1,7 +1,7 @@
 import yargs, { type Argv, type Options as YargsOption } from 'yargs';
 import { SyncError } from '../core/errors.ts';
 import { didYouMean } from '../core/closest-name.ts';
-import { flagOf } from '../settings/option-error.ts';
+import { flagOf, rangeText } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import type { CliCommand, CommandArguments } from './command.ts';
 import { ALL_OPTIONS, COMMANDS } from './commands.ts';
@@ -86,10 +86,11 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
  * Numbers stay text, because yargs reads an empty one as 0. The default is only for the help: variables and the file
  * override it.
  */
-function yargsOption({ default: defaultValue, ...entry }: OptionEntry): YargsOption {
+function yargsOption({ default: defaultValue, range, describe, ...entry }: OptionEntry): YargsOption {
   const takesValue = entry.type !== 'boolean';
   return {
     ...entry,
+    describe: range === undefined ? describe : `${describe} (${rangeText(range)})`,
     ...(takesValue ? { string: true, requiresArg: true } : { nargs: 0 }),
     defaultDescription: JSON.stringify(defaultValue),
   };

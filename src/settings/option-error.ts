@@ -35,8 +35,12 @@ export function readNumber(name: NumberOption, given: unknown): number {
   const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
   const value = Number(given ?? defaultValue);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
-  const bounds = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`;
-  throw new OptionError(name, `--${flagOf(name)} needs a ${whole ? 'whole ' : ''}number ${bounds}`);
+  throw new OptionError(name, `--${flagOf(name)} needs a ${rangeText(range)}`);
+}
+
+/** `whole number from 1 to 64` */
+export function rangeText({ min, max, whole = true }: NumberRange): string {
+  return `${whole ? 'whole ' : ''}number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`;
 }
 
 /** @throws OptionError if the value is not one of the choices */

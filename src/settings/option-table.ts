@@ -27,7 +27,7 @@ const PORTS = { min: 0, max: 65_535 } as const;
  * library's types derive from this table: `fullEvery` is `--full-every` and `OBSYNC_FULL_EVERY`.
  */
 export const OPTIONS = {
-  baseUrl: { type: 'string', describe: 'address of the service, before /public/beta' },
+  baseUrl: { type: 'string', describe: 'address of the service, with or without /public/beta at its end' },
   db: {
     type: 'string',
     default: 'obsync.db',
@@ -37,24 +37,28 @@ export const OPTIONS = {
     type: 'string',
     describe: 'file that contains the address of the mirror with its password, instead of --db',
   },
-  tokenFile: { type: 'string', describe: 'file that contains the access token (or set OBSYNC_TOKEN)' },
+  tokenFile: { type: 'string', describe: 'file that contains the access token, instead of OBSYNC_TOKEN' },
   tokenEnv: {
     type: 'string',
-    describe: 'variable of the workers that contains the access token of the account, such as SHOP_TOKEN',
+    describe:
+      'variable of the workers that contains the access token of the account, in capitals, such as SHOP_TOKEN; never ' +
+      'the token itself',
   },
   env: { type: 'array', describe: 'only these environments, by id or name (repeatable, or separated by commas)' },
   stream: {
     type: 'array',
     choices: STREAM_NAMES,
     commas: true,
-    describe: 'only these streams (repeatable, or separated by commas)',
+    describe: 'only these streams (repeatable, or separated by commas); default: all but those that --history adds',
   },
   full: { type: 'boolean', default: false, describe: 'scan every stream in full instead of reading its changes' },
   fullEvery: {
     type: 'number',
     default: 7,
     range: { min: 0, whole: false },
-    describe: 'days between full scans of a stream',
+    describe:
+      'days between full scans of a stream; only a full scan finds what a permission has shown or hidden, so no ' +
+      'difference lasts longer',
   },
   overlap: {
     type: 'number',
@@ -62,13 +66,19 @@ export const OPTIONS = {
     range: { min: 0, max: 30 * A_DAY },
     describe: 'seconds by which each read of changes overlaps the previous one',
   },
-  history: { type: 'boolean', default: false, describe: 'also mirror the history of test executions' },
-  pageSize: { type: 'number', default: 2000, range: { min: 1, max: 2000 }, describe: 'rows per request, 1 to 2000' },
+  history: {
+    type: 'boolean',
+    default: false,
+    describe:
+      'also mirror every execution of every test: one request per test the first time, later only for tests with new ' +
+      'executions',
+  },
+  pageSize: { type: 'number', default: 2000, range: { min: 1, max: 2000 }, describe: 'rows per request' },
   concurrency: {
     type: 'number',
     default: 4,
     range: { min: 1, max: 64 },
-    describe: 'number of requests in flight at the same time',
+    describe: 'number of requests in flight at the same time; never more than the quota has left',
   },
   retries: {
     type: 'number',
@@ -86,21 +96,26 @@ export const OPTIONS = {
     type: 'number',
     default: 600,
     range: { min: 0, max: A_DAY, whole: false },
-    describe: 'seconds that the statement may take in PostgreSQL; 0: no limit',
+    describe: 'seconds that the statement may take in PostgreSQL; 0: no limit, as in a file',
   },
   maxWait: {
     type: 'number',
     default: 900,
     range: { min: 0, max: 7 * A_DAY, whole: false },
-    describe: 'seconds that a run waits for quota before it ends',
+    describe: 'seconds that a run waits for quota; one that would wait longer ends (exit 1) and says when to try again',
   },
   maxRequests: {
     type: 'number',
     // The first request of every run lists the environments and mirrors no rows.
     range: { min: 2 },
-    describe: 'stop after this number of requests (exit 5); the next run continues',
+    describe:
+      'stop after this number of requests (exit 5); for 24 hours, the next run continues where this one stopped',
   },
-  allowShrink: { type: 'boolean', default: false, describe: 'apply the deletions that were held back' },
+  allowShrink: {
+    type: 'boolean',
+    default: false,
+    describe: 'apply the deletions that were held back, after asking for as many by id as fit in 20 requests',
+  },
   allowHttp: { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
   cron: {
     type: 'string',
@@ -112,9 +127,14 @@ export const OPTIONS = {
     range: { min: 0, max: 7 * A_DAY },
     describe: 'seconds to wait after the time of an environment’s own cron expression, because the service syncs first',
   },
-  schema: { type: 'string', describe: 'schema of the account’s mirror; default: obsync_ and the name of the account' },
-  replace: { type: 'boolean', default: false, describe: 'change the account if one with this name exists' },
-  drop: { type: 'boolean', default: false, describe: 'also drop the account’s mirror, with all its rows' },
+  schema: {
+    type: 'string',
+    describe:
+      'schema of the account’s mirror, in lower-case letters, digits and _; no two accounts share one; default: ' +
+      'obsync_ and the name of the account',
+  },
+  replace: { type: 'boolean', default: false, describe: 'add: change the account if one with this name exists' },
+  drop: { type: 'boolean', default: false, describe: 'remove: also drop the account’s mirror, with all its rows' },
   metricsPort: {
     type: 'number',
     range: PORTS,
@@ -124,13 +144,15 @@ export const OPTIONS = {
   citus: {
     type: 'boolean',
     default: false,
-    describe: 'also distribute the tables over the nodes of Citus, by environment',
+    describe: 'also distribute the tables of a mirror in PostgreSQL over the nodes of Citus, by environment',
   },
   host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
   port: { type: 'number', default: 8484, range: PORTS, describe: 'port to listen on; 0 picks a free one' },
   tokens: {
     type: 'string',
-    describe: 'JSON file of the accepted tokens and what each may see (see docs/serve.md); reloaded on SIGHUP',
+    describe:
+      'JSON file of the accepted tokens and what each may see (see docs/serve.md), besides or instead of ' +
+      'OBSYNC_SERVE_TOKEN; reloaded on SIGHUP',
   },
   rateLimit: {
     type: 'string',
@@ -156,7 +178,9 @@ export const OPTIONS = {
   },
   against: {
     type: 'string',
-    describe: 'folder of an export to compare with the mirror, instead of comparing the mirror with the source',
+    describe:
+      'folder of an export to compare with the mirror, instead of comparing the mirror with the source; needs no ' +
+      'service and no token',
   },
   to: { type: 'string', describe: 'folder of the export; created if it does not exist' },
   format: {
@@ -195,11 +219,17 @@ export const COMMAND_OPTIONS = {
     type: 'string',
     default: 'info',
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
-    describe: 'how much is logged',
+    describe:
+      'how much is logged: warn only problems, debug also every request and the stack of an error, trace also the ' +
+      'query of each request',
   },
   verbose: { type: 'boolean', default: false, describe: 'also show unchanged streams' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },
-  all: { type: 'boolean', default: false, describe: 'show every account of the database, and its workers' },
+  all: {
+    type: 'boolean',
+    default: false,
+    describe: 'show every account of the database and its workers, instead of one mirror',
+  },
   file: { type: 'string', alias: 'f', describe: 'file that contains the SQL statement; - reads it from stdin' },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
 } as const satisfies Readonly<Record<string, OptionEntry>>;

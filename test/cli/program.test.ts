@@ -212,6 +212,15 @@ describe('the help', () => {
     expect(EXPORT_FORMATS.filter((format) => !described.includes(format))).toEqual([]);
   });
 
+  test('the help of sync says which numbers an option accepts, and its default', async () => {
+    const { stdout } = await obsync(['sync', '--help']);
+    expect(stdout).toMatch(
+      /--page-size +rows per request \(whole number from 1 to 2000\)\s+\[number\] \[default: 2000\]/,
+    );
+    expect(stdout).toContain('(number from 0.001 to 86400)');
+    expect(stdout).toContain('(whole number of at least 2)');
+  });
+
   test('the help of schedule says that cron expressions are in UTC', async () => {
     expect((await obsync(['schedule', '--help'])).stdout).toMatch(/cron expressions? .*UTC/);
   });

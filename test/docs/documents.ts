@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from 'vitest';
 import { type DocumentSection, FENCED, sectionsOf } from './markdown.ts';
 
 export { rowsOf, sectionsOf } from './markdown.ts';
@@ -51,4 +52,22 @@ export interface Block {
 
 export function blocksOf({ text }: Pick<Document, 'text'>): Block[] {
   return [...text.matchAll(FENCED)].map(([, language = '', block = '']) => ({ language, text: block }));
+}
+
+/** Compares the generated parts of a document, by the comments that start them. `vitest -u` updates them. */
+export async function expectGenerated({ path, text }: Document, parts: Readonly<Record<string, string>>) {
+  const named = [...text.matchAll(/<!-- generated: (.+) -->/g)].map(([, part]) => part);
+  expect(named.sort()).toEqual(Object.keys(parts).sort());
+  const generated = text.replaceAll(
+    /(<!-- generated: (.+) -->\n)[\s\S]*?(<!-- end -->)/g,
+    (_, begin: string, part: string, end: string) => `${begin}\n${parts[part]}\n\n${end}`,
+  );
+  await expect(generated).toMatchFileSnapshot(join(ROOT, path));
+}
+
+export const code = (text: string): string => `\`${text}\``;
+
+export function tableText(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
+  return [line(headings), `|${headings.map(() => '---|').join('')}`, ...rows.map(line)].join('\n');
 }

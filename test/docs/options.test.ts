@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { COMMANDS } from '../../src/cli/commands.ts';
-import { flagOf } from '../../src/settings/option-error.ts';
-import { allDocuments, codeIn, nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
+import { ALL_OPTIONS, COMMANDS } from '../../src/cli/commands.ts';
+import { flagOf, rangeText } from '../../src/settings/option-error.ts';
+import type { OptionEntry } from '../../src/settings/option-table.ts';
+import { allDocuments, code, expectGenerated, readDocument, tableText } from './documents.ts';
 
 /** Variables that are not options: tokens, and settings of the tests. */
 const OTHER_VARIABLES = [
@@ -18,42 +19,66 @@ const OTHER_VARIABLES = [
 /** yargs adds these to every command. */
 const OF_EVERY_COMMAND = ['help', 'version'];
 
-const rows = rowsOf(sectionOf(readDocument('docs/options.md'), 'All options'));
-const documented = new Map(rows.map(([option, ...rest]) => [nameIn(option).slice('--'.length), rest]));
+const optionsOf = (name: string) => COMMANDS.find((command) => command.name === name)?.options ?? {};
+const names = Object.keys(ALL_OPTIONS).map(flagOf);
 
-/** The options of each command by flag name. */
-const commands = COMMANDS.map(({ name, options }) => ({
-  name,
-  options: Object.fromEntries(Object.entries(options).map(([option, entry]) => [flagOf(option), entry])),
-}));
-const optionsOf = (name: string) => commands.find((command) => command.name === name)?.options ?? {};
-const names = [...new Set(commands.flatMap(({ options }) => Object.keys(options)))];
-
-/** The commands of an option, as the page lists them. */
-function takersOf(option: string): string[] | 'all' {
-  const takers = commands.filter(({ options }) => option in options).map(({ name }) => name);
-  return takers.length === commands.length ? 'all' : takers.sort();
+/** An option as some commands take it: it may mean something else to others. */
+interface OptionUse {
+  readonly name: string;
+  readonly entry: OptionEntry;
+  readonly commands: string;
 }
 
+const uses: readonly OptionUse[] = Object.keys(ALL_OPTIONS).flatMap((name) => {
+  const entries = new Set(COMMANDS.flatMap(({ options }) => options[name] ?? []));
+  return [...entries].map((entry) => {
+    const takers = COMMANDS.filter(({ options }) => options[name] === entry);
+    const isAll = takers.length === COMMANDS.length;
+    return { name, entry, commands: isAll ? 'all' : takers.map((each) => each.name).join(', ') };
+  });
+});
+
+const optionRow = ({ name, entry, commands }: OptionUse): string[] => {
+  const { alias, default: value, describe } = entry;
+  const flag = code(`--${flagOf(name)}`);
+  return [
+    alias === undefined ? flag : `${flag}, ${code(`-${alias}`)}`,
+    commands,
+    valuesOf(entry),
+    value === undefined ? '' : code(String(value)),
+    withCode(describe),
+  ];
+};
+
+function valuesOf({ type, range, choices }: OptionEntry): string {
+  if (type === 'boolean') return 'none';
+  if (choices !== undefined) return choices.map(code).join(', ');
+  return range === undefined ? 'text' : rangeText(range);
+}
+
+/** The flags, variables, addresses and JSON in a description as code. */
+const withCode = (text: string): string =>
+  text.replaceAll(/--[a-z][a-z-]*|\b[A-Z]+_[A-Z_]+\b|postgres:[\w:/@?=]+|\{.*\}/g, code);
+
 describe('docs/options.md', () => {
-  test('it has exactly the options of all commands', () => {
-    expect([...documented.keys()].sort()).toEqual([...names, ...OF_EVERY_COMMAND].sort());
-    expect(documented.size).toBe(rows.length);
+  test('its generated parts match the options and arguments of the commands', () =>
+    expectGenerated(readDocument('docs/options.md'), {
+      options: tableText(['option', 'commands', 'value', 'default', 'meaning'], uses.map(optionRow)),
+      arguments: tableText(
+        ['command', 'argument', 'meaning'],
+        COMMANDS.flatMap(({ name, positionals = [] }) =>
+          positionals.map((argument) => [code(name), argument.name, withCode(argument.describe)]),
+        ),
+      ),
+    }));
+
+  test.each(names)('a command accepts --%s', (option) => {
+    expect(uses.filter(({ name }) => flagOf(name) === option)).not.toEqual([]);
   });
 
-  test.each(names)('it says which commands accept --%s', (option) => {
-    const [takers = ''] = documented.get(option) ?? [];
-    expect(takers === 'all' ? takers : takers.split(', ').sort()).toEqual(takersOf(option));
-  });
-
-  test.each(names)('it has the defaults of --%s, its values and its short form', (option) => {
-    const [, defaults = '', meaning = ''] = documented.get(option) ?? [];
-    for (const { options } of commands) {
-      const { default: value, choices = [], alias } = options[option] ?? {};
-      if (value !== undefined) expect(codeIn(defaults)).toContain(String(value));
-      for (const choice of choices) expect(codeIn(meaning)).toContain(choice);
-      if (alias !== undefined) expect(codeIn(meaning)).toContain(`-${alias}`);
-    }
+  test.each(uses)('a phrase without a link or a final period describes --$name of $commands', ({ entry }) => {
+    expect(entry.describe).toMatch(/^[a-z].*[^.]$/i);
+    expect(entry.describe).not.toMatch(/\]\(|[|\n]/);
   });
 });
 
@@ -73,7 +98,7 @@ describe('the options and variables in every document', () => {
     (_, text) => {
       const unknown = [...text.matchAll(/\bobsync ([a-z]+)([^`\n|]*)/g)].flatMap(([line, command = '', rest = '']) => {
         const flags = [...rest.matchAll(/(?<=\s)--(?:no-)?([a-z][a-z-]*)/g)].map(([, flag = '']) => flag);
-        const known = [...Object.keys(optionsOf(command)), ...OF_EVERY_COMMAND];
+        const known = [...Object.keys(optionsOf(command)).map(flagOf), ...OF_EVERY_COMMAND];
         return flags.every((flag) => known.includes(flag)) ? [] : [line];
       });
       expect(unknown).toEqual([]);

@@ -5,16 +5,16 @@ import { allDocuments, blocksOf, codeIn, ROOT, readDocument, rowsOf, sectionOf }
 
 const WIDTH = 120;
 
-/** Generated documents, or ones written next to what they describe. */
-const GENERATED = ['docs/benchmarks.md', 'docs/options.md', 'docs/tables-and-views.md'];
+const documents = allDocuments();
 
-const written = allDocuments().filter(({ path }) => !GENERATED.includes(path));
-
-test.each(written.map(({ path, text }) => [path, text] as const))('the prose of %s wraps at 120 columns', (_, text) => {
-  const blocks = blocksOf({ text }).flatMap((block) => block.text.split('\n'));
-  const prose = text.split('\n').filter((line) => !/^\s*\|/.test(line) && !blocks.includes(line));
-  expect(prose.filter((line) => line.length > WIDTH)).toEqual([]);
-});
+test.each(documents.map(({ path, text }) => [path, text] as const))(
+  'the prose of %s wraps at 120 columns',
+  (_, text) => {
+    const blocks = blocksOf({ text }).flatMap((block) => block.text.split('\n'));
+    const prose = text.split('\n').filter((line) => !/^\s*\|/.test(line) && !blocks.includes(line));
+    expect(prose.filter((line) => line.length > WIDTH)).toEqual([]);
+  },
+);
 
 const folders = (path: string): string[] =>
   readdirSync(join(ROOT, path), { withFileTypes: true })
@@ -45,7 +45,7 @@ describe('docs/glossary.md', () => {
 describe('the versions that the documents require', () => {
   test('the Node versions are those of package.json', () => {
     const { engines } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    const required = written.flatMap(({ text }) =>
+    const required = documents.flatMap(({ text }) =>
       [...text.matchAll(/Node\b[^.]{0,60}\b(\d+\.\d+) or\s+later/g)].map(([, node]) => node),
     );
     expect(required.length).toBeGreaterThan(0);
