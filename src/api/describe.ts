@@ -1,7 +1,7 @@
 import type { ColumnKind } from '../../schema/column-types.ts';
 import { DICTIONARY } from '../../schema/dictionary.ts';
-import { checkOptions } from '../settings/check-options.ts';
 import { closestName } from '../core/closest-name.ts';
+import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 
 export interface DescribeOptions {

@@ -1,6 +1,6 @@
 import yargs, { type Argv, type Options as YargsOption } from 'yargs';
-import { SyncError } from '../core/errors.ts';
 import { didYouMean } from '../core/closest-name.ts';
+import { SyncError } from '../core/errors.ts';
 import { flagOf, rangeText } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import type { CliCommand, CommandArguments } from './command.ts';

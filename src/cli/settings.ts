@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path';
+import { didYouMean } from '../core/closest-name.ts';
 import { SyncError } from '../core/errors.ts';
 import { isJsonObject } from '../core/json.ts';
 import { typeMismatch } from '../settings/check-options.ts';
-import { didYouMean } from '../core/closest-name.ts';
 import { flagOf, OptionError, readChoice } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import { readTextFile } from '../settings/read-text-file.ts';

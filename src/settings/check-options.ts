@@ -1,5 +1,5 @@
-import { SyncError } from '../core/errors.ts';
 import { didYouMean } from '../core/closest-name.ts';
+import { SyncError } from '../core/errors.ts';
 import { OptionError } from './option-error.ts';
 import { LIBRARY_OPTIONS, OPTIONS, type OptionEntry } from './option-table.ts';
 

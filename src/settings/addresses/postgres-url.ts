@@ -1,5 +1,5 @@
-import { SyncError } from '../../core/errors.ts';
 import { closestName } from '../../core/closest-name.ts';
+import { SyncError } from '../../core/errors.ts';
 
 /**
  * The keywords of an address in PostgreSQL's own programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, …
