@@ -219,15 +219,29 @@ describe('the refusals of copy', () => {
     await expect(copy({ db: filledMirror(), to })).rejects.toMatchObject({ recovery: 'locked' });
   });
 
-  test('a text that PostgreSQL cannot store is refused, and the message names its row', async () => {
+  test('U+0000 becomes U+FFFD in PostgreSQL, in texts and JSON (R19)', async () => {
     const from = filledMirror();
     const { connection } = openForWriting(from);
-    connection.prepare('update assets set name = ? where id = (select min(id) from assets)').run('a\0b');
+    const sql = 'update assets set name = ?, tags = ? where id = (select min(id) from assets) returning id';
+    const { id } = connection.prepare(sql).get('a\0b', '["\\u0000","\\\\u0000"]') as { id: string };
+    connection.close();
+    const { url, ask } = await schema();
+    await copy({ db: from, to: url });
+    const stored = await ask(`select name, tags->>0 as first, tags->>1 as second from assets where id = '${id}'`);
+    expect(stored).toEqual([{ name: 'a\ufffdb', first: '\ufffd', second: '\\u0000' }]);
+  });
+
+  test('a key that PostgreSQL cannot store is refused, and the message names it', async () => {
+    const from = filledMirror();
+    const { connection } = openForWriting(from);
+    connection.prepare('update assets set id = ? where id = (select min(id) from assets)').run('a\0b');
     connection.close();
     const { url, ask } = await schema();
     await expect(copy({ db: from, to: url })).rejects.toMatchObject({
       recovery: 'usage',
-      message: expect.stringMatching(/cannot hold the character U\+0000, which is in assets\.name of /),
+      message: expect.stringMatching(
+        /cannot hold the character U\+0000, which is in the key \[.*a\\u0000b"\] of assets/,
+      ),
     });
     expect(await ask('select current_schema() as found')).toEqual([{ found: null }]);
     await copy({ db: from, to: join(folder(), 'file.db') });

@@ -149,7 +149,7 @@ describe('obsync serve', () => {
     expect(lines.map((line) => JSON.parse(/INFO: request (.*)$/.exec(line)?.[1] ?? 'null'))).toMatchObject([
       { method: 'GET', path: paths[0], reader: 'OBSYNC_SERVE_TOKEN', status: 200, ms: expect.any(Number) },
       { path: '/nothing', status: 404 },
-      { path: paths[0], status: 200 },
+      { path: paths[0], status: 422 },
       { path: '/%zz', status: 400 },
       { path: `${BETA}/e1/tests`, reader: null, status: 401 },
     ]);

@@ -121,19 +121,22 @@ function expectOneOf(stream: CatalogueEntry, item: unknown, tombstones: boolean)
   for (const row of rejected) expectRejected(stream, row, item);
 }
 
-test.each(STREAM_NAMES)('any odd value in any field of %s is stored unchanged, but well-formed, or rejected (R19, R20)', (name) => {
-  const stream = entryNamed(name);
-  const sample = sampleItem(stream, 'i');
-  for (const to of TELLING) {
-    for (const [at, value] of Object.values(sample).entries()) {
-      expectOneOf(stream, garbled(sample, [{ do: 'set', at, to }]), false);
-      if (typeof value !== 'object') continue;
-      for (const inner of ['score', 'test_count', 'bucket_at', 'dimension', 'more'])
-        expectOneOf(stream, garbled(sample, [{ do: 'inside', at, name: inner, to }]), false);
+test.each(STREAM_NAMES)(
+  'any odd value in any field of %s is stored unchanged, but well-formed, or rejected (R19, R20)',
+  (name) => {
+    const stream = entryNamed(name);
+    const sample = sampleItem(stream, 'i');
+    for (const to of TELLING) {
+      for (const [at, value] of Object.values(sample).entries()) {
+        expectOneOf(stream, garbled(sample, [{ do: 'set', at, to }]), false);
+        if (typeof value !== 'object') continue;
+        for (const inner of ['score', 'test_count', 'bucket_at', 'dimension', 'more'])
+          expectOneOf(stream, garbled(sample, [{ do: 'inside', at, name: inner, to }]), false);
+      }
+      expectOneOf(stream, garbled(sample, [{ do: 'add', name: 'deleted_at', to }]), true);
     }
-    expectOneOf(stream, garbled(sample, [{ do: 'add', name: 'deleted_at', to }]), true);
-  }
-});
+  },
+);
 
 const pages = fc.record({
   name: fc.constantFrom(...STREAM_NAMES),

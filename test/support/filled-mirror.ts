@@ -8,7 +8,7 @@ import { list, quote } from '../../src/destination/sql/tables.ts';
  */
 const TEXTS = ['', 'NULL', '{}', '{"a"}', 'a,b', '"', "'", '\\', '\\N', 'a\nb\tc', 'ä€😀', ' x ', '0', '\u0001'];
 
-const JSONS = ['{"b":1,"a":[1.0,1e3,null]}', '[]', '"\\u0000"', '{"a":1,"a":2}', '  null ', '12345678901234567890'];
+const JSONS = ['{"b":1,"a":[1.0,1e3,null]}', '[]', '"\\u0001"', '{"a":1,"a":2}', '  null ', '12345678901234567890'];
 
 /** Values for a kind of column. The row's number makes keys unique. */
 const VALUES: Readonly<Record<ColumnKind, (row: number) => string | number>> = {
