@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { CONNECTION_LIMITS, createConnectionSlots } from './connection-slots.ts';
+import type { RefusalContext } from './send-error.ts';
 
 /** A client with more unanswered requests than this on one connection is disconnected. */
 export const MAX_UNANSWERED = 16;
@@ -12,7 +13,7 @@ type PendingAnswers = Map<ServerResponse, PromiseWithResolvers<void>>;
 /** The connections that have sent a request. */
 export type OpenConnections = ReadonlyMap<Socket, PendingAnswers>;
 
-interface LimitedConnections {
+interface LimitedConnections extends Pick<RefusalContext, 'unfinished'> {
   readonly open: OpenConnections;
   /** Call this for the connection of each request with a valid token. */
   authenticated(socket: Socket): void;
@@ -28,25 +29,17 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
   server.server.on('connection', slots.opened);
   const connections = new Map<Socket, PendingAnswers>();
   const answersBefore = new WeakMap<ServerResponse, Promise<void>>();
-  const opened = (socket: Socket): PendingAnswers => {
-    const pending: PendingAnswers = new Map();
-    connections.set(socket, pending);
-    socket.once('close', () => {
-      connections.delete(socket);
-      // Node emits no event for an answer whose turn never came.
-      for (const finished of pending.values()) finished.resolve();
-    });
-    return pending;
-  };
+  const lastRequests = new WeakMap<object, IncomingMessage>();
   const handle = server.server.listeners('request') as RequestListener[];
   server.server.removeAllListeners('request');
   server.server.on('request', (request: IncomingMessage, answer: ServerResponse) => {
     const { socket } = request;
     // One packet may hold thousands of requests, and Node still reads them after the connection is closed.
     if (socket.destroyed) return;
-    const answers = connections.get(socket) ?? opened(socket);
+    const answers = connections.get(socket) ?? addConnection(connections, socket);
     const before = [...answers.values()].at(-1);
     if (before !== undefined) answersBefore.set(answer, before.promise);
+    lastRequests.set(socket, request);
     const finished = Promise.withResolvers<void>();
     answers.set(answer, finished);
     slots.requested(socket);
@@ -63,5 +56,27 @@ export function limitConnections(server: FastifyInstance, limits = CONNECTION_LI
     await answersBefore.get(reply.raw);
     if (raw.socket.destroyed) reply.hijack();
   });
-  return { open: connections, authenticated: slots.authenticated };
+  return { open: connections, unfinished: unfinishedOn(connections, lastRequests), authenticated: slots.authenticated };
+}
+
+function addConnection(connections: Map<Socket, PendingAnswers>, socket: Socket): PendingAnswers {
+  const pending: PendingAnswers = new Map();
+  connections.set(socket, pending);
+  socket.once('close', () => {
+    connections.delete(socket);
+    // Node emits no event for an answer whose turn never came.
+    for (const finished of pending.values()) finished.resolve();
+  });
+  return pending;
+}
+
+function unfinishedOn(
+  connections: ReadonlyMap<object, PendingAnswers>,
+  lastRequests: WeakMap<object, IncomingMessage>,
+): RefusalContext['unfinished'] {
+  return (socket) => {
+    const last = [...(connections.get(socket)?.values() ?? [])].at(-1);
+    if (last !== undefined) return last.promise;
+    return lastRequests.get(socket)?.complete === false ? Promise.resolve() : null;
+  };
 }

@@ -1,4 +1,4 @@
-import { Gauge, Registry } from '@prometheus-io/client';
+import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
 import { type Principal, rootToken } from './access.ts';
@@ -6,6 +6,7 @@ import type { EndpointAnswers } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import type { MirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS } from './row-counts.ts';
+import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
 import { syncAgeSeconds } from './sync-age.ts';
 
 interface MetricsSources {
@@ -14,14 +15,13 @@ interface MetricsSources {
   readonly nowMs: () => number;
 }
 
-/**
- * Measures all routes added later, and requests for unknown routes.
- * @returns a function that adds `/metrics` to the routes that need a token
- */
-export async function openMetrics(
-  server: FastifyInstance,
-  sources: MetricsSources,
-): Promise<(server: FastifyInstance) => void> {
+interface ServerMetrics extends Pick<RefusalContext, 'refused'> {
+  /** Adds `/metrics` to the routes that need a token. */
+  addMetrics(server: FastifyInstance): void;
+}
+
+/** Measures all routes added later, and requests for unknown routes. */
+export async function openMetrics(server: FastifyInstance, sources: MetricsSources): Promise<ServerMetrics> {
   const registry = new Registry();
   const registers = [registry];
   await server.register(metricsPlugin.default, {
@@ -30,19 +30,35 @@ export async function openMetrics(
     routeMetrics: {
       enabled: { histogram: true, summary: false },
       registeredRoutesOnly: false,
+      methodBlacklist: [],
       // Labels never contain the address: any client could create any number of series.
       invalidRouteGroup: 'unknown',
-      overrides: { histogram: { registers }, summary: { registers } },
+      // The plugin also creates the summary that is not enabled.
+      overrides: { histogram: { registers }, summary: { registers: [] } },
     },
   });
   addMirrorGauges(sources, registers);
-  return (api) => {
-    api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
-      if (!seesEverywhere(reader))
-        throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
-      return reply.type(registry.contentType).send(await registry.metrics());
-    });
+  return {
+    refused: countRefusals(registers),
+    addMetrics: (api) =>
+      void api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
+        if (!seesEverywhere(reader))
+          throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
+        return reply.type(registry.contentType).send(await registry.metrics());
+      }),
   };
+}
+
+/** Such requests reach no route. */
+function countRefusals(registers: Registry[]): RefusalContext['refused'] {
+  const refusals = new Counter({
+    name: 'obsync_unreadable_requests_total',
+    help: 'Requests that could not be read, by the status of the refusal',
+    labelNames: ['status_code'],
+    registers,
+  });
+  for (const status of REFUSAL_STATUSES) refusals.inc({ status_code: status }, 0);
+  return (status) => refusals.inc({ status_code: String(status) });
 }
 
 /** The counts cover all environments and assets. A token without scopes may read them and nothing else. */

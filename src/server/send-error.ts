@@ -8,17 +8,34 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 
-/** Statuses and messages for errors of the HTTP parser. All others are 400. */
-const PARSER_ERRORS: Readonly<Record<string, readonly [status: string, message: string]>> = {
+type Refusal = readonly [status: string, message: string];
+
+/** Statuses and messages for errors of the HTTP parser. */
+const PARSER_ERRORS: Readonly<Record<string, Refusal>> = {
   HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long in total'],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
+
+const OTHER_ERROR: Refusal = ['400 Bad Request', 'The request cannot be read'];
+
+export const REFUSAL_STATUSES = [OTHER_ERROR, ...Object.values(PARSER_ERRORS)].map(([status]) => status.slice(0, 3));
 
 /** How long a client may take to read the answer to a malformed request. */
 const LINGER_MS = 1000;
 
 /** Connections already answered: every further part of a malformed request is another error. */
 const rejected = new WeakSet<object>();
+
+/** What a refusal has to know and to tell. */
+export interface RefusalContext {
+  /**
+   * Resolves when the answers due on the connection have been sent; null if none is due and no request is half read. A
+   * refusal would be taken for the answer to one of these requests (RFC 9112, 9.3.2).
+   */
+  unfinished(socket: object): Promise<void> | null;
+  /** Called for each refusal that is sent. */
+  refused(status: number): void;
+}
 
 /**
  * Answers a malformed request, then closes the connection even if the client does not. The client may still be sending:
@@ -27,16 +44,34 @@ const rejected = new WeakSet<object>();
 export function rejectMalformed(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },
+  { unfinished, refused }: RefusalContext,
 ): void {
   if (rejected.has(socket) && error.code !== 'ECONNRESET') return;
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [status, message] = PARSER_ERRORS[error.code ?? ''] ?? ['400 Bad Request', 'The request cannot be read'];
   rejected.add(socket);
+  const close = (text: string): void => {
+    socket.end(text);
+    setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  };
+  const due = unfinished(socket);
+  if (due !== null) return void due.then(() => close(''));
+  const [status, message] = PARSER_ERRORS[error.code ?? ''] ?? OTHER_ERROR;
+  refused(Number.parseInt(status, 10));
+  close(refusalText(status, message));
+}
+
+function refusalText(status: string, message: string): string {
   const body = JSON.stringify(envelope('invalid_request', message));
-  const head = [`HTTP/1.1 ${status}`, 'Content-Type: application/json; charset=utf-8'];
-  socket.end([...head, `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body].join('\r\n'));
-  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  return [
+    `HTTP/1.1 ${status}`,
+    `Date: ${new Date().toUTCString()}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n');
 }

@@ -28,7 +28,7 @@ import { answersInThreads } from './read-threads.ts';
 import { openRequestLog, type RequestLog } from './request-log.ts';
 import { addRoutes, type RoutesOptions } from './routes.ts';
 import { ERROR_SCHEMA } from './schemas.ts';
-import { rejectMalformed, sendError } from './send-error.ts';
+import { type RefusalContext, rejectMalformed, sendError } from './send-error.ts';
 import { serializers } from './serializers.ts';
 import { setDateHeader } from './set-date-header.ts';
 import { validationError } from './validation-error.ts';
@@ -65,20 +65,14 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const { mirror, keys, rateLimit = null, nowMs = Date.now } = options;
   const store = openMirrorReads(mirror);
   const { answers, ...read } = openAnswers(options);
-  let onUndecodable: (request: FastifyRequest, reply: FastifyReply) => void = () => {};
-  const server = fastify({
-    ...FASTIFY_OPTIONS,
-    ...(options.log === undefined ? {} : { loggerInstance: options.log }),
-    frameworkErrors: (_error, request, reply) => onUndecodable(request, reply),
-  });
+  const late: LateHandlers = { undecodable: () => {}, refusals: { unfinished: () => null, refused: () => {} } };
+  const server = createFastify(options.log, late);
   const connections = limitConnections(server);
-  server.decorateRequest('reader', null);
-  server.decorateRequest('mirrorState', null);
   addAnswerHeaders(server);
   const quota = await openRateLimit(server, rateLimit);
   const authenticateRequest = authenticate({ store, keys, quota, admitted: connections.authenticated });
   const logRequest = logRequests(server);
-  onUndecodable = (request, reply) => {
+  late.undecodable = (request, reply) => {
     reply.raw.once('finish', () => logRequest(request, reply));
     rejectUndecodable(request, reply, authenticateRequest);
   };
@@ -92,7 +86,8 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   drainOnClose(server, connections.open);
   server.addHook('onClose', () => answers.close());
   await addOpenApi(server);
-  const addMetrics = await openMetrics(server, { store, answers, nowMs });
+  const { addMetrics, refused } = await openMetrics(server, { store, answers, nowMs });
+  late.refusals = { unfinished: connections.unfinished, refused };
   server.addHook('onRequest', (request, reply, done) => {
     if (!request.is404) return done();
     continueWhen(authenticateRequest(request, reply), (refusal) => done(refusal ?? unknownAddressError(request)));
@@ -104,6 +99,24 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     addRoutes(api, { answers, quota, state: store.state, ...read });
     addMetrics(api);
   });
+  return server;
+}
+
+/** The handlers of requests that no hook sees. Fastify takes them before what they need exists. */
+interface LateHandlers {
+  undecodable: (request: FastifyRequest, reply: FastifyReply) => void;
+  refusals: RefusalContext;
+}
+
+function createFastify(log: FastifyBaseLogger | undefined, late: LateHandlers): FastifyInstance {
+  const server = fastify({
+    ...FASTIFY_OPTIONS,
+    ...(log === undefined ? {} : { loggerInstance: log }),
+    frameworkErrors: (_error, request, reply) => late.undecodable(request, reply),
+    clientErrorHandler: (error, socket) => rejectMalformed(error, socket, late.refusals),
+  });
+  server.decorateRequest('reader', null);
+  server.decorateRequest('mirrorState', null);
   return server;
 }
 
@@ -149,7 +162,6 @@ const FASTIFY_OPTIONS: FastifyHttpOptions<Server> = {
   },
   schemaErrorFormatter: validationError,
   schemaController: { compilersFactory: { buildSerializer: serializers } },
-  clientErrorHandler: rejectMalformed,
 };
 
 /** Calls `done` after the promise, or at once without one, because a promise costs time in every request. */

@@ -118,10 +118,13 @@ describe('the limits on size and duration of a request', () => {
     ['is no HTTP', 'HPE_INVALID_METHOD', 400],
   ])('a request that %s is answered with the envelope', async (_, code, status) => {
     const socket = new PassThrough();
-    rejectMalformed(Object.assign(new Error('inside'), { code }), socket);
+    const refused: number[] = [];
+    const context = { unfinished: () => null, refused: (each: number) => void refused.push(each) };
+    rejectMalformed(Object.assign(new Error('inside'), { code }), socket, context);
     const answer = parse(Buffer.concat(await socket.toArray()));
     expect(lengthOf(answer)).toBe(answer.body.length);
     expectRefusal({ status: answer.status, body: JSON.parse(answer.body.toString()) }, status, 'invalid_request');
+    expect(refused).toEqual([status]);
   });
 
   test('the server does not wait for a body', async () => {

@@ -1,3 +1,4 @@
+import { type AddressInfo, connect } from 'node:net';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { syncRuns } from '../../schema/sync.ts';
@@ -34,7 +35,7 @@ describe('/metrics', () => {
     {},
     afterAll,
   );
-  const ask = async (url: string, method: 'GET' | 'POST' = 'GET', token = 'secret') =>
+  const ask = async (url: string, method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' = 'GET', token = 'secret') =>
     (await served.server).inject({ url, method, headers: { authorization: `Bearer ${token}` } });
 
   test('it needs a token, unlike /healthz', async () => {
@@ -65,6 +66,7 @@ describe('/metrics', () => {
     );
     for (const name of described) expect(body).toMatch(new RegExp(`^# HELP ${name} \\S`, 'm'));
     const named = [...body.matchAll(/^([a-z_]+)(?:\{[^\n]*\})? \S+$/gm)].map(([, name]) => name ?? '');
+    for (const name of described) expect(body).toMatch(new RegExp(`^${name}[_{ ]`, 'm'));
     for (const name of named) expect(described).toContain(name.replace(/_(?:bucket|sum|count)$/, ''));
     expect(named.length).toBeGreaterThan(10);
   });
@@ -82,6 +84,8 @@ describe('/metrics', () => {
     ['an invalid request', '/public/beta/e/assets?limit=0', 'GET', '/public/beta/:env_id/assets', 422],
     ['unknown addresses under one name', '/public/beta/e/nothing', 'GET', 'unknown', 404],
     ['other methods under the same name', '/public/beta/e/assets', 'POST', 'unknown', 405],
+    ['the method OPTIONS too', '/public/beta/e/assets', 'OPTIONS', 'unknown', 405],
+    ['HEAD by its route', '/public/beta/e/assets/a', 'HEAD', '/public/beta/:env_id/assets/:asset_id', 200],
   ] as const)('it counts and times %s', async (_, url, method, route, status) => {
     const labels = `method="${method}",route="${route}",status_code="${status}"`;
     const count = `http_request_duration_seconds_count{${labels}}`;
@@ -101,6 +105,22 @@ describe('/metrics', () => {
     const before = (await scrape(served))[count] ?? 0;
     await ask('/public/beta/environments', 'GET', 'unknown');
     expect((await scrape(served))[count]).toBe(before + 1);
+  });
+
+  test('it counts requests that cannot be read, by status', async () => {
+    const { server } = serve(nothing);
+    const own = { ...served, server };
+    const counts = async () => {
+      const samples = await scrape(own);
+      return [400, 408, 431].map((status) => samples[`obsync_unreadable_requests_total{status_code="${status}"}`]);
+    };
+    expect(await counts()).toEqual([0, 0, 0]);
+    const app = await server;
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.end('BAD\r\n\r\n');
+    await socket.toArray();
+    expect(await counts()).toEqual([1, 0, 0]);
   });
 
   test('it contains no id or token that any client sent', async () => {
