@@ -1,9 +1,11 @@
+import { gzipSync } from 'node:zlib';
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
 import { type Principal, rootToken } from './access.ts';
 import type { EndpointAnswers } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
+import { acceptsGzip } from './etag.ts';
 import type { MirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS } from './row-counts.ts';
 import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
@@ -41,10 +43,13 @@ export async function openMetrics(server: FastifyInstance, sources: MetricsSourc
   return {
     refused: countRefusals(registers),
     addMetrics: (api) =>
-      void api.get('/metrics', { schema: { hide: true } }, async ({ reader }, reply) => {
+      void api.get('/metrics', { schema: { hide: true } }, async ({ reader, headers }, reply) => {
         if (!seesEverywhere(reader))
           throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
-        return reply.type(registry.contentType).send(await registry.metrics());
+        const text = await registry.metrics();
+        reply.type(registry.contentType).header('vary', 'accept-encoding, authorization');
+        if (!acceptsGzip(headers['accept-encoding'])) return reply.send(text);
+        return reply.header('content-encoding', 'gzip').send(gzipSync(text));
       }),
   };
 }

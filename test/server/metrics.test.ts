@@ -1,4 +1,5 @@
 import { type AddressInfo, connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { syncRuns } from '../../schema/sync.ts';
@@ -97,6 +98,19 @@ describe('/metrics', () => {
     expect(after[`http_request_duration_seconds_sum{${labels}}`]).toBeGreaterThan(
       before[`http_request_duration_seconds_sum{${labels}}`] ?? 0,
     );
+  });
+
+  test('it is compressed for a client that accepts gzip, as Prometheus does', async () => {
+    const ask = async (encoding: string) =>
+      (await served.server).inject({
+        url: '/metrics',
+        headers: { authorization: 'Bearer secret', 'accept-encoding': encoding },
+      });
+    const [plain, packed] = [await ask('identity'), await ask('gzip')];
+    expect(plain.headers).not.toHaveProperty('content-encoding');
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', 'content-type': plain.headers['content-type'] });
+    expect(gunzipSync(packed.rawPayload).toString()).toContain('# TYPE obsync_mirror_rows gauge');
+    expect(packed.rawPayload.length).toBeLessThan(plain.rawPayload.length / 2);
   });
 
   test('it also counts requests without a token', async () => {
