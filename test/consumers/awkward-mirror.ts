@@ -14,13 +14,14 @@ const EMPTY_AT_FIRST = ['column_lineage', 'test_executions', 'asset_health_score
 /** A mirror whose names, texts and numbers are hard on a reader, and with tables and views without rows. */
 export function makeAwkwardMirror(): MirrorFile {
   return makeMirror((mirror) => {
-    fillMirror(mirror, { envs: ENVS });
+    fillEnvironments(mirror, ENVS);
     for (const table of EMPTY_AT_FIRST) mirror.connection.exec(`delete from ${table}`);
     insert(mirror, 'assets', {
       env_id: '007',
       id: '%2F?&=#"o\'brien"\\',
       name: ' x ',
       kind: 'new kind',
+      source_type: 'dbt',
       description: '\u0001 \u2028 ä€😀 \\u0041 \t',
       tags: '["a,b", "\\"quoted\\"\\n\\t", "\u{10ffff}"]',
       owners: '[{"name":"Ann","email":"ann@x.org"},"bob"]',
@@ -30,12 +31,20 @@ export function makeAwkwardMirror(): MirrorFile {
   });
 }
 
+function fillEnvironments(mirror: MirrorFile, envs: string[]): void {
+  fillMirror(mirror, { envs });
+  // The API shows only tests with every required field.
+  mirror.connection.exec(
+    "update tests set name = coalesce(name, ''), test_type = 'a', definition_type = 'b', severity = 'c', source_type = 'd'",
+  );
+}
+
 /** Changes, adds and deletes rows, and fills the tables that were empty, as a later sync may do. */
 export function changeMirror(mirror: MirrorFile): void {
   changeAssets(mirror, 'changed', 5);
   mirror.connection.transaction(() => {
     mirror.connection.exec("delete from tests where id like '%9'");
-    fillMirror(mirror, { envs: ['new 1e3'] });
+    fillEnvironments(mirror, ['new 1e3']);
   })();
 }
 
