@@ -42,6 +42,7 @@ const RFC_3339 = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
 /** Whether a value has the type that the OpenAPI document names for the field. */
 function fits(name: string, { type }: Field, value: unknown): boolean {
   switch (type) {
+    case 'id':
     case 'text':
       return typeof value === 'string';
     case 'instant':

@@ -25,6 +25,7 @@ const TEXTS: JsonSchema = {
 };
 
 const TYPES: Readonly<Record<Field['type'], JsonSchema>> = {
+  id: { type: 'string' },
   text: { type: 'string' },
   integer: INTEGER,
   number: NUMBER,

@@ -12,7 +12,7 @@ export const assetHealthScores = {
   path: ['asset-health-scores'],
   key: ['asset_id'],
   fields: {
-    asset_id: required('text'),
+    asset_id: required('id'),
     score: ofTotal('number', 'score'),
     test_count: ofTotal('integer', 'test_count'),
     bucket_at: ofTotal('instant', 'bucket_at'),
@@ -26,7 +26,7 @@ export const assetHealthScores = {
       each: 'dimensions',
       key: ['asset_id', 'dimension'],
       fields: {
-        dimension: required('text'),
+        dimension: required('id'),
         score: required('number'),
         test_count: required('integer'),
         bucket_at: required('instant'),

@@ -6,7 +6,7 @@ export const assetLineage = {
   method: 'snapshot',
   path: ['asset-lineage'],
   key: ['upstream_asset_id', 'downstream_asset_id'],
-  fields: { upstream_asset_id: required('text'), downstream_asset_id: required('text') },
+  fields: { upstream_asset_id: required('id'), downstream_asset_id: required('id') },
   table: 'asset_lineage',
   staged: 'asset_lineage_staged',
   scanQueries: ONE_READ,

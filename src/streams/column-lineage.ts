@@ -13,7 +13,7 @@ export const columnLineage = {
   method: 'marked',
   path: ['column-lineage'],
   key: ['downstream_column_id', 'upstream_column_id'],
-  fields: { upstream_column_id: required('text'), downstream_column_id: required('text') },
+  fields: { upstream_column_id: required('id'), downstream_column_id: required('id') },
   table: 'column_lineage',
   staged: 'column_lineage_staged',
   parentTable: { path: ['columns'], table: 'columns' },

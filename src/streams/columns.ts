@@ -8,8 +8,8 @@ export const columns = {
   path: ['columns'],
   key: ['id'],
   fields: {
-    id: required('text'),
-    asset_id: required('text'),
+    id: required('id'),
+    asset_id: required('id'),
     name: required('text'),
     data_type: optional('text'),
     synced_at: optional('instant'),

@@ -11,14 +11,14 @@ export const required = (type: FieldType): Field => ({ type, required: true });
 
 /** The fields that every kind of asset has; `/assets` returns no others. */
 export const COMMON_ASSET_FIELDS: Fields = {
-  id: required('text'),
+  id: required('id'),
   name: required('text'),
   kind: required('text'),
   source_type: required('text'),
   description: optional('text'),
   owners: list,
   tags: list,
-  parent_id: optional('text'),
+  parent_id: optional('id'),
   path: optional('text'),
   created_at: optional('instant'),
   updated_at: optional('instant'),
@@ -31,9 +31,9 @@ export const BI_FIELDS = ['bi_platform', 'bi_type', 'url'] as const;
 
 /** One run of a test, as latest executions and histories return it. Live services send null as `failure_count`. */
 export const EXECUTION_FIELDS: Fields = {
-  id: required('text'),
-  test_id: required('text'),
-  sub_test_unique_id: required('text'),
+  id: required('id'),
+  test_id: required('id'),
+  sub_test_unique_id: required('id'),
   sub_type: required('text'),
   status: required('text'),
   failure_count: optional('integer'),

@@ -15,6 +15,7 @@ test.each(CATALOGUE)('the schema has every table that $name uses, with the colum
 });
 
 const SQL_TYPES: Readonly<Record<FieldType, string>> = {
+  id: 'text',
   text: 'text',
   integer: 'integer',
   number: 'real',

@@ -4,6 +4,7 @@ import type { Fields, FieldType, Stream } from '../../src/core/stream.ts';
 export type Item = Record<string, unknown>;
 
 const SAMPLES: Readonly<Record<FieldType, unknown>> = {
+  id: 'id',
   text: 'text',
   integer: 3,
   number: 0.5,

@@ -34,6 +34,8 @@ function wellFormed(value: unknown): unknown {
 
 function fits({ type }: Field, sent: unknown): boolean {
   switch (type) {
+    case 'id':
+      return typeof sent === 'string' && sent.isWellFormed();
     case 'text':
       return typeof sent === 'string';
     case 'instant':
@@ -114,9 +116,16 @@ function expectRejected(stream: CatalogueEntry, { key, rowKey, reason, payload }
   else if (isItem(item)) expect(Object.keys(kept as Item).sort()).toEqual(Object.keys(item).sort());
 }
 
+const isTombstone = ({ method }: CatalogueEntry, { deleted_at: at }: Item): boolean =>
+  method === 'feed' && typeof at === 'string' && parseInstant(at) !== null;
+
+const isUsable = (part: unknown): boolean => typeof part !== 'string' || part.isWellFormed();
+
 function expectOneOf(stream: CatalogueEntry, item: unknown, tombstones: boolean): void {
   const { rows, rejected } = decodePage(stream, [item], { tombstones });
-  expect(rows.length + rejected.length).toBe(1);
+  // The mirror has no row under an unusable key, so its tombstone is ignored.
+  const isIgnored = isItem(item) && isTombstone(stream, item) && !stream.key.every((name) => isUsable(item[name]));
+  expect(rows.length + rejected.length).toBe(isIgnored ? 0 : 1);
   for (const row of rows) expectRow(stream, row, item);
   for (const row of rejected) expectRejected(stream, row, item);
 }

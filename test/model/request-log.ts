@@ -124,6 +124,11 @@ export function createRequestLog(): RequestLog {
         ({ pages, path }) => pages.at(-1)?.committed === false && (testId === undefined || path[2] === testId),
       ) ?? null,
     readsOf: (envId, stream) => of(`${envId} ${stream}`),
-    replaceReads: (envId, stream, reads) => void all.set(`${envId} ${stream}`, [...reads]),
+    replaceReads: (envId, stream, reads) => {
+      const key = `${envId} ${stream}`;
+      all.set(key, [...reads]);
+      // Another round decides its bounds itself.
+      if (reads.length === 0) for (const each of bounds.keys()) if (each.startsWith(`${key} `)) bounds.delete(each);
+    },
   };
 }

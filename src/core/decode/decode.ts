@@ -5,15 +5,7 @@ import type { ChildTable, ColumnValue, Fields, Row, Stream } from '../stream.ts'
 import type { Instant } from '../time/instant.ts';
 import { fallbackValue, faultOf, instantOf, toValue } from './field-value.ts';
 import { isDeeper, MAX_LEVELS, truncateNesting } from './nesting.ts';
-import {
-  holdsNul,
-  keyFault,
-  NUL_IN_KEY,
-  rowFault,
-  type StorageLimits,
-  unstorableKey,
-  withoutNul,
-} from './storage-limits.ts';
+import { idFault, keyFault, rowFault, type StorageLimits, unstorableKey, withoutNul } from './storage-limits.ts';
 
 /** An accepted item: its key, its row, and its child rows in catalogue order. */
 export interface DecodedRow {
@@ -63,7 +55,7 @@ export function decodePage(
   const rows: DecodedRow[] = [];
   const rejected: RejectedRow[] = [];
   for (const sent of items) {
-    const item = asFirstSent(sent);
+    const item = asFirstSent(stream, sent);
     const decoded = decodeItem(stream, item, newestReading);
     const result = limits === null || decoded === null ? decoded : withinLimits(stream, item, decoded, limits);
     if (result === null) continue;
@@ -74,11 +66,27 @@ export function decodePage(
   return { rows, rejected };
 }
 
-/** The item as the service sent it, if it comes from a served mirror (R20). */
-function asFirstSent(item: unknown): unknown {
+/**
+ * The item as the service sent it, if it comes from a served mirror (R20): values of the wrong type return to their
+ * empty optional fields. Whatever else the member has stays in it.
+ */
+function asFirstSent({ fields }: DecodableStream, item: unknown): unknown {
   if (!isJsonObject(item) || !isJsonObject(item[AS_SENT])) return item;
-  const { [AS_SENT]: sent, ...others } = item;
-  return { ...others, ...(sent as object) };
+  const isReturned = ([name]: [string, unknown]): boolean => {
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
+    return field !== undefined && !field.required && field.from === undefined && isEmpty(item[name]);
+  };
+  const { true: returned = [], false: others = [] } = Object.groupBy(Object.entries(item[AS_SENT]), (each) =>
+    isReturned(each) ? 'true' : 'false',
+  );
+  const { [AS_SENT]: _, ...own } = item;
+  if (returned.length === 0) return item;
+  const rest = others.length === 0 ? {} : { [AS_SENT]: Object.fromEntries(others) };
+  return { ...own, ...rest, ...Object.fromEntries(returned) };
+}
+
+function isEmpty(value: unknown): boolean {
+  return value === undefined || value === null || (Array.isArray(value) && value.length === 0);
 }
 
 /** A key as text: the id, or the two parts of an edge's key as JSON. */
@@ -109,7 +117,7 @@ export function decodeItem(
   const deletedAt = tombstoneOf(stream, item);
   if (deletedAt === undefined) return reject(item, key, 'deleted_at is not an instant');
   const decoded = decodeFields(stream.fields, item, RESERVED);
-  const fault = decoded.fault ?? historyFault(stream, decoded.row, item);
+  const fault = decoded.fault ?? historyFault(stream, decoded.row);
   if (fault !== null && deletedAt === null) return reject(item, key, fault);
   const parts: Row[][] = [];
   for (const part of stream.childTables ?? []) {
@@ -126,9 +134,9 @@ export function decodeItem(
 }
 
 /** Why the history tables cannot store a row; null if they can. */
-function historyFault({ historyTables = [] }: DecodableStream, row: Row, item: ListItem): string | null {
+function historyFault({ historyTables = [] }: DecodableStream, row: Row): string | null {
   for (const { table, key } of historyTables) {
-    const fault = keyFault(sentKey(key, row, item));
+    const fault = keyFault(key.map((name) => row[name]));
     if (fault !== null) return `${table}: ${fault}`;
   }
   return null;
@@ -147,11 +155,8 @@ function withinLimits(
   const unusable = decoded.key === null ? null : unstorableKey(limits, decoded.key);
   if (unusable !== null) return rejectKey(stream, item, unusable);
   if ('reason' in decoded) return decoded;
-  const { historyTables = [] } = stream;
-  const tables = [stream.table, ...historyTables.map(({ table }) => table)];
-  const fault = historyTables.some(({ key }) => key.some((name) => holdsNul(decoded.row[name])))
-    ? NUL_IN_KEY
-    : rowFault(limits, tables, decoded.row);
+  const tables = [stream.table, ...(stream.historyTables ?? []).map(({ table }) => table)];
+  const fault = idFault(stream, decoded.row) ?? rowFault(limits, tables, decoded.row);
   if (fault !== null) return reject(item, decoded.key, fault);
   const parts = (stream.childTables ?? []).map((part, i) => ({ part, rows: decoded.parts[i] ?? [] }));
   for (const { part, rows } of parts)
@@ -177,11 +182,6 @@ function withinLimits(
 function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
   row['synced_at'] = null;
   unknown.set('synced_at', item['synced_at']);
-}
-
-/** A key as it was sent: the row may hold U+FFFD where the item has half a surrogate pair (R20). */
-function sentKey(key: readonly string[], row: Row, item: ListItem): readonly unknown[] {
-  return key.map((name) => (typeof item[name] === 'string' ? item[name] : row[name]));
 }
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
@@ -231,7 +231,7 @@ function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | stri
     const { row, unknown, fault } = decodeFields(table.fields, element, RESERVED);
     if (fault !== null) return `${table.each}: ${fault}`;
     for (const name of table.key) if (!(name in row)) row[name] = owner[name] ?? null;
-    const unusable = keyFault(sentKey(table.key, row, element));
+    const unusable = keyFault(table.key.map((name) => row[name]));
     if (unusable !== null) return `${table.each}: ${unusable}`;
     rows.push({ ...row, extra: asJson(unknown) });
   }
@@ -278,5 +278,5 @@ function restOf(fields: Fields, name: string, value: unknown): unknown {
 }
 
 function isKey(value: unknown): value is string {
-  return typeof value === 'string' && value !== '' && value.isWellFormed();
+  return typeof value === 'string' && value !== '';
 }

@@ -5,8 +5,10 @@ import { type Instant, parseInstant } from '../time/instant.ts';
 /** A value as SQLite stores it; undefined if it has the wrong type. */
 export function toValue(field: Field, sent: unknown): ColumnValue | undefined {
   switch (field.type) {
+    case 'id':
+      return typeof sent === 'string' && sent.isWellFormed() ? sent : undefined;
     case 'text':
-      // Half a surrogate pair has no place in UTF-8 (R19).
+      // UTF-8 cannot encode half of a surrogate pair (R19).
       return typeof sent === 'string' ? sent.toWellFormed() : undefined;
     case 'instant':
       return instantOf(sent);
@@ -43,6 +45,7 @@ export function faultOf(name: string, field: Field, sent: unknown): string {
 
 /** The names of the types in messages. */
 const TYPE_NAMES: Readonly<Record<Field['type'], string>> = {
+  id: 'a well-formed string',
   text: 'a string',
   integer: 'an integer',
   number: 'a number',

@@ -27,12 +27,16 @@ export function keyFault(key: readonly unknown[]): string | null {
   return null;
 }
 
-export const NUL_IN_KEY = 'the key holds U+0000';
-
 /** Why this mirror cannot store a row under this key; null if it can. */
 export function unstorableKey({ maxEntryBytes }: StorageLimits, key: readonly string[]): string | null {
-  if (key.some(holdsNul)) return NUL_IN_KEY;
+  if (key.some(holdsNul)) return 'the key holds U+0000';
   return isLonger(key, maxEntryBytes) ? `the key is longer than ${maxEntryBytes} bytes` : null;
+}
+
+/** Why the ids of a row cannot be stored: with another character, they would name other rows (R20). */
+export function idFault({ fields }: { readonly fields: Fields }, row: Row): string | null {
+  const name = Object.keys(fields).find((each) => fields[each]?.type === 'id' && holdsNul(row[each]));
+  return name === undefined ? null : `${name} holds U+0000`;
 }
 
 /** Why a row of these tables cannot be stored although its key can; null if it can. */
@@ -65,7 +69,7 @@ export function withoutNul({ fields }: { readonly fields: Fields }, row: Row): R
   return Object.keys(changed).length === 0 ? row : { ...row, ...changed };
 }
 
-export function holdsNul(value: ColumnValue | undefined): boolean {
+function holdsNul(value: ColumnValue | undefined): boolean {
   return typeof value === 'string' && value.includes('\0');
 }
 

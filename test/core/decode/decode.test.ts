@@ -242,12 +242,34 @@ describe('an item that SQLite cannot store (R20)', () => {
   });
 
   test('an unpaired surrogate makes a key unusable, also that of a history or a child row (R20)', () => {
-    expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('no usable id');
+    expect(refused('columns', { ...column, id: '\uD800' }).reason).toBe('the key holds half of a surrogate pair');
+    expect(decodePage(streamOf('columns'), [{ id: '\uD800', deleted_at: '2026-11-20T04:10:00' }])).toEqual({
+      rows: [],
+      rejected: [],
+    });
     const executed = { ...execution, id: 'e\uD800' };
-    expect(refused('latest_test_executions', executed).reason).toMatch(/the key holds half of a surrogate pair$/);
+    expect(refused('latest_test_executions', executed).reason).toBe('id is not a well-formed string');
     expect(refused('asset_health_scores', score('a', 1, { 'x\uD800': 1 })).reason).toBe(
-      'dimensions: the key holds half of a surrogate pair',
+      'dimensions: dimension is not a well-formed string',
     );
+  });
+
+  test('an id with an unpaired surrogate refers to no other row: NULL if optional, else the row is rejected (R20)', () => {
+    expect(refused('columns', { ...column, asset_id: 'a\uD800' }).reason).toBe('asset_id is not a well-formed string');
+    expect(taken('tests', { ...test1, asset_id: 'a\uD800' }).row).toMatchObject({
+      asset_id: null,
+      extra: '{"asset_id":"a\uFFFD"}',
+    });
+  });
+
+  test('obsync_as_sent of a served mirror fills only empty optional fields; the rest of it stays in extra (R20)', () => {
+    const sent = { id: 'other', deleted_at: '2026-11-20T04:10:00Z', data_type: 7, name: 'other' };
+    const { rows } = decodePage(streamOf('columns'), [{ ...column, data_type: null, obsync_as_sent: sent }]);
+    expect(rows[0]).toMatchObject({ key: [column.id], deletedAt: null });
+    expect(extraOf(rows[0] as DecodedRow)).toEqual({
+      data_type: 7,
+      obsync_as_sent: { id: 'other', deleted_at: '2026-11-20T04:10:00Z', name: 'other' },
+    });
   });
 
   test('an unpaired surrogate becomes U+FFFD in texts, JSON and extra; escaped backslashes and pairs stay (R19)', () => {

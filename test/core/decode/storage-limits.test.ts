@@ -115,12 +115,12 @@ describe('the storage limits of a mirror', () => {
     expect(tagged?.['tags']).toBe('["a\uFFFD"]');
   });
 
-  test('a row is rejected if the key of its history holds U+0000, which would become another key (R20)', () => {
-    const executed = execution('s', 'e\0', { test_id: 't' });
-    expect(rejectionOf(streamOf('latest_test_executions'), executed)).toMatchObject({
+  test('a row is rejected if an id in it holds U+0000, which would become another id (R20)', () => {
+    expect(rejectionOf(streamOf('latest_test_executions'), execution('s', 'e\0', { test_id: 't' }))).toMatchObject({
       key: ['s'],
-      reason: 'the key holds U+0000',
+      reason: 'id holds U+0000',
     });
+    expect(rejectionOf(columns, column('a', { asset_id: 'b\0' }))?.reason).toBe('asset_id holds U+0000');
   });
 
   test('the limits also hold for child rows (R20)', () => {

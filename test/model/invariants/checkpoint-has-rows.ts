@@ -206,8 +206,13 @@ function feedsOfRound(transition: CommitTransition): string[] {
     const reach = bound.latest === null ? '' : addDays(bound.latest, -LOOKBACK_DAYS);
     return isScanDue && since < reach ? addDays(reach, 1) : since;
   };
+  // While a scan waits, the log also has the feeds of earlier rounds (R9).
+  const isRead = (name: string): boolean => {
+    const read = reads.findLast(({ query }) => name in query);
+    return read !== undefined && isComplete(read) && String(read.query[name]) <= from(read);
+  };
   return ['synced_since', 'deleted_since']
-    .filter((name) => !reads.some((read) => isComplete(read) && String(read.query[name] ?? '9999') <= from(read)))
+    .filter((name) => !isRead(name))
     .map((name) => `a round ended without ${name}=${sinceOf(transition, transition)}`);
 }
 
