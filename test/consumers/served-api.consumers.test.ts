@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
 import { changeMirror, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
@@ -26,4 +27,10 @@ describe('the API of obsync serve', () => {
   test('schemathesis finds no answer that breaks the description', async () => {
     await expectReads('served_api.py', expected, server.url, SERVE_TOKEN, 'schemathesis');
   });
+
+  // It comes with Prometheus, which no registry of Python or Java has.
+  if (spawnSync('promtool', ['--version']).status === 0)
+    test('promtool finds nothing to criticize in the metrics', async () => {
+      await expectReads('served_api.py', expected, server.url, SERVE_TOKEN, 'promtool');
+    });
 });

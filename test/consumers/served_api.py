@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 from mirror import MIRROR, Comparison
@@ -89,6 +90,17 @@ def by_schemathesis():
     cases = int(next(iter(re.findall(r"(\d+) passed", done.stdout.split("Test cases:")[-1])), 0))
     comparison = Comparison("schemathesis", f"API of serve, {cases} requests")
     comparison.note("run", None if done.returncode == 0 and cases > 100 else done.stdout[-3000:])
+    comparison.report()
+
+
+def by_promtool():
+    request = urllib.request.Request(f"{URL}/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+    with urllib.request.urlopen(request) as answer:
+        metrics = answer.read()
+    done = subprocess.run(["promtool", "check", "metrics"], input=metrics, capture_output=True)
+    tool_version = subprocess.run(["promtool", "--version"], capture_output=True, text=True).stdout.split(" ")[2]
+    comparison = Comparison("promtool", "/metrics of serve", tool_version)
+    comparison.note("check metrics", None if done.returncode == 0 else done.stderr.decode())
     comparison.report()
 
 
