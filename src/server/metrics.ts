@@ -9,7 +9,7 @@ import { acceptsGzip } from './etag.ts';
 import type { MirrorReads } from './mirror-reads.ts';
 import { COUNT_ROWS } from './row-counts.ts';
 import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
-import { syncAgeSeconds } from './sync-age.ts';
+import { environmentAges, syncAgeSeconds } from './sync-age.ts';
 
 interface MetricsSources {
   readonly store: MirrorReads;
@@ -71,14 +71,28 @@ function seesEverywhere(reader: Principal | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
+/** The age of what was never mirrored. NaN would be less than any threshold of an alert. */
+const NEVER = Number.POSITIVE_INFINITY;
+
 function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: Registry[]): void {
   const rowCounts = cacheCounts(store, answers);
   new Gauge({
     name: 'obsync_mirror_age_seconds',
-    help: 'Seconds since the last sync that ended without problems; NaN if there was none',
+    help: 'Seconds since the last sync that ended without problems; +Inf if there was none',
     registers,
     collect() {
-      this.set(store.read((view) => syncAgeSeconds(view, nowMs())) ?? Number.NaN);
+      this.set(store.read((view) => syncAgeSeconds(view, nowMs())) ?? NEVER);
+    },
+  });
+  new Gauge({
+    name: 'obsync_environment_age_seconds',
+    help: 'Seconds since the time up to which the stalest stream of the environment is mirrored; +Inf if one never was',
+    labelNames: ['environment'],
+    registers,
+    collect() {
+      this.reset();
+      for (const { environment, seconds } of store.read((view) => environmentAges(view, nowMs())))
+        this.set({ environment }, seconds ?? NEVER);
     },
   });
   new Gauge({
@@ -98,7 +112,7 @@ function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promis
   let counts: Readonly<Record<string, number>> = {};
   return async () => {
     if (reads.read(({ now }) => now) === at) return counts;
-    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, NEVER);
+    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, UNABORTED);
     if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
     at = answer.now;
     counts = JSON.parse(answer.body.toString());
@@ -108,4 +122,4 @@ function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promis
 
 /** The reader of the server's own requests. */
 const { reader: NOBODY } = rootToken('/metrics', '');
-const NEVER = new AbortController().signal;
+const UNABORTED = new AbortController().signal;

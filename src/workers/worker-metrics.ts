@@ -93,12 +93,12 @@ function addQueueGauges({ query }: WorkDatabase, registers: Registry[]): void {
 function addAgeGauge({ query }: WorkDatabase, registers: Registry[]): void {
   new Gauge({
     name: 'obsync_account_age_seconds',
-    help: 'Seconds since the last sync without problems of the account’s stalest environment started; NaN if an environment never had one',
+    help: 'Seconds since the last sync without problems of the account’s stalest environment started; +Inf if an environment never had one',
     labelNames: ['account'],
     registers,
     async collect() {
       const { rows } = await query(
-        `select a.name as account, case when bool_or(e.synced_at is null) then 'NaN'
+        `select a.name as account, case when bool_or(e.synced_at is null) then 'Infinity'
             else extract(epoch from now() - min(e.synced_at))::float8 end as age
           from obsync_accounts.accounts a left join obsync_accounts.account_environments e on e.account = a.name
           where e.due_at is not null or a.listed_at is null group by a.name`,

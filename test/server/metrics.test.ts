@@ -1,10 +1,10 @@
 import { type AddressInfo, connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { assets, columns } from '../../schema/assets.ts';
-import { syncRuns } from '../../schema/sync.ts';
+import { assets, columns, environments } from '../../schema/assets.ts';
+import { syncCheckpoints, syncRuns } from '../../schema/sync.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
-import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
+import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
 
 const nothing = () => {};
@@ -20,7 +20,10 @@ async function scrape({ server }: Served): Promise<Readonly<Record<string, numbe
   const { body } = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer secret' } });
   const samples = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries(
-    samples.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+    samples.map((line) => {
+      const value = line.slice(line.lastIndexOf(' ') + 1);
+      return [line.slice(0, line.lastIndexOf(' ')), value === '+Inf' ? Number.POSITIVE_INFINITY : Number(value)];
+    }),
   );
 }
 
@@ -176,9 +179,9 @@ describe('the reported age of the last sync', () => {
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
   const note = (...runs: (typeof syncRuns.$inferInsert)[]) => served.writing.db.insert(syncRuns).values(runs).run();
 
-  test('without a sync it is null in /healthz and NaN in /metrics', async () => {
+  test('without a sync it is null in /healthz and +Inf in /metrics, where NaN would escape every alert', async () => {
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
-    expect((await scrape(served))['obsync_mirror_age_seconds']).toBeNaN();
+    expect((await scrape(served))['obsync_mirror_age_seconds']).toBe(Number.POSITIVE_INFINITY);
   });
 
   test('it is the age of the last sync that ended without problems', async () => {
@@ -195,5 +198,47 @@ describe('the reported age of the last sync', () => {
   test('it is never negative, even if a clock was set back', async () => {
     note(ended('done', -60));
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: 0 });
+  });
+});
+
+describe('the reported age of an environment', () => {
+  const USUAL = CATALOGUE.filter(({ optional }) => !optional).map(({ name }) => name);
+  const checkpoint = (stream: string, secondsAgo: number | null, more: object = {}) => ({
+    env_id: 'e',
+    stream,
+    watermark: secondsAgo === null ? null : at(secondsAgo),
+    unavailable: 0,
+    ...more,
+  });
+
+  test.each<[string, ReturnType<typeof checkpoint>[], number]>([
+    ['never read at all', [], Number.POSITIVE_INFINITY],
+    ['with a stream that was never read', [checkpoint('assets', 60)], Number.POSITIVE_INFINITY],
+    ['read whole', USUAL.map((name) => checkpoint(name, name === 'tests' ? 7200 : 60)), 7200],
+    [
+      'with a stream that the source does not have yet',
+      USUAL.map((name) => (name === 'tests' ? checkpoint(name, null, { unavailable: 1 }) : checkpoint(name, 60))),
+      60,
+    ],
+    [
+      'with histories that only some runs read',
+      [...USUAL, 'test_executions'].map((name) => checkpoint(name, name === 'test_executions' ? 9000 : 60)),
+      60,
+    ],
+  ])('it is that of the stalest stream of every run: one %s', async (_, checkpoints, seconds) => {
+    const served = serve(({ db }) => {
+      db.insert(environments)
+        .values([
+          { id: 'new', name: 'N', mirrored_at: at(0) },
+          { id: 'gone', name: 'G', missing_since: at(0), mirrored_at: at(0) },
+        ])
+        .run();
+      if (checkpoints.length > 0) db.insert(syncCheckpoints).values(checkpoints).run();
+    });
+    const ages = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_environment_age'));
+    expect(Object.fromEntries(ages)).toEqual({
+      'obsync_environment_age_seconds{environment="e"}': seconds,
+      'obsync_environment_age_seconds{environment="new"}': Number.POSITIVE_INFINITY,
+    });
   });
 });

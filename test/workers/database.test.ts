@@ -10,8 +10,8 @@ test('worker metrics show the age of every account, even if it was never listed 
       ('never', 'e1', 'e1', now(), null), ('never', 'e2', 'e2', now(), now()), ('idle', 'e1', 'e1', null, null),
       ('synced', 'e1', 'e1', now(), now() - interval '1 hour'), ('synced', 'e2', 'e2', now(), now())`);
   const text = await createWorkerMetrics(database).text();
-  expect(text).toMatch(/age_seconds\{account="new"\} Nan/i);
-  expect(text).toMatch(/age_seconds\{account="never"\} Nan/i);
+  expect(text).toMatch(/age_seconds\{account="new"\} \+Inf\n/);
+  expect(text).toMatch(/age_seconds\{account="never"\} \+Inf\n/);
   expect(text).toMatch(/age_seconds\{account="synced"\} 360\d/);
   expect(text).not.toContain('account="idle"');
 });
