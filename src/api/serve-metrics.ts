@@ -23,8 +23,9 @@ export async function serveMetrics(
 ): Promise<MetricsEndpoint | null> {
   if (metricsPort === undefined) return null;
   const port = readNumber('metricsPort', metricsPort);
-  const server = createServer(async ({ url }, response) => {
-    if (url !== '/metrics') return void response.writeHead(404).end();
+  const server = createServer(async ({ url, method = '' }, response) => {
+    if (url?.split('?', 1)[0] !== '/metrics') return void response.writeHead(404).end();
+    if (!['GET', 'HEAD'].includes(method)) return void response.writeHead(405, { allow: 'GET, HEAD' }).end();
     try {
       const text = await metrics.text();
       response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
