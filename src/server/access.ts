@@ -32,12 +32,16 @@ export function rootToken(name: string, token: string): TokenHash {
 /** The hash of an empty text, such as an unset variable. In a file of tokens it is a mistake. */
 export const EMPTY_SHA256 = sha256('').toString('hex');
 
+export function bearerToken(header = ''): string | undefined {
+  return /^bearer +(\S+) *$/i.exec(header)?.[1];
+}
+
 /**
  * The owner of the token in the `Authorization` header; null for an unknown or missing token. It takes the same time
  * for every token.
  */
 export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
-  const [, token] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
+  const token = bearerToken(header);
   if (token === undefined) return null;
   const given = sha256(token);
   let found: Principal | null = null;

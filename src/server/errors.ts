@@ -45,10 +45,17 @@ export const notFound = (what: string) => httpError(404, 'not_found', `${what} d
 export const methodNotAllowed = () =>
   httpError(405, 'method_not_allowed', 'The method is not allowed: use GET', { allow: 'GET, HEAD' });
 
-export const unauthenticated = () =>
-  httpError(401, 'unauthenticated', 'Missing or invalid bearer token', { 'www-authenticate': 'Bearer' });
+/** RFC 6750, 3: the realm, and what is wrong with the token if one was sent. */
+const challenge = (error?: 'invalid_token' | 'insufficient_scope') => ({
+  'www-authenticate': `Bearer realm="obsync"${error === undefined ? '' : `, error="${error}"`}`,
+});
 
-export const permissionDenied = (message: string) => httpError(403, 'permission_denied', message);
+export const missingToken = () => httpError(401, 'unauthenticated', 'Missing bearer token', challenge());
+
+export const invalidToken = () => httpError(401, 'unauthenticated', 'Invalid bearer token', challenge('invalid_token'));
+
+export const permissionDenied = (message: string) =>
+  httpError(403, 'permission_denied', message, challenge('insufficient_scope'));
 
 export const rateLimited = (seconds: number) =>
   httpError(429, 'rate_limited', `Rate limit exceeded: try again in ${seconds} s`);

@@ -10,14 +10,14 @@ import fastify, {
 } from 'fastify';
 import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
-import { identify, type TokenHash } from './access.ts';
+import { bearerToken, identify, type TokenHash } from './access.ts';
 import { addAnswerHeaders, COMMON_HEADERS } from './answer-headers.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { drainOnClose } from './drain.ts';
-import { methodNotAllowed, notFound, unauthenticated, undecodable } from './errors.ts';
+import { invalidToken, methodNotAllowed, missingToken, notFound, undecodable } from './errors.ts';
 import { addHealth, type NoteError } from './health.ts';
 import { openMetrics } from './metrics.ts';
 import { type MirrorReads, makeCursorKey, openMirrorReads } from './mirror-reads.ts';
@@ -185,8 +185,9 @@ function authenticate({
   quota: RequestQuota;
   admitted: (socket: Socket) => void;
 }): AuthenticationHook {
-  const refuseUnknown = ({ reader }: FastifyRequest): void => {
-    if (reader === null) throw unauthenticated();
+  const refuseUnknown = ({ reader, headers }: FastifyRequest): void => {
+    if (reader !== null) return;
+    throw bearerToken(headers.authorization) === undefined ? missingToken() : invalidToken();
   };
   return (request, reply) => {
     const state = store.state();

@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { CONNECTION_LIMITS } from '../../src/server/connection-slots.ts';
 import { MAX_UNANSWERED } from '../../src/server/connections.ts';
 import { rejectMalformed } from '../../src/server/send-error.ts';
@@ -295,12 +296,25 @@ describe('an internal failure', () => {
 });
 
 describe('the headers of answers', () => {
-  const { server, get } = serve(nothing, {}, afterAll);
+  const { server } = serve(nothing, {}, afterAll);
   const port = server.then(listening);
 
-  test('they name the scheme after a missing token, and the allowed methods after another method', async () => {
+  test.each<[string, string | undefined, string | undefined]>([
+    ['no token', undefined, 'Bearer realm="obsync"'],
+    ['another scheme', 'Basic eDp5', 'Bearer realm="obsync"'],
+    ['an unknown token', 'Bearer unknown', 'Bearer realm="obsync", error="invalid_token"'],
+    ['a token that does not suffice', 'Bearer limited', 'Bearer realm="obsync", error="insufficient_scope"'],
+    ['a token that suffices', 'Bearer secret', undefined],
+  ])('they challenge a client with %s (RFC 6750, 3)', async (_, authorization, challenge) => {
+    const { sha256, reader } = rootToken('limited', 'limited');
+    const keys = [rootToken('all', 'secret'), { sha256, reader: { ...reader, scopes: new Set<never>() } }];
+    const { get: ask } = serve(nothing, { keys: () => keys });
+    const { headers } = await ask('e/assets', authorization === undefined ? {} : { authorization });
+    expect(headers['www-authenticate']).toBe(challenge);
+  });
+
+  test('they name the allowed methods after another method', async () => {
     const authorization = 'Bearer secret';
-    expect((await get('environments', {})).headers['www-authenticate']).toBe('Bearer');
     const answer = await (await server).inject({ method: 'PUT', url: LIST, headers: { authorization } });
     expect([answer.statusCode, answer.headers.allow]).toEqual([405, 'GET, HEAD']);
   });
