@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, onSendHookHandler } from 'fastify';
 import { badRequest } from './errors.ts';
 
 /** The directives that `default-src` does not cover: no framing, no form submission. */
@@ -12,6 +12,21 @@ export function addAnswerHeaders(server: FastifyInstance): void {
   server.addHook('onRequest', ({ raw }, reply, done) => {
     reply.headers(COMMON_HEADERS);
     done(namesOneHost(raw) ? undefined : badRequest('The request must have exactly one Host header'));
+  });
+}
+
+/**
+ * Fastify's handler of HEAD gives an answer without a body a length of 0. A 304 must have no length but that of the 200
+ * (RFC 9110, 8.6): a cache would drop what it holds.
+ */
+export function dropLengthOf304(server: FastifyInstance): void {
+  server.addHook('onRoute', (route) => {
+    if (route.method !== 'HEAD') return;
+    const dropLength: onSendHookHandler = (_request, reply, payload, done) => {
+      if (reply.statusCode === 304) reply.removeHeader('content-length');
+      done(null, payload);
+    };
+    route.onSend = [route.onSend ?? [], dropLength].flat();
   });
 }
 

@@ -19,7 +19,12 @@ export function entityTag(
   return `W/"${hash('sha256', JSON.stringify([PROCESS, version, now, readerNumber(reader), url]), 'base64url')}"`;
 }
 
-/** Whether the client already has the answer with this tag (`If-None-Match`). `*` does not match. */
+/** Whether the client has any answer already (`If-None-Match: *`). */
+export function hasAnyTag({ headers }: Pick<FastifyRequest, 'headers'>): boolean {
+  return headers['if-none-match']?.trim() === '*';
+}
+
+/** Whether the client already has the answer with this tag (`If-None-Match`). */
 export function matchesTag(tag: string, { headers }: Pick<FastifyRequest, 'headers'>): boolean {
   const held = headers['if-none-match'];
   if (held === undefined) return false;

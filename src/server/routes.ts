@@ -5,7 +5,7 @@ import type { Principal } from './access.ts';
 import type { EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { type ApiEndpoint, ENV, type EndpointOptions, endpointsOf, sharedSchemas } from './endpoints.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
-import { acceptsGzip, entityTag, matchesTag } from './etag.ts';
+import { acceptsGzip, entityTag, hasAnyTag, matchesTag } from './etag.ts';
 import type { MirrorState } from './mirror-reads.ts';
 import { normalizeQuery } from './normalize-query.ts';
 import { pageEndpoints } from './page-endpoints.ts';
@@ -62,22 +62,27 @@ function addEndpoint(
     // An answer that may come from a later state gets no tag: a tag identifies one answer.
     const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
     const atOnce = answers.answerAtOnce(admitted);
-    if (atOnce !== null) return sendAnswer(reply, atOnce, tagOfRead());
+    if (atOnce !== null) return sendAnswer(request, reply, { ...atOnce, tag: tagOfRead() });
     return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
       const tagRead = tagOfRead();
       await quota.charge(request, answer.cpuMs);
-      return sendAnswer(reply, answer, tagRead);
+      return sendAnswer(request, reply, { ...answer, tag: tagRead });
     });
   };
   server.get([base, ...path].join('/'), { schema: schemaOf(endpoint), config: { scopes } }, handler);
 }
 
+type TaggedAnswer = EndpointAnswer & { readonly tag: string | null };
+
 /** @throws HttpError if the answer is an error */
-function sendAnswer(reply: FastifyReply, answer: EndpointAnswer, tag: string | null): FastifyReply {
+function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: TaggedAnswer): FastifyReply {
   setDateHeader(reply, answer);
   if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
+  reply.headers(cacheHeaders(answer.tag));
+  // Only the answer shows whether there is anything at the address.
+  if (hasAnyTag(request)) return reply.code(304).send();
   if (answer.gzipped) reply.header('content-encoding', 'gzip');
-  return reply.headers(cacheHeaders(tag)).header('content-type', 'application/json; charset=utf-8').send(answer.body);
+  return reply.header('content-type', 'application/json; charset=utf-8').send(answer.body);
 }
 
 /** A cache must check each time whether its answer is still valid, and must not serve it to another token. */

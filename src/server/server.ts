@@ -11,7 +11,7 @@ import fastify, {
 import { parseInstant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { bearerToken, identify, type TokenHash } from './access.ts';
-import { addAnswerHeaders, COMMON_HEADERS } from './answer-headers.ts';
+import { addAnswerHeaders, COMMON_HEADERS, dropLengthOf304 } from './answer-headers.ts';
 import { answersHere, openLightAnswering } from './answers.ts';
 import { CONNECTION_LIMITS } from './connection-slots.ts';
 import { limitConnections } from './connections.ts';
@@ -69,6 +69,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
   const server = createFastify(options.log, late);
   const connections = limitConnections(server);
   addAnswerHeaders(server);
+  dropLengthOf304(server);
   const quota = await openRateLimit(server, rateLimit);
   const authenticateRequest = authenticate({ store, keys, quota, admitted: connections.authenticated });
   const logRequest = logRequests(server);

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { constants, gzip } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import { acceptsGzip, matchesTag } from './etag.ts';
+import { acceptsGzip, hasAnyTag, matchesTag } from './etag.ts';
 
 /** Content that does not change while the server runs. */
 export interface StaticContent {
@@ -35,7 +35,7 @@ export function addStaticContent(
     content ??= prepare(make);
     const { bytes, gzipped, tag } = await content;
     reply.headers({ ...headers, etag: tag, vary: 'accept-encoding' });
-    if (matchesTag(tag, request)) return reply.code(304).send();
+    if (matchesTag(tag, request) || hasAnyTag(request)) return reply.code(304).send();
     reply.type(type);
     return acceptsGzip(request.headers['accept-encoding'])
       ? reply.header('content-encoding', 'gzip').send(gzipped)

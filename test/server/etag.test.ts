@@ -44,6 +44,27 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     expect(again.raw).toHaveLength(0);
   });
 
+  test.each(['environments', 'e/columns', 'e/columns/c1', 'e/tests?limit=1'])(
+    'it is not sent to a client that has any answer (`*`), because there is one: %s',
+    async (path) => {
+      const any = await asked(open(), path, { 'if-none-match': '*', 'accept-encoding': 'gzip' });
+      expect(any).toMatchObject({ status: 304, headers: { etag: expect.stringMatching(/^W/) } });
+      expect(any.raw).toHaveLength(0);
+      expect(any.headers).not.toHaveProperty('content-encoding');
+    },
+  );
+
+  test('HEAD gets the same, and no length, which would be that of the whole answer (RFC 9110, 8.6)', async () => {
+    const { server } = open();
+    const ask = async (headers: Record<string, string>) =>
+      (await server).inject({ method: 'HEAD', url: '/public/beta/e/columns', headers: { ...bearer(), ...headers } });
+    const first = await ask({});
+    expect([first.statusCode, Number(first.headers['content-length']) > 1000]).toEqual([200, true]);
+    const again = await ask({ 'if-none-match': tagOf(first) });
+    expect([again.statusCode, again.headers['content-length']]).toEqual([304, undefined]);
+    expect(tagOf(again)).toBe(tagOf(first));
+  });
+
   test('it is sent again once a sync has written anything, even if the mirror’s clock has not moved', async () => {
     const served = open();
     const tag = tagOf(await asked(served, 'environments'));
@@ -86,9 +107,11 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
     const held = { 'if-none-match': tagOf(await asked(served, 'e/columns')) };
     expect(await asked(served, 'e/columns', { ...held, authorization: 'Bearer none' })).toMatchObject({ status: 401 });
     expect(await asked(served, 'e/columns?limit=x', held)).toMatchObject({ status: 422 });
-    const missing = await asked(served, 'f/columns', { 'if-none-match': '*' });
-    expect(missing).toMatchObject({ status: 404 });
-    expect(missing.headers).not.toHaveProperty('etag');
+    for (const path of ['f/columns', 'e/columns/none', 'e/tests/none/executions']) {
+      const missing = await asked(served, path, { 'if-none-match': '*' });
+      expect(missing).toMatchObject({ status: 404 });
+      expect(missing.headers).not.toHaveProperty('etag');
+    }
   });
 
   test('it counts against the rate limit even if it is not sent', async () => {
