@@ -59,6 +59,7 @@ const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
  */
 export async function addOpenApi(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
+    stripBasePath: false,
     openapi: {
       openapi: '3.1.0',
       info: {
@@ -67,7 +68,8 @@ export async function addOpenApi(server: FastifyInstance): Promise<void> {
         description: ABOUT,
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      servers: [{ url: '/' }],
+      // Relative to the document, because a proxy may serve both below another path.
+      servers: [{ url: './' }],
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
       security: [{ token: [] }],
     },

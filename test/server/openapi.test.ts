@@ -110,6 +110,12 @@ describe('/openapi.json', () => {
     expect(matches(document) ? [] : matches.errors).toEqual([]);
   });
 
+  test('below a path of a proxy, its server has that path', () => {
+    const [{ url }] = document.servers;
+    expect(new URL(url, 'https://host/obs/openapi.json').href).toBe('https://host/obs/');
+    expect(new URL(url, 'http://127.0.0.1:8484/openapi.json').href).toBe('http://127.0.0.1:8484/');
+  });
+
   test('every reference resolves, and every schema is referenced', () => {
     const refs = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, to]) => to);
     const schemas = Object.keys(document.components.schemas).map((name) => `#/components/schemas/${name}`);
