@@ -23,3 +23,22 @@ export const API_LISTS: Readonly<Record<string, readonly string[]>> = {
   'asset-health-scores/aggregate': TABLES,
   'tests/{id}/executions': ['sub_test_ids', 'statuses', 'start_time_from', 'start_time_to', ...LIST],
 };
+
+export type ListUse = readonly [path: string, queries: readonly object[], ids: string | null, parent: string | null];
+
+const ONCE = [{}];
+const TWICE = [{}, { disabled: 'true' }];
+
+/** How each collection is read, as the API publishes it: from where, in which lists, and by which ids. */
+export const API_READS: Readonly<Record<string, ListUse>> = {
+  assets: ['assets', ONCE, 'ids', null],
+  table_assets: ['assets/tables', ONCE, 'ids', null],
+  bi_assets: ['assets/bi', ONCE, 'ids', null],
+  columns: ['columns', ONCE, 'ids', 'asset_ids by asset_id'],
+  tests: ['tests', TWICE, 'ids', 'asset_ids by asset_id'],
+  asset_lineage: ['asset-lineage', ONCE, 'asset_ids', null],
+  column_lineage: ['column-lineage', ONCE, 'column_ids', null],
+  latest_test_executions: ['latest-test-executions', TWICE, 'sub_test_ids', null],
+  asset_health_scores: ['asset-health-scores', ONCE, 'asset_ids', null],
+  test_executions: ['tests/{id}/executions', ONCE, null, null],
+};
