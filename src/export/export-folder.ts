@@ -54,21 +54,26 @@ export function openExportFolder(
   const created: string[] = [];
   let temporary: string | null = null;
   let begun = 0;
+  const enter = (partition: string): void => {
+    if (!partitions.has(partition)) files.makeFolder(join(path, partition));
+    partitions.add(partition);
+  };
   return {
     ...content,
     path,
     begin(partition) {
-      if (!partitions.has(partition)) files.makeFolder(join(path, partition));
-      partitions.add(partition);
+      enter(partition);
       begun += 1;
       temporary = `${partition}/.part-${begun}.tmp`;
       return join(path, temporary);
     },
     share(name, as) {
-      const beside = this.begin(dirname(as));
-      files.remove(beside);
-      files.share(join(path, name), beside);
-      files.rename(beside, join(path, as));
+      // A reader of the table's folder would find a temporary file there.
+      const hidden = this.begin(`${FILES_FOLDER}${dirname(as)}`);
+      files.remove(hidden);
+      files.share(join(path, name), hidden);
+      enter(dirname(as));
+      files.rename(hidden, join(path, as));
       temporary = null;
     },
     created(name) {
@@ -82,9 +87,7 @@ export function openExportFolder(
     putNew: (name, text) => putNew(files, path, name, text),
     drop: (name) => drop(files, path, name),
     syncNames() {
-      const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
-      for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
-      if (folders.size > 0) files.syncFolder(path);
+      syncFolders(files, path, partitions);
       partitions.clear();
     },
     sync: () => files.syncFolder(path),
@@ -94,6 +97,12 @@ export function openExportFolder(
       removeAll(files, path, () => (temporary === null ? written : [...written, temporary]));
     },
   };
+}
+
+function syncFolders(files: FileOperations, path: string, partitions: ReadonlySet<string>): void {
+  const folders = new Set([...partitions].flatMap((each) => [each, ...foldersOf(each)]));
+  for (const each of [...folders].sort().reverse()) files.syncFolder(join(path, each));
+  if (folders.size > 0) files.syncFolder(path);
 }
 
 function putNew(files: FileOperations, folder: string, name: string, text: string): void {

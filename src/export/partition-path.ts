@@ -17,10 +17,15 @@ const MAX_BYTES = 200;
  */
 export function partitionPath(table: string, { envId, month }: Pick<ExportSegment, 'envId' | 'month'>): string {
   if (envId === null) return table;
-  const encoded = encodeURIComponent(envId).replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded);
+  const encoded = encodeURIComponent(envId)
+    .replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded)
+    .replace(DEVICE, (name) => `${percentEncoded(name.slice(0, 1))}${name.slice(1)}`);
   const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
   return [table, value, ...(month === null ? [] : [month])].join('/');
 }
+
+/** A name that Windows takes for a device. */
+const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)(?=\.|$)/i;
 
 function percentEncoded(character: string): string {
   return `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;

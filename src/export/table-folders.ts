@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { isSystemError } from './export-files.ts';
 import { ownFilesUnder } from './export-folder.ts';
@@ -28,13 +28,16 @@ export function tableFiles({ format, files }: ExportManifest): ReadonlyMap<strin
   return new Map(format === 'delta' ? [] : files.map((file) => [tablePath(file, format), file]));
 }
 
-/** The paths in the folders of the tables where a file of the export is missing, or has other bytes. */
+/**
+ * The paths in the folders of the tables where a file of the export is missing, or has other bytes. Missing ones come
+ * first: rows may move to them from a file that is replaced.
+ */
 export async function unsharedPaths(folder: string, manifest: ExportManifest): Promise<string[]> {
-  const paths: string[] = [];
+  const [missing, changed]: [string[], string[]] = [[], []];
   for (const [path, file] of tableFiles(manifest))
     if (!isSameFile(join(folder, file.path), join(folder, path)) && !(await isIntact(folder, { ...file, path })))
-      paths.push(path);
-  return paths;
+      (existsSync(join(folder, path)) ? changed : missing).push(path);
+  return [...missing, ...changed];
 }
 
 /** The files in the folders of the tables that the export does not have. */
@@ -48,7 +51,8 @@ export function strayPaths(folder: string, manifest: ExportManifest): string[] {
 function isSameFile(one: string, other: string): boolean {
   try {
     const [a, b] = [one, other].map((path) => statSync(path, { bigint: true }));
-    return a?.ino === b?.ino && a?.dev === b?.dev;
+    // Some file systems have no inode numbers.
+    return a?.ino !== 0n && a?.ino === b?.ino && a?.dev === b?.dev;
   } catch (error) {
     if (isSystemError(error)) return false;
     throw error;

@@ -26,6 +26,12 @@ function shownIn(to: string): Map<string, string | null> {
   return new Map(visible.map((path) => [path, sha256Of(join(to, path))]));
 }
 
+/** The ids that the NDJSON files in the folders of the tables contain. */
+function idsIn(to: string): Set<string> {
+  const lines = [...shownIn(to).keys()].flatMap((path) => readFileSync(join(to, path), 'utf8').trim().split('\n'));
+  return new Set(lines.map((line) => String((JSON.parse(line) as { id: string }).id)));
+}
+
 /** The rows of each table, read by its folder. */
 async function rowsByFolder(to: string, tables: readonly string[], format: ExportFormat = 'parquet') {
   const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
@@ -237,6 +243,27 @@ describe('a reader of the folders', () => {
       'the new export is complete, but not yet in the folder of every table',
       'warned',
     ]);
+  });
+
+  test('it misses no row of a file that an export splits, and finds no temporary file, at any moment', async () => {
+    const [mirror, to] = [open((file) => fillMirror(file, { envs: ['e1'], assets: 600, runs: 1 })), folder()];
+    const choice = { tables: ['assets'], format: 'ndjson' } as const;
+    await exportOf(mirror, to, choice);
+    const before = idsIn(to);
+    const add = mirror.connection.prepare(
+      `insert into assets (env_id, id, name, kind, source_type, owners, tags, mirrored_at)
+        select env_id, id || '-' || ?, name, kind, source_type, owners, tags, ? from assets where env_id = 'e1' and id not like '%-_'`,
+    );
+    for (const n of ['1', '2']) add.run(n, mirroredAt(9));
+    mirror.connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(9)}'`);
+    const looking = watched(() => {
+      const now = idsIn(to);
+      expect([...before].filter((id) => !now.has(id))).toEqual([]);
+      expect(filesUnder(to).filter((path) => path.startsWith('assets/') && path.includes('.tmp'))).toEqual([]);
+    });
+    await exportOf(mirror, to, choice, looking);
+    expect(idsIn(to).size).toBe(3 * before.size);
+    expect([...shownIn(to)].length).toBeGreaterThan(1);
   });
 
   test('it finds each segment once at every moment of an export', async () => {
