@@ -225,7 +225,7 @@ export const rejectedRows = table(
     stream: stream(),
     row_key: text('the key of the row, or the payload if it has none').notNull(),
     reason: text('what is wrong with it').notNull(),
-    payload: text('the row as sent, as JSON').notNull(),
+    payload: text('the row as JSON').notNull(),
     seen_at: time('when it was last met').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.row_key] })],

@@ -37,17 +37,21 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   if (semantic && tool !== 'dbt')
     throw new OptionError('semantic', `${tool} has no semantic layer: --semantic is for dbt`);
-  const address = addressOf(givenAddress(options));
   const places = {
     // The files of other tools do not mention the path.
     db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
-    // SQLite calls the schema of an opened file `main`.
-    schema: address.kind === 'postgres' ? address.schema : 'main',
+    schema: tool === 'semantic' ? schemaOf(options) : 'main',
     to: resolve(to),
     semantic,
     metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
+}
+
+/** SQLite calls the schema of an opened file `main`. */
+function schemaOf(options: MirrorOptions): string {
+  const address = addressOf(givenAddress(options));
+  return address.kind === 'postgres' ? address.schema : 'main';
 }
 
 /** The package ships this file as it is. */

@@ -26,9 +26,9 @@ export function itemOf(fields: Fields, row: SqlRow, nulls: CollectionListing['nu
     else misfits.set(name, value);
   }
   const whole = typeof row.extra === 'string' ? withExtra({ fields, row, item, misfits }, row.extra) : item;
-  return misfits.size === 0
-    ? whole
-    : { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: Object.fromEntries(misfits) };
+  if (misfits.size === 0) return whole;
+  const sent = { ...(whole[AS_SENT] as object | undefined), ...Object.fromEntries(misfits) };
+  return { ...whole, ...emptyLists(fields, misfits), [AS_SENT]: sent };
 }
 
 /** A list is never null. */
@@ -108,6 +108,11 @@ function withExtra({ fields, row, item, misfits }: UnmergedItem, extra: string):
   const members = parseOrText(extra);
   if (!isJsonObject(members)) return item;
   for (const [name, member] of Object.entries(members)) {
+    // The service itself may send a member of this name.
+    if (name === AS_SENT && !isJsonObject(member)) {
+      misfits.set(name, member);
+      delete members[name];
+    }
     const field = fields[name];
     if (field === undefined || field.required || fits(name, field, member)) continue;
     if ((row[name] ?? null) === null) misfits.set(name, member);

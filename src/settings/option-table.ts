@@ -41,8 +41,8 @@ export const OPTIONS = {
   tokenEnv: {
     type: 'string',
     describe:
-      'variable of the workers that contains the access token of the account, in capitals, such as SHOP_TOKEN; never ' +
-      'the token itself',
+      'name, in capitals, of the workers’ variable that contains the access token of the account, such as SHOP_TOKEN; ' +
+      'never the token itself',
   },
   env: { type: 'array', describe: 'only these environments, by id or name (repeatable, or separated by commas)' },
   stream: {
@@ -57,7 +57,7 @@ export const OPTIONS = {
     default: 7,
     range: { min: 0, whole: false },
     describe:
-      'days between full scans of a stream; only a full scan finds what a permission has shown or hidden, so no ' +
+      'days between full scans of a stream; only a full scan finds rows that a change of permissions revealed or hid, so no ' +
       'difference lasts longer',
   },
   overlap: {
@@ -108,8 +108,7 @@ export const OPTIONS = {
     type: 'number',
     // The first request of every run lists the environments and mirrors no rows.
     range: { min: 2 },
-    describe:
-      'stop after this number of requests (exit 5); for 24 hours, the next run continues where this one stopped',
+    describe: 'stop after this number of requests (exit 5); a run within 24 hours continues it',
   },
   allowShrink: {
     type: 'boolean',

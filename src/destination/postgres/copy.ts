@@ -136,6 +136,6 @@ function refuseNul(table: CopiedTable, row: CopiedRow): void {
   if (!key.some((part) => part.includes('\0'))) return;
   throw new SyncError(
     'usage',
-    `PostgreSQL cannot hold the character U+0000, which is in the key ${JSON.stringify(key)} of ${table.name}: run \`obsync sync\` on the new address instead, which leaves that row out`,
+    `PostgreSQL cannot hold the character U+0000, which is in the key ${JSON.stringify(key)} of ${table.name}: run \`obsync sync\` on the new address instead, which rejects that row`,
   );
 }

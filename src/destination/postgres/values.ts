@@ -50,7 +50,7 @@ export function parameter(value: unknown): unknown {
 /** Only a time or a day looks like this. */
 const TIME_OF_YEAR_0 = /^0000-\d\d-\d\d(T\d\d:\d\d:\d\d\.\d{6}Z)?$/;
 
-/** PostgreSQL stores no U+0000. It was removed from fields and keys before (R20); this is for reasons and errors. */
+/** PostgreSQL stores no U+0000. A sync has replaced it in rows (R19); this is for copied files, reasons and errors. */
 function storable(text: string): string {
   return text.includes('\0') ? text.replaceAll('\0', '\uFFFD') : text;
 }
