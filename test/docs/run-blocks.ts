@@ -18,7 +18,7 @@ export const [FOREGROUND, BACKGROUND, PYTHON] = ['sh', 'sh background', 'python'
 export const isShell = ({ language }: Block): boolean => language.startsWith('sh');
 
 /** What the blocks of a document printed. */
-export interface BlocksRun {
+interface BlocksRun {
   readonly code: number | null;
   /** Its stdout and stderr. */
   readonly said: string;
