@@ -1,5 +1,5 @@
 import type { FastifyInstance, onSendHookHandler } from 'fastify';
-import { badRequest } from './errors.ts';
+import { addressTooLong, badRequest } from './errors.ts';
 
 /** The directives that `default-src` does not cover: no framing, no form submission. */
 export const PAGE_POLICY = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -7,11 +7,17 @@ export const PAGE_POLICY = "base-uri 'none'; form-action 'none'; frame-ancestors
 /** Browsers must not guess another content type, nor send the page's address to other hosts. */
 export const COMMON_HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
 
-/** Sets the headers of every answer. Rejects a request that does not name exactly one host (RFC 9112, 3.2). */
+const MAX_ADDRESS_CHARACTERS = 256 * 1024;
+
+/**
+ * Sets the headers of every answer. Rejects a request that does not name exactly one host, or whose address is too long
+ * (RFC 9112, 3 and 3.2).
+ */
 export function addAnswerHeaders(server: FastifyInstance): void {
-  server.addHook('onRequest', ({ raw }, reply, done) => {
+  server.addHook('onRequest', ({ raw, url }, reply, done) => {
     reply.headers(COMMON_HEADERS);
-    done(namesOneHost(raw) ? undefined : badRequest('The request must have exactly one Host header'));
+    if (!namesOneHost(raw)) return done(badRequest('The request must have exactly one Host header'));
+    done(url.length > MAX_ADDRESS_CHARACTERS ? addressTooLong() : undefined);
   });
 }
 

@@ -37,6 +37,13 @@ export const badRequest = (message: string) => httpError(400, 'invalid_request',
 
 export const undecodable = () => badRequest('The address cannot be decoded: percent-encode each part of it as UTF-8');
 
+export const addressTooLong = () =>
+  httpError(
+    414,
+    'invalid_request',
+    'The address is longer than 256 KB: send the values of its filters in several requests',
+  );
+
 export const invalidCursor = () =>
   httpError(400, 'invalid_cursor', 'The cursor does not belong to this path and query: start again without it');
 

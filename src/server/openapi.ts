@@ -18,8 +18,10 @@ const ANSWERS: Readonly<Record<string, string>> = {
   401: '`unauthenticated`: the bearer token is missing or unknown',
   403: '`permission_denied`: the token may not view the environment, or lacks the scope',
   404: '`not_found`: the object does not exist, or the token may not view it',
-  422: '`invalid_request`: the value of a parameter is not valid',
+  414: '`invalid_request`: the address is longer than 256 KB',
+  422: '`invalid_request`: a parameter is unknown, or its value is not valid',
   429: '`rate_limited`: wait for `Retry-After` seconds',
+  431: '`invalid_request`: the address and headers are longer than 272 KB in total, or too many',
   500: '`internal_error`: an unexpected error of the server',
   503: '`overloaded`: too many requests are waiting; try again after `Retry-After` seconds; `mirror_replaced`: the mirror file was replaced, overwritten or removed; `mirror_damaged`: the mirror file cannot be read',
 };
@@ -51,6 +53,7 @@ const CONDITION = {
     },
   },
 };
+const CHALLENGE = { 'WWW-Authenticate': { type: 'string', description: 'The challenge of RFC 6750' } };
 const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
 
 /**
@@ -100,6 +103,9 @@ function answer(status: string, schema: unknown): object {
 }
 
 function headersOf(status: string): object {
+  // These are refused before the mirror is read.
+  if (status === '414' || status === '431') return {};
+  if (status === '401' || status === '403') return { ...HEADERS, ...CHALLENGE };
   if (status === '200') return { ...HEADERS, ...TAG };
   return status === '429' || status === '503' ? { ...HEADERS, ...WAIT } : HEADERS;
 }

@@ -32,7 +32,7 @@ export interface RoutesOptions extends EndpointOptions {
   readonly state: () => MirrorState;
 }
 
-const ERROR_STATUSES = [400, 401, 403, 404, 422, 429, 500, 503];
+const ERROR_STATUSES = [400, 401, 403, 404, 414, 422, 429, 431, 500, 503];
 
 /** Adds every endpoint of the read API and of the page. The token has already been checked. */
 export function addRoutes(server: FastifyInstance, options: RoutesOptions): void {

@@ -180,7 +180,12 @@ const filterProperties = (filters: ArrayFilters): Record<string, JsonSchema> =>
   Object.fromEntries(
     Object.entries(filters).map(([name, { describe }]) => [
       name,
-      { type: 'array', items: { type: 'string' }, maxItems: MAX_VALUES, description: `${describe} (repeatable)` },
+      {
+        type: 'array',
+        items: { type: 'string' },
+        maxItems: MAX_VALUES,
+        description: `${describe} (repeatable; the whole address may have 256 KB)`,
+      },
     ]),
   );
 

@@ -12,7 +12,10 @@ type Refusal = readonly [status: string, message: string];
 
 /** Statuses and messages for errors of the HTTP parser. */
 const PARSER_ERRORS: Readonly<Record<string, Refusal>> = {
-  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', 'The address and headers are too long in total'],
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    'The address and headers are too long in total, or too many: 272 KB is the limit',
+  ],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
 

@@ -97,13 +97,21 @@ describe('the limits on size and duration of a request', () => {
     expect(one.body.length).toBeLessThan(1000);
   });
 
+  test('a longer address is 414 (RFC 9112, 3)', async () => {
+    for (const url of [`${LIST}?ids=`, `${LIST}/`]) {
+      const { status, head, body } = await ask(url.padEnd(262_145, 'x'));
+      expectRefusal({ status, body: JSON.parse(body.toString()) }, 414, 'invalid_request');
+      expect(head).toMatch(/^date: /im);
+    }
+  });
+
   test.each([
-    ['address', LIST + '/'.padEnd(280_000, 'x'), ''],
-    ['query', `${LIST}?ids=`.padEnd(280_000, 'x'), ''],
-    ['address of 2 MB', LIST + '/'.padEnd(2_000_000, 'x'), ''],
-    ['header', LIST, `x-long: ${'x'.repeat(280_000)}\r\n`],
-    ['number of headers together', LIST, 'x-short: 0123456789\r\n'.repeat(3000)],
-  ])('a longer %s is rejected with the envelope, and the connection is closed', async (_, url, more) => {
+    ['an address of 280 KB', LIST + '/'.padEnd(280_000, 'x'), ''],
+    ['a query of 280 KB', `${LIST}?ids=`.padEnd(280_000, 'x'), ''],
+    ['an address of 2 MB', LIST + '/'.padEnd(2_000_000, 'x'), ''],
+    ['a header of 280 KB', LIST, `x-long: ${'x'.repeat(280_000)}\r\n`],
+    ['3000 headers', LIST, 'x-short: 0123456789\r\n'.repeat(3000)],
+  ])('a request is 431, and its connection is closed, if it has too long a head: %s', async (_, url, more) => {
     const { status, head, body } = await ask(url, more);
     expect(expectRefusal({ status, body: JSON.parse(body.toString()) }, 431, 'invalid_request')).toContain('too long');
     expect(head.toLowerCase()).toContain('connection: close');

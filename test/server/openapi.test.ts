@@ -18,7 +18,9 @@ import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
 const LISTS = OPERATIONS.filter(([, , , list]) => list);
 const names = (query: string) => query.split(' ').filter((name) => name !== '');
 const EVERY_NAME = [...new Set(OPERATIONS.flatMap(([, query]) => names(query))), 'token', 'nonsense'];
-const REFUSALS = ['400', '401', '403', '404', '422', '429', '500', '503'];
+const REFUSALS = ['400', '401', '403', '404', '414', '422', '429', '431', '500', '503'];
+/** Refused before the mirror is read. */
+const TOO_LONG = ['414', '431'];
 
 /** Fields without a value are an empty list or left out. */
 const NEVER_NULL = ['owners', 'tags', 'config', 'obsync_as_sent'];
@@ -135,12 +137,14 @@ describe('/openapi.json', () => {
   });
 
   test.each(OPERATIONS)('%s accepts exactly the parameters %s', (path, query) => {
-    const parameters: { in: string; name: string; schema: Document }[] = of(path).parameters ?? [];
+    const parameters: { in: string; name: string; description: string; schema: Document }[] = of(path).parameters ?? [];
     const named = (where: string) => parameters.filter((parameter) => parameter.in === where).map(({ name }) => name);
     expect(named('query').sort()).toEqual(names(query).sort());
     expect(named('header')).toEqual(['If-None-Match']);
-    for (const { schema } of parameters.filter(({ schema }) => schema.type === 'array'))
+    for (const { schema, description } of parameters.filter(({ schema }) => schema.type === 'array')) {
+      expect(description).toContain('256 KB');
       expect(schema).toEqual({ type: 'array', items: { type: 'string' }, maxItems: 1000 });
+    }
     for (const { schema } of parameters.filter(({ name }) => name === 'limit'))
       expect(schema).toEqual({ type: 'integer', format: 'int64', minimum: 1, maximum: 2000, default: 500 });
     expect(named('path')).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
@@ -165,7 +169,9 @@ describe('/openapi.json', () => {
       const { content, headers } = responses[status];
       expect(content['application/json'].schema).toEqual({ $ref: '#/components/schemas/ErrorEnvelope' });
       const quota = ['Date', 'Obsync-Mirrored-At', 'RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
-      expect(Object.keys(headers)).toEqual(['429', '503'].includes(status) ? [...quota, 'Retry-After'] : quota);
+      const more = { 401: 'WWW-Authenticate', 403: 'WWW-Authenticate', 429: 'Retry-After', 503: 'Retry-After' };
+      const own = Object.entries(more).flatMap(([of, name]) => (of === status ? [name] : []));
+      expect(Object.keys(headers)).toEqual(TOO_LONG.includes(status) ? [] : [...quota, ...own]);
     }
   });
 
