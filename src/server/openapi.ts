@@ -1,6 +1,7 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance, FastifySchema } from 'fastify';
 import { addDocsPage } from './docs-page.ts';
+import { LISTINGS } from './listings.ts';
 import { INTEGER } from './schemas.ts';
 import { TIME_HEADER } from './set-date-header.ts';
 import { addStaticContent, REVALIDATE } from './static-content.ts';
@@ -56,6 +57,8 @@ const CONDITION = {
 const CHALLENGE = { 'WWW-Authenticate': { type: 'string', description: 'The challenge of RFC 6750' } };
 const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
 
+const TAGS = [...new Set(['Environments', ...LISTINGS.map(({ names }) => names.tag)])];
+
 /**
  * Adds `/openapi.json`, which describes all routes added later, and `/docs` to browse it. Neither needs a token or
  * counts against a quota: both are sent from memory, which costs no more than a rejection.
@@ -73,6 +76,7 @@ export async function addOpenApi(server: FastifyInstance): Promise<void> {
       },
       // Relative to the document, because a proxy may serve both below another path.
       servers: [{ url: './' }],
+      tags: TAGS.map((name) => ({ name })),
       components: { securitySchemes: { token: { type: 'http', scheme: 'bearer' } } },
       security: [{ token: [] }],
     },

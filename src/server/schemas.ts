@@ -164,7 +164,13 @@ export function querySchema(listing: CollectionListing, pageMax: number): JsonSc
     ...(listing.feedClock === undefined ? {} : FEEDS),
     ...(listing.window === undefined ? {} : WINDOW),
     ...sorting(listing),
-    limit: { ...INTEGER, minimum: 1, maximum: pageMax, default: Math.min(DEFAULT_LIMIT, pageMax) },
+    limit: {
+      ...INTEGER,
+      minimum: 1,
+      maximum: pageMax,
+      default: Math.min(DEFAULT_LIMIT, pageMax),
+      description: 'The most rows of a page',
+    },
     cursor: { type: 'string', description: '`next_cursor` of the previous page; empty for the first page' },
   });
 }
@@ -218,20 +224,28 @@ const WINDOW: Readonly<Record<string, JsonSchema>> = {
 
 function sorting({ orders, direction, feedClock }: CollectionListing): Record<string, JsonSchema> {
   const [first] = Object.keys(orders);
-  const note = feedClock === undefined ? {} : { description: 'Ignored by feeds, which are in the order of the change' };
+  const note = feedClock === undefined ? '' : '; ignored by feeds, which are in the order of the change';
   return {
-    order_by: { type: 'string', enum: Object.keys(orders), default: first, ...note },
-    direction: { type: 'string', enum: ['asc', 'desc'], default: direction },
+    order_by: {
+      type: 'string',
+      enum: Object.keys(orders),
+      default: first,
+      description: `The order of the rows${note}`,
+    },
+    direction: { type: 'string', enum: ['asc', 'desc'], default: direction, description: 'The direction of the order' },
   };
 }
 
 const NOT_ITS_NAME: Readonly<Record<string, string>> = { env_id: 'Id of an environment, not its name' };
+const ENCODED = 'Percent-encoded: an id may contain any character';
 
 /** The path parameters. */
 export function pathSchema(...names: readonly string[]): JsonSchema {
   return {
     type: 'object',
-    properties: Object.fromEntries(names.map((name) => [name, { type: 'string', description: NOT_ITS_NAME[name] }])),
+    properties: Object.fromEntries(
+      names.map((name) => [name, { type: 'string', description: NOT_ITS_NAME[name] ?? ENCODED }]),
+    ),
     required: names,
   };
 }

@@ -20,7 +20,7 @@ const HEAD = {
 
 /** The subset of OpenAPI 3.1 that a document of read operations may use. */
 export const OPENAPI_SHAPE = {
-  ...strict(['openapi', 'info', 'servers', 'components', 'paths', 'security'], {
+  ...strict(['openapi', 'info', 'servers', 'tags', 'components', 'paths', 'security'], {
     openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' },
     info: strict(['title', 'version', 'license'], {
       title: text,
@@ -33,6 +33,7 @@ export const OPENAPI_SHAPE = {
       schemas: mapOf(ref('schema'), { pattern: '^[A-Za-z0-9._-]+$' }),
       securitySchemes: mapOf(strict(['type', 'scheme'], { type: { const: 'http' }, scheme: { const: 'bearer' } })),
     }),
+    tags: { type: 'array', items: strict(['name'], { name: text }) },
     paths: mapOf(strict(['get'], { get: ref('operation') }), { pattern: '^/' }),
     security: { type: 'array', minItems: 1, items: mapOf({ type: 'array', maxItems: 0 }) },
   }),
@@ -51,7 +52,7 @@ export const OPENAPI_SHAPE = {
       },
     }),
     parameter: {
-      ...strict(['name', 'in', 'schema', 'required'], {
+      ...strict(['name', 'in', 'schema', 'required', 'description'], {
         name: text,
         in: { enum: ['query', 'path', 'header'] },
         required: { type: 'boolean' },

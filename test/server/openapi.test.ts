@@ -134,6 +134,8 @@ describe('/openapi.json', () => {
   test('it has exactly the operations of the API, each with a unique name', () => {
     expect(Object.keys(document.paths).sort()).toEqual(OPERATIONS.map(([path]) => path).sort());
     expect(new Set(OPERATIONS.map(([path]) => of(path).operationId)).size).toBe(OPERATIONS.length);
+    const declared = document.tags.map(({ name }: Item) => name);
+    expect(declared.sort()).toEqual([...new Set(OPERATIONS.flatMap(([path]) => of(path).tags))].sort());
   });
 
   test.each(OPERATIONS)('%s accepts exactly the parameters %s', (path, query) => {
