@@ -1,61 +1,51 @@
 import type { FeedName } from '../../src/streams/catalogue.ts';
+import { API_LISTS } from '../model/api-lists.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 
 export const ENV = '/public/beta/{env_id}';
-const FEEDS = 'synced_since deleted_since';
-const LIST_SET = 'cursor limit order_by direction';
-const TABLE_FILTERS = 'ids source_types tags db_names schema_names materializations path';
+const LIST_SET = ['cursor', 'limit', 'order_by', 'direction'];
+
+/** What each operation of the specification answers with: one of these, or a list of them. */
+const ANSWERS = {
+  '/public/beta/environments': 'Environment',
+  [`${ENV}/assets`]: 'Asset',
+  [`${ENV}/assets/{asset_id}`]: 'Asset',
+  [`${ENV}/assets/tables`]: 'TableAsset',
+  [`${ENV}/assets/tables/{asset_id}`]: 'TableAsset',
+  [`${ENV}/assets/bi`]: 'BiAsset',
+  [`${ENV}/assets/bi/{asset_id}`]: 'BiAsset',
+  [`${ENV}/columns`]: 'Column',
+  [`${ENV}/columns/{column_id}`]: 'Column',
+  [`${ENV}/asset-lineage`]: 'AssetLineageEdge',
+  [`${ENV}/column-lineage`]: 'ColumnLineageEdge',
+  [`${ENV}/tests`]: 'Test',
+  [`${ENV}/tests/{test_id}`]: 'Test',
+  [`${ENV}/latest-test-executions`]: 'TestExecution',
+  [`${ENV}/latest-test-executions/{sub_test_unique_id}`]: 'TestExecution',
+  [`${ENV}/tests/{test_id}/executions`]: 'TestExecution',
+  [`${ENV}/tests/{test_id}/executions/{execution_id}`]: 'TestExecution',
+  [`${ENV}/asset-health-scores`]: 'AssetHealthScore',
+  [`${ENV}/asset-health-scores/{asset_id}`]: 'AssetHealthScore',
+  [`${ENV}/asset-health-scores/aggregate`]: 'AggregatedHealthScore',
+};
 
 type Operation = readonly [path: string, query: string, item: string, list: boolean];
 
 /** Every operation of the API: its path, its own parameters, and its answer. */
-export const OPERATIONS: readonly Operation[] = [
-  ['/public/beta/environments', '', 'Environment', false],
-  [`${ENV}/assets`, `ids source_types tags path ${LIST_SET} ${FEEDS}`, 'Asset', true],
-  [`${ENV}/assets/{asset_id}`, '', 'Asset', false],
-  [`${ENV}/assets/tables`, `${TABLE_FILTERS} ${LIST_SET} ${FEEDS}`, 'TableAsset', true],
-  [`${ENV}/assets/tables/{asset_id}`, '', 'TableAsset', false],
-  [`${ENV}/assets/bi`, `ids source_types tags bi_platforms path ${LIST_SET} ${FEEDS}`, 'BiAsset', true],
-  [`${ENV}/assets/bi/{asset_id}`, '', 'BiAsset', false],
-  [`${ENV}/columns`, `ids asset_ids data_types ${LIST_SET} ${FEEDS}`, 'Column', true],
-  [`${ENV}/columns/{column_id}`, '', 'Column', false],
-  [`${ENV}/asset-lineage`, `asset_ids ${LIST_SET}`, 'AssetLineageEdge', true],
-  [`${ENV}/column-lineage`, `column_ids asset_ids ${LIST_SET} ${FEEDS}`, 'ColumnLineageEdge', true],
-  [
-    `${ENV}/tests`,
-    `ids asset_ids test_types definition_types source_types tags disabled ${LIST_SET} ${FEEDS}`,
-    'Test',
-    true,
-  ],
-  [`${ENV}/tests/{test_id}`, '', 'Test', false],
-  [
-    `${ENV}/latest-test-executions`,
-    `sub_test_ids test_ids asset_ids test_types definition_types source_types statuses disabled ${LIST_SET}`,
-    'TestExecution',
-    true,
-  ],
-  [`${ENV}/latest-test-executions/{sub_test_unique_id}`, '', 'TestExecution', false],
-  [
-    `${ENV}/tests/{test_id}/executions`,
-    `sub_test_ids statuses start_time_from start_time_to ${LIST_SET}`,
-    'TestExecution',
-    true,
-  ],
-  [`${ENV}/tests/{test_id}/executions/{execution_id}`, '', 'TestExecution', false],
-  [`${ENV}/asset-health-scores`, `asset_ids ${LIST_SET}`, 'AssetHealthScore', true],
-  [`${ENV}/asset-health-scores/{asset_id}`, '', 'AssetHealthScore', false],
-  [`${ENV}/asset-health-scores/aggregate`, TABLE_FILTERS, 'AggregatedHealthScore', false],
-  ...PLAIN_FEEDS.flatMap(operationsOf),
-];
+export const OPERATIONS: readonly Operation[] = [...Object.entries(ANSWERS), ...PLAIN_FEEDS.flatMap(answersOf)].map(
+  ([path, item]) => {
+    const own = API_LISTS[path.slice(ENV.length + 1).replace('{test_id}', '{id}')];
+    const isList = own !== undefined && !path.endsWith('/aggregate');
+    return [path, [...new Set([...(own ?? []), ...(isList ? LIST_SET : [])])].join(' '), item, isList];
+  },
+);
 
-/** The operations of a collection that the specification does not describe, derived from its entry. */
-function operationsOf(name: FeedName): Operation[] {
+/** The answers of a collection that the specification does not describe. */
+function answersOf(name: FeedName): [path: string, item: string][] {
   const { path, serve } = entryNamed(name);
   if (serve === false) return [];
   const [list, item] = [`${ENV}/${path.join('/')}`, serve.item ?? capitalised(serve.noun)];
-  const own = [...Object.keys(serve.filters), ...(serve.disabled === undefined ? [] : ['disabled'])].join(' ');
-  const one: Operation[] = serve.get === undefined ? [] : [[`${list}/{${serve.get.parameter}}`, '', item, false]];
-  return [[list, `${own} ${LIST_SET} ${FEEDS}`, item, true], ...one];
+  return [list, ...(serve.get === undefined ? [] : [`${list}/{${serve.get.parameter}}`])].map((each) => [each, item]);
 }
 
 /** `slow query` as `SlowQuery`. */
