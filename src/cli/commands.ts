@@ -1,4 +1,4 @@
-import { COMMAND_OPTIONS, OPTIONS } from '../settings/option-table.ts';
+import { COMMAND_OPTIONS, OPTIONS, REQUEST_OPTIONS } from '../settings/option-table.ts';
 import type { CliCommand } from './command.ts';
 
 export const ALL_OPTIONS = { ...OPTIONS, ...COMMAND_OPTIONS };
@@ -9,19 +9,17 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 
 /** Options of the commands that sync. */
 const SYNC_OPTIONS = {
-  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'stream', 'full', 'fullEvery', 'overlap', 'history'),
-  ...pick('pageSize', 'concurrency', 'retries', 'timeout', 'maxWait', 'maxRequests', 'allowShrink', 'allowHttp'),
-  ...pick('logLevel', 'config'),
+  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
+  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'logLevel', 'config'),
 };
 
 const VERIFY_OPTIONS = {
-  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'stream', 'depth', 'repair', 'overlap', 'pageSize'),
-  ...pick('concurrency', 'retries', 'timeout', 'maxWait'),
+  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
   maxRequests: {
     ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('allowHttp', 'against', 'logLevel', 'json', 'config'),
+  ...pick('depth', 'repair', 'against', 'logLevel', 'json', 'config'),
 } as const;
 
 const QUERY_OPTIONS = {
@@ -50,8 +48,8 @@ const ACCOUNTS_OPTIONS = {
     ...OPTIONS.tokenFile,
     describe: 'file on the workers’ hosts that contains the access token of the account',
   },
-  ...pick('schema', 'cron', 'delay', 'env', 'stream', 'history', 'fullEvery', 'overlap', 'pageSize', 'concurrency'),
-  ...pick('retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'replace', 'drop', 'json', 'config'),
+  ...pick('schema', 'cron', 'delay', ...REQUEST_OPTIONS),
+  ...pick('history', 'fullEvery', 'replace', 'drop', 'json', 'config'),
 } as const;
 
 /** Every command. Its code is loaded only when it runs: help needs none of it, and no command needs another's. */

@@ -212,6 +212,12 @@ export const OPTIONS = {
   },
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 
+/** The options of everything that sends requests to the service. */
+export const REQUEST_OPTIONS = [
+  ...['env', 'stream', 'overlap', 'pageSize', 'concurrency'],
+  ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp'],
+] as const satisfies readonly (keyof typeof OPTIONS)[];
+
 /** The options that only commands have. */
 export const COMMAND_OPTIONS = {
   logLevel: {

@@ -1,6 +1,6 @@
 import type { SourceEvent } from '../core/ports/source.ts';
 import type { CollectionsEvent } from './collection-events.ts';
-import type { OPTIONS, OptionEntry } from './option-table.ts';
+import type { OPTIONS, OptionEntry, REQUEST_OPTIONS } from './option-table.ts';
 
 type OptionTable = typeof OPTIONS;
 
@@ -27,23 +27,8 @@ export type OptionsNamed<Name extends keyof OptionTable> = {
 /** Where the mirror is. */
 export type MirrorOptions = OptionsNamed<'db' | 'dbFile'>;
 
-/** Options of everything that sends requests to the service. */
-type RequestOptions = OptionsNamed<
-  | 'tokenFile'
-  | 'allowHttp'
-  | 'env'
-  | 'stream'
-  | 'overlap'
-  | 'pageSize'
-  | 'concurrency'
-  | 'retries'
-  | 'timeout'
-  | 'maxWait'
-  | 'maxRequests'
->;
-
 /** Where the service is, and how to send requests to it. Each option means the same as on the command line. */
-export interface ServiceOptions extends MirrorOptions, RequestOptions {
+export interface ServiceOptions extends MirrorOptions, OptionsNamed<'tokenFile' | (typeof REQUEST_OPTIONS)[number]> {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
   /** The access token; defaults to the variable `OBSYNC_TOKEN`. */
