@@ -43,7 +43,8 @@ export function fillMirror(connection: Database): void {
   connection.pragma('synchronous = OFF');
   connection.exec(`insert into environments (id, name, mirrored_at) values ('env-1', 'Production', '${NOW}');
     insert into mirror_environments (env_id, mirrored_at) values ('env-1', '${NOW}');
-    insert into mirror (id, base_url) values (1, 'https://observability.example.com')`);
+    insert into mirror (id, base_url) values (1, 'https://observability.example.com');
+    insert into sync_runs (id, cycle_id, status, nonce, started_at, ended_at) values (1, 1, 'done', 'nonce', '${NOW}', '${NOW}')`);
   for (const [table, rows] of Object.entries(ROWS)) insertRows(connection, table as keyof typeof ROWS, rows);
   // Like the end of a sync.
   connection.pragma('analysis_limit = 400');
@@ -64,6 +65,17 @@ function insertRows(connection: Database, table: keyof typeof ROWS, rows: number
 export function widenAssets(connection: Database, rows: number): void {
   connection.exec(`update assets set description = replace(hex(randomblob(524288)), 'A', 'Ж'), mirrored_at = '${NOW}'
     where id in (select id from assets order by id limit ${rows})`);
+}
+
+/** The commit that changes columns, later than all before. */
+const LATER = '2026-11-22T00:00:00.000000Z';
+
+/** One in a hundred columns changes: those with neighbouring ids, or each hundredth. */
+export function changeColumns(connection: Database, where: 'neighbouring' | 'spread'): void {
+  const nth = where === 'spread' ? 100 : 1;
+  const skip = where === 'spread' ? 0 : 70_000;
+  connection.exec(`update columns set name = name || 'x', mirrored_at = '${LATER}' where id in (select id from
+    (select id, row_number() over (order by id) as n from columns) where n > ${skip} and n % ${nth} = 0 limit ${ROWS.columns / 100})`);
 }
 
 /** One in a hundred executions is new. */

@@ -7,7 +7,7 @@ import type { ExportReport } from '../src/api/export-mirror.ts';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../src/export/formats.ts';
-import { addExecutions, fillMirror, ROW_COUNT, widenAssets } from './export-mirror.ts';
+import { addExecutions, changeColumns, fillMirror, ROW_COUNT, widenAssets } from './export-mirror.ts';
 import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import type { Usage } from './measure.ts';
 
@@ -78,6 +78,14 @@ for (const format of EXPORT_FORMATS) {
   const measured = exportOnce(format);
   const ofTable = measured.tables.find(({ table }) => table === 'test_executions');
   report(`${format}, 1 % new executions`, { ...measured, ...ofTable }, MAX_PERCENT);
+}
+for (const where of ['neighbouring', 'spread'] as const) {
+  change((connection) => changeColumns(connection, where));
+  for (const format of ['parquet', 'ndjson'] as const) {
+    const measured = exportOnce(format);
+    const ofTable = measured.tables.find(({ table }) => table === 'columns');
+    report(`${format}, 1 % changed columns, ${where}`, { ...measured, ...ofTable }, 100);
+  }
 }
 change((connection) => widenAssets(connection, WIDE_ROWS));
 for (const format of EXPORT_FORMATS)

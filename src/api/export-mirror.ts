@@ -27,6 +27,8 @@ export interface ExportSettings {
   /** All environments if empty. */
   readonly environments: readonly string[];
   readonly keep: number;
+  /** The size of a full file, in MiB. */
+  readonly targetSize: number;
 }
 
 /** An event of an export in progress. */
@@ -115,7 +117,14 @@ async function exportFile(
       const content = { format: settings.format, instant, schemaVersion, files };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
-      const scope = { relations, environments, keep: settings.keep, schemaVersion, run: newestRun(connection) };
+      const scope = {
+        relations,
+        environments,
+        keep: settings.keep,
+        targetBytes: settings.targetSize * 2 ** 20,
+        schemaVersion,
+        run: newestRun(connection),
+      };
       const isLimited = settings.environments.length > 0;
       const work = { connection, folder, to: settings.to, signal: watch.signal, nowMs: Date.now(), onTable };
       return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));

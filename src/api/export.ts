@@ -6,7 +6,8 @@ import type { OptionsNamed } from '../settings/options.ts';
 import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface ExportOptions extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep'> {
+export interface ExportOptions
+  extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
   /** The folder of the export. It is created if it does not exist. */
   readonly to: string;
   /** Stops the export when aborted; the previous export stays. */
@@ -45,5 +46,6 @@ function exportSettings(options: ExportOptions): ExportSettings {
     views: options.views ?? OPTIONS.views.default,
     environments: options.env ?? [],
     keep: readNumber('keep', options.keep),
+    targetSize: readNumber('targetSize', options.targetSize),
   };
 }

@@ -15,6 +15,8 @@ export interface ExportScope {
   readonly run: MirrorRun | null;
   /** How many earlier exports keep their files, for readers of their manifests. */
   readonly keep: number;
+  /** The size at which a file is full. */
+  readonly targetBytes: number;
 }
 
 /** What preceded an export in its folder: the manifest, if there is one, and the number of the last export. */

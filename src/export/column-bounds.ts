@@ -1,31 +1,30 @@
-import type { Instant } from '../core/time/instant.ts';
 import type { CellRow } from './cell.ts';
 import type { ExportRelation } from './relation.ts';
 
 /** The smallest and the largest value of a file's columns, so readers can skip files. These columns have no NULL. */
 export type ColumnBounds = Readonly<Record<string, ValueBounds>>;
 
-type ValueBounds = readonly [least: string, greatest: string];
+export type ValueBounds = readonly [least: string, greatest: string];
 
 interface BoundsFinder {
   add(rows: readonly CellRow[]): void;
   result(): ColumnBounds;
 }
 
-/** Finds the bounds of the environment, and of the time or else the first part of the key. */
+/** Finds the bounds of the environment, of the time or else the first part of the key, and of `mirrored_at`. */
 export function createBounds({ kind, columns, envColumn, order, timeColumn }: ExportRelation): BoundsFinder {
-  const bounded = kind === 'view' ? [envColumn] : [envColumn, timeColumn ?? order[0]];
+  const bounded = kind === 'view' ? [envColumn] : [envColumn, timeColumn ?? order[0], 'mirrored_at'];
   const found = new Map<string, ValueBounds>();
   return {
     add(rows) {
-      for (const [at, { name }] of columns.entries()) {
+      for (const [at, { name, type }] of columns.entries()) {
         if (!bounded.includes(name)) continue;
-        const [first, last] = name === timeColumn ? extremes(rows, at) : [rows[0]?.[at], rows.at(-1)?.[at]];
-        found.set(name, wider(found.get(name), [String(first), String(last)], name === timeColumn));
+        const isTime = type === 'timestamp';
+        const [first, last] = isTime ? extremes(rows, at) : [rows[0]?.[at], rows.at(-1)?.[at]];
+        found.set(name, wider(found.get(name), [String(first), String(last)], isTime));
       }
     },
-    result: () =>
-      Object.fromEntries([...found].map(([name, each]) => [name, name === timeColumn ? inMilliseconds(each) : each])),
+    result: () => Object.fromEntries(found),
   };
 }
 
@@ -46,15 +45,3 @@ function wider(before: ValueBounds | undefined, [least, greatest]: ValueBounds, 
   if (!isTime) return [before[0], greatest];
   return [least < before[0] ? least : before[0], greatest > before[1] ? greatest : before[1]];
 }
-
-/** Delta readers expect bounds of times in milliseconds: rounded outwards, they cover all values. */
-function inMilliseconds([least, greatest]: readonly [Instant, Instant]): ValueBounds {
-  const isExact = greatest.slice(MILLISECONDS_END, -1) === '000';
-  const next = isExact ? 0 : 1;
-  return [
-    `${least.slice(0, MILLISECONDS_END)}Z`,
-    new Date(Date.parse(`${greatest.slice(0, MILLISECONDS_END)}Z`) + next).toISOString(),
-  ];
-}
-
-const MILLISECONDS_END = '2026-11-20T04:10:00.123'.length;

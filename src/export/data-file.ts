@@ -14,6 +14,8 @@ import { type ChangeFingerprint, createFingerprint, type ExportSegment } from '.
 export interface DataFile {
   add(rows: readonly CellRow[]): void;
   finish(): ExportedFile;
+  /** The rows and bytes so far. */
+  size(): Pick<ExportedFile, 'rows' | 'bytes'>;
   /** Closes it and leaves what was written. */
   abandon(): void;
 }
@@ -60,15 +62,11 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       folder.files.rename(temporary, join(folder.path, path));
       folder.created(path);
       const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
-      return {
-        ...place,
-        rows: measure.changes.rows,
-        bytes: size.bytes,
-        sha256,
-        ...measure.result(),
-        bounds: bounds.result(),
-      };
+      const digests = { sha256, ...measure.result(), bounds: bounds.result() };
+      const { joins } = segment;
+      return { ...place, rows: measure.changes.rows, bytes: size.bytes, ...digests, ...(joins[0] && { joins }) };
     },
+    size: () => ({ rows: measure.changes.rows, bytes: size.bytes }),
     abandon: close,
   };
 }

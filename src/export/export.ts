@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { batchesOf, rowsPerFile } from './batches.ts';
+import { batchesOf } from './batches.ts';
 import {
   type DroppedParts,
   droppedParts,
@@ -16,6 +16,7 @@ import { type CommittedTables, lastNumber, readLogs, shortenLogs, writeLogs } fr
 import { folderError, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { isIntact } from './is-intact.ts';
+import { segmentsToWrite } from './join-segments.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { continuesFrom } from './mirror-scope.ts';
 import { readerOf } from './read-segments.ts';
@@ -104,7 +105,7 @@ async function exportFiles(
   for (const exportRelation of scope.relations) {
     const ofRelation: ExportedFile[] = [];
     for (const { env_id } of scope.environments) {
-      const known = reusable(exportRelation.name, env_id);
+      const known = { files: reusable(exportRelation.name, env_id), targetBytes: scope.targetBytes };
       ofRelation.push(...(await exportEnvironment(work, exportRelation, env_id, known)));
     }
     // A Delta table has its columns in its log.
@@ -139,16 +140,15 @@ async function exportEnvironment(
   work: ExportWork,
   relation: ExportRelation,
   envId: string,
-  known: readonly ExportedFile[],
+  known: { readonly files: readonly ExportedFile[]; readonly targetBytes: number },
 ): Promise<ExportedFile[]> {
   const reader = readerOf(work.connection, relation, envId);
-  const surveyed = reader.survey(known);
+  const surveyed = reader.survey(known.files);
   await yieldToSignal(work.signal);
-  const changed: SurveyedSegment[] = [];
-  for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.push(each);
-  const kept = surveyed.filter((each) => !changed.includes(each)).flatMap(({ segment }) => segment.file ?? []);
-  const allRows = surveyed.reduce((count, { rows }) => count + rows, 0);
-  const written = await writeSegments(work, relation, reader, { changed, fileRows: rowsPerFile(allRows) });
+  const changed = new Set<SurveyedSegment>();
+  for (const each of surveyed) if (!(await isUnchanged(work.folder, each))) changed.add(each);
+  const { kept, segments } = segmentsToWrite(surveyed, changed, known.targetBytes);
+  const written = await writeSegments(work, relation, reader, { segments, targetBytes: known.targetBytes });
   return [...kept, ...written].sort(inPlace);
 }
 
@@ -185,13 +185,18 @@ async function writeSegments(
   { folder, signal }: ExportWork,
   relation: ExportRelation,
   reader: SegmentReader,
-  { changed, fileRows }: { readonly changed: readonly SurveyedSegment[]; readonly fileRows: number },
+  { segments, targetBytes }: { readonly segments: readonly SurveyedSegment[]; readonly targetBytes: number },
 ): Promise<ExportedFile[]> {
   const written: ExportedFile[] = [];
-  if (changed.length === 0) return written;
-  let file: DataFile | null = null;
+  if (segments.length === 0) return written;
+  let file = null as DataFile | null;
+  // The rest should not be a small file.
+  const isFull = (rowsLeft: number): boolean => {
+    const { rows, bytes } = file?.size() ?? { rows: 0, bytes: 0 };
+    return bytes >= targetBytes && (rowsLeft * bytes) / rows >= targetBytes / 2;
+  };
   try {
-    for (const { surveyed, rows, newFileFrom } of batchesOf(reader.rows(changed), reader.cutValue, fileRows)) {
+    for (const { surveyed, rows, newFileFrom } of batchesOf(reader.rows(segments), reader.cutValue, isFull)) {
       if (newFileFrom !== undefined) {
         if (file !== null) written.push(file.finish());
         file = createDataFile(folder, { exportRelation: relation, segment: surveyed.segment, from: newFileFrom });

@@ -8,7 +8,7 @@ import type { ExportColumn } from './relation.ts';
 export const MANIFEST_NAME = 'manifest.json';
 
 /**
- * One file of an export. It holds the rows of one segment: a partition, or a range of its keys or days. A table without
+ * One file of an export. It holds the rows of one segment: a partition, or a range of its keys or of `mirrored_at`. A table without
  * rows has one file, so that readers find its columns.
  */
 export interface ExportedFile {
@@ -19,7 +19,7 @@ export interface ExportedFile {
   readonly env_id: string | null;
   /** The month of its rows; null for a table without a time. */
   readonly month: string | null;
-  /** The first key or day of the segment; null for the first segment of its partition. */
+  /** The first key or `mirrored_at` of the segment; null for the first segment of its partition. */
   readonly from: string | null;
   readonly rows: number;
   readonly bytes: number;
@@ -29,6 +29,8 @@ export interface ExportedFile {
   /** SHA-256 of the rows themselves, independent of the file format. */
   readonly content_sha256: string;
   readonly bounds: ColumnBounds;
+  /** The files of the export before that it was made of, without a change; absent for others. */
+  readonly joins?: readonly string[];
 }
 
 export interface ExportedTable {
@@ -146,6 +148,7 @@ const isManifest = shaped({
       changes: isText,
       content_sha256: isText,
       bounds: isJsonObject,
+      joins: (value) => value === undefined || listOf(isText)(value),
     }),
   ),
   earlier: listOf(shaped({ instant: isText, paths: listOf(isText) })),

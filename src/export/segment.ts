@@ -2,17 +2,19 @@ import { hash } from 'node:crypto';
 import type { CellRow } from './cell.ts';
 import type { ExportedFile } from './manifest.ts';
 
-/** The rows of one file: a whole partition, or those from one key (or day) up to another. */
+/** The rows of one file: a whole partition, or those from one key up to another; of a history, from one `mirrored_at`. */
 export interface ExportSegment {
   /** Null for the file of a table without rows. */
   readonly envId: string | null;
   readonly month: string | null;
   /** Null for no bound. */
   readonly from: string | null;
-  /** The first key or day after the segment; null for no bound. */
+  /** The first key or time after the segment; null for no bound. */
   readonly to: string | null;
   /** The file of an earlier export that holds it; null for a new partition. */
   readonly file: ExportedFile | null;
+  /** The files of the last export whose rows it has, exactly; empty unless unchanged segments were joined. */
+  readonly joins: readonly string[];
 }
 
 /** A segment as it is in the mirror now. */
@@ -31,8 +33,8 @@ export interface SegmentReader {
   survey(files: readonly ExportedFile[]): SurveyedSegment[];
   /** The rows of these segments, one segment after the other, each in key order. */
   rows(surveyed: readonly SurveyedSegment[]): Iterable<SegmentRow>;
-  /** The value by which a segment may be split: the first part of a row's key, or its day. */
-  cutValue(row: CellRow): string;
+  /** The value by which a segment may be split: the first part of a row's key, or its `mirrored_at`; null for none. */
+  cutValue(row: CellRow): string | null;
 }
 
 /** The segments of one partition; the first and the last one are open-ended. */
@@ -43,12 +45,13 @@ export function segmentsOf(files: readonly ExportedFile[]): ExportSegment[] {
     from: i === 0 ? null : file.from,
     to: files[i + 1]?.from ?? null,
     file,
+    joins: [],
   }));
 }
 
 /** A partition that is in no earlier export. */
 export function newPartition(envId: string | null, month: string | null): ExportSegment {
-  return { envId, month, from: null, to: null, file: null };
+  return { envId, month, from: null, to: null, file: null, joins: [] };
 }
 
 /**

@@ -84,7 +84,7 @@ async function compareRows(
   const surveyed = reader.survey(files);
   const held = surveyed.filter(({ segment }) => segment.file !== null);
   const measures = new Map(held.map((each) => [each, createMeasure(relation)]));
-  for (const batch of batchesOf(reader.rows(held), reader.cutValue, Number.POSITIVE_INFINITY)) {
+  for (const batch of batchesOf(reader.rows(held), reader.cutValue, () => false)) {
     measures.get(batch.surveyed)?.add(batch.rows);
     await yieldToSignal(signal);
   }

@@ -205,6 +205,12 @@ export const OPTIONS = {
     range: { min: 0, max: 1000 },
     describe: 'number of earlier exports whose files are kept, for readers that still use their manifests',
   },
+  targetSize: {
+    type: 'number',
+    default: 8,
+    range: { min: 1, max: 1024 },
+    describe: 'size in MiB at which a table goes on in another file',
+  },
   maxFailing: {
     type: 'number',
     range: { min: 0 },

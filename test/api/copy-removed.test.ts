@@ -37,6 +37,7 @@ const settings = (tables: readonly string[] = []) => ({
   views: false,
   environments: [],
   keep: 1,
+  targetSize: 8,
 });
 
 test('commands that read a temporary copy of a PostgreSQL mirror remove it when they finish, fail or are stopped', async () => {

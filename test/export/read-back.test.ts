@@ -13,6 +13,7 @@ import {
   dataFiles,
   exportOf,
   fillMirror,
+  fillWide,
   folder,
   insert,
   makeMirror,
@@ -125,10 +126,10 @@ describe('an export read by DuckDB', () => {
   });
 
   test('a table in many files and row groups reads like a small one', async () => {
-    const [mirror, to] = [open((file) => fillMirror(file, { assets: 300, runs: 12_000 })), folder()];
-    await exportOf(mirror, to);
-    const ofExecutions = manifestIn(to).files.filter(({ table }) => table === 'test_executions');
-    expect(ofExecutions.length).toBeGreaterThan(16);
+    const [mirror, to] = [open((file) => fillWide(file, { columns: 3000, runs: 3000 })), folder()];
+    await exportOf(mirror, to, { targetSize: 0.7 });
+    for (const table of ['columns', 'test_executions'])
+      expect(manifestIn(to).files.filter((file) => file.table === table).length).toBeGreaterThan(2);
     expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
   });
 

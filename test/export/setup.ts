@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
@@ -96,6 +96,20 @@ function fillAsset(mirror: MirrorFile, env_id: string, n: number): void {
     });
 }
 
+/** Columns and executions with texts that hardly compress, so a few thousand need several files. */
+export function fillWide(mirror: MirrorFile, { columns = 0, runs = 0 }): void {
+  const text = (n: number): string => Array.from({ length: 32 }, (_, i) => hash('sha256', `${n} ${i}`)).join('');
+  insert(mirror, 'environments', { id: 'e1', name: 'Production' });
+  for (let n = 0; n < columns; n++)
+    insert(mirror, 'columns', { env_id: 'e1', id: `column.${String(n).padStart(6, '0')}`, name: text(n) });
+  for (let n = 0; n < runs; n++)
+    insert(mirror, 'test_executions', {
+      ...execution('e1', n, 100_000 + n, 200_000),
+      result_reason: text(n),
+      mirrored_at: mirroredAt(-runs + n),
+    });
+}
+
 const FIRST_DAY_MS = Date.parse('2026-08-22T00:00:00Z');
 
 /** One of `runs` executions, evenly spread over ninety days. */
@@ -149,6 +163,7 @@ export function exportOf(
     views: false,
     environments: [],
     keep: 1,
+    targetSize: 8,
   } as const;
   return exportOnce({ ...settings, ...choice }, { signal: new AbortController().signal, onProgress }, files);
 }

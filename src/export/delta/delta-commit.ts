@@ -43,15 +43,21 @@ export function commitActions(
   modifiedMs: (file: string) => number,
 ): DeltaAction[] {
   const { nowMs, number } = origin;
+  const isReplaced = (path: string): boolean => snapshot.files.has(path) && !table.files.has(path);
   const removed = [...snapshot.files.values()].filter(({ path }) => !table.files.has(path));
   const added = [...table.files.values()].filter(({ path, size }) => snapshot.files.get(path)?.size !== size);
+  const joined = added.filter(({ joins }) => joins[0] !== undefined && joins.every((path) => isReplaced(path)));
+  const inJoined = new Set(joined.flatMap(({ joins }) => joins));
   const changes: DeltaAction[] = [
     ...(snapshot.protocol === null ? [{ protocol: PROTOCOL }] : []),
     ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
-    ...removed.map(({ path, size, partitionValues }) => ({ remove: removal({ path, size, partitionValues }, nowMs) })),
-    ...added.map(({ file, ...rest }) => ({
-      add: { ...rest, partitionValues: {}, modificationTime: modifiedMs(file), dataChange: true },
+    ...removed.map(({ path, size, partitionValues }) => ({
+      remove: removal({ path, size, partitionValues, dataChange: !inJoined.has(path) }, nowMs),
     })),
+    ...added.map(({ file, joins, ...rest }) => {
+      const dataChange = !joins.some((each) => inJoined.has(each));
+      return { add: { ...rest, partitionValues: {}, modificationTime: modifiedMs(file), dataChange } };
+    }),
   ];
   if (changes.length === 0) return [];
   const counts = { numRemovedFiles: String(removed.length), numAddedFiles: String(added.length) };
@@ -62,8 +68,11 @@ export function commitActions(
   ];
 }
 
-function removal(file: Pick<RemoveAction, 'path' | 'size' | 'partitionValues'>, nowMs: number): RemoveAction {
-  return { ...file, deletionTimestamp: nowMs, dataChange: true, extendedFileMetadata: true };
+function removal(
+  file: Pick<RemoveAction, 'path' | 'size' | 'partitionValues' | 'dataChange'>,
+  nowMs: number,
+): RemoveAction {
+  return { ...file, deletionTimestamp: nowMs, extendedFileMetadata: true };
 }
 
 function provenance({ nowMs, instant }: CommitOrigin, operationMetrics: Readonly<Record<string, string>>) {

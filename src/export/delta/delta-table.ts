@@ -1,6 +1,7 @@
 import { DICTIONARY } from '../../../schema/dictionary.ts';
+import type { ValueBounds } from '../column-bounds.ts';
 import type { ExportedFile, ExportedTable } from '../manifest.ts';
-import type { ColumnType } from '../relation.ts';
+import type { ColumnType, ExportColumn } from '../relation.ts';
 import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
 
 /** The oldest versions of the protocol, which every Delta reader supports. */
@@ -16,6 +17,8 @@ export interface DeltaTable {
 type TableFile = Pick<AddAction, 'path' | 'size' | 'stats'> & {
   /** Relative to the folder of the export. */
   readonly file: string;
+  /** The files whose rows it has, exactly: a reader of changes skips it and their removal. */
+  readonly joins: readonly string[];
 };
 
 const TYPES: Readonly<Record<ColumnType, string>> = {
@@ -52,22 +55,27 @@ export function deltaTable(
       schemaString: JSON.stringify({ type: 'struct', fields }),
       partitionColumns: [],
     },
-    files: new Map(files.map((file) => [deltaPath(file), tableFile(file)])),
+    files: new Map(files.map((file) => [deltaPath(file.path), tableFile(file, columns)])),
   };
 }
 
 /** The folders' names may contain encoded values, so a path has `%`, which a URI encodes once more. */
-function deltaPath({ path, table }: ExportedFile): string {
-  return encodeURI(path.slice(`${table}/`.length));
+function deltaPath(path: string): string {
+  return encodeURI(path.slice(path.indexOf('/') + 1));
 }
 
-function tableFile(file: ExportedFile): TableFile {
-  return { path: deltaPath(file), size: file.bytes, stats: statsOf(file), file: file.path };
+function tableFile(file: ExportedFile, columns: readonly ExportColumn[]): TableFile {
+  const joins = (file.joins ?? []).map(deltaPath);
+  return { path: deltaPath(file.path), size: file.bytes, stats: statsOf(file, columns), file: file.path, joins };
 }
 
-function statsOf({ rows, bounds = {} }: ExportedFile): string {
+function statsOf({ rows, bounds }: ExportedFile, columns: readonly ExportColumn[]): string {
+  const times = new Set(columns.filter(({ type }) => type === 'timestamp').map(({ name }) => name));
+  const rounded = Object.entries(bounds).map(
+    ([name, bound]) => [name, times.has(name) ? inMilliseconds(bound) : bound] as const,
+  );
   const each = <T>(of: (bound: readonly [string, string]) => T): Record<string, T> =>
-    Object.fromEntries(Object.entries(bounds).map(([column, bound]) => [column, of(bound)]));
+    Object.fromEntries(rounded.map(([column, bound]) => [column, of(bound)]));
   return JSON.stringify({
     numRecords: rows,
     minValues: each(([least]) => least),
@@ -75,3 +83,15 @@ function statsOf({ rows, bounds = {} }: ExportedFile): string {
     nullCount: each(() => 0),
   });
 }
+
+/** Delta readers expect bounds of times in milliseconds: rounded outwards, they cover all values. */
+function inMilliseconds([least, greatest]: ValueBounds): ValueBounds {
+  const isExact = greatest.slice(MILLISECONDS_END, -1) === '000';
+  const next = isExact ? 0 : 1;
+  return [
+    `${least.slice(0, MILLISECONDS_END)}Z`,
+    new Date(Date.parse(`${greatest.slice(0, MILLISECONDS_END)}Z`) + next).toISOString(),
+  ];
+}
+
+const MILLISECONDS_END = '2026-11-20T04:10:00.123'.length;
