@@ -60,7 +60,7 @@ export interface ExportReport {
   readonly dropped_environments: readonly string[];
   /** Files of these tables and environments. They are removed like those of earlier exports. */
   readonly dropped_files: number;
-  /** What happened to the folder besides, such as files of an older obsync that were written again. */
+  /** What happened to the folder besides, such as a Delta table that another program had changed. */
   readonly notes: readonly string[];
   /** Problems after the new export was complete, such as old files that could not be removed. */
   readonly warnings: readonly string[];

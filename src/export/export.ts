@@ -12,7 +12,14 @@ import {
   sumOf,
 } from './build-manifest.ts';
 import { createDataFile, type DataFile } from './data-file.ts';
-import { type CommittedTables, lastNumber, readLogs, shortenLogs, writeLogs } from './delta/write-logs.ts';
+import {
+  type CommittedTables,
+  lastNumber,
+  readLogs,
+  shortenLogs,
+  undoneChanges,
+  writeLogs,
+} from './delta/write-logs.ts';
 import { folderError, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { isIntact } from './is-intact.ts';
@@ -74,7 +81,8 @@ export async function exportTables(
   try {
     const warnings = shortenLogs(folder, to, committed, nowMs);
     const result = await finish(work, manifest, previous);
-    return { ...result, warnings: [...warnings, ...result.warnings] };
+    const notes = [...result.notes, ...undoneChanges(tables, committed)];
+    return { ...result, notes, warnings: [...warnings, ...result.warnings] };
   } catch (error) {
     throw folderError(to, error, manifest.format === 'delta' ? 'the new export is complete' : WITHOUT_FOLDERS);
   }

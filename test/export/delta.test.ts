@@ -347,20 +347,33 @@ describe('a Delta table that another program has changed', () => {
   test('it has the rows of the mirror again after the next export', async () => {
     const { mirror, to } = await exported({ tables: ['assets'] });
     const [path = ''] = filesOf(to, 'assets').log;
+    const { metaData } = readTable(join(to, 'assets')) ?? {};
     append(to, 1, { remove: { path: encodeURI(path), dataChange: true, deletionTimestamp: 0 } });
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({
       differences: [
         { what: 'unlogged', table: 'assets', env_id: null, month: null, path: 'assets/_delta_log', reason: null },
       ],
     });
-    expect(await exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).toMatchObject({ files_written: 0 });
-    expect(versionsOf(to, ['assets'])).toEqual({ assets: 2 });
+    append(to, 2, { commitInfo: { operation: 'OPTIMIZE' } }, { metaData: { ...metaData, schemaString: '{}' } });
+    append(to, 3, { commitInfo: { operation: 'SET TBLPROPERTIES' } });
+    const { files_written, notes } = await exportOf(mirror, to, { ...DELTA, tables: ['assets'] });
+    const commits = 'unknown operation, version 1; OPTIMIZE, version 2';
+    expect({ files_written, notes }).toEqual({
+      files_written: 0,
+      notes: [`another program has changed the Delta table assets (${commits}): it was put back as the mirror has it`],
+    });
+    expect((await exportOf(mirror, to, { ...DELTA, tables: ['assets'] })).notes).toEqual([]);
+    expect(versionsOf(to, ['assets'])).toEqual({ assets: 4 });
     expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
     expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
   });
 
   test.each([
-    ['asks for newer readers', { protocol: { minReaderVersion: 2, minWriterVersion: 2 } }, /newer version/],
+    [
+      'asks for newer readers',
+      { protocol: { minReaderVersion: 2, minWriterVersion: 2 } },
+      /newer version.*Remove its folder _delta_log and export again/,
+    ],
     ['asks for newer writers', { protocol: { minReaderVersion: 1, minWriterVersion: 3 } }, /newer version/],
     [
       'is append-only',
@@ -380,6 +393,9 @@ describe('a Delta table that another program has changed', () => {
     const args = ['export', '--db', mirror.path, '--to', to, '--format', 'delta', '--table', 'assets'];
     expect(await obsync(args)).toEqual(refusal(why));
     expect(filesUnder(to).sort()).toEqual(before);
+    rmSync(join(to, 'assets', '_delta_log'), { recursive: true });
+    expect(await obsync(args)).toMatchObject({ code: 0 });
+    expect((await readDelta(to, ['assets'])).rows).toEqual(mirrorRows(mirror, ['assets']));
   });
 
   test.each([

@@ -1,3 +1,6 @@
+/** The application that exports name in their commits. */
+export const APP_ID = 'obsync export';
+
 /** A column of a Delta table, as in `schemaString`. */
 export interface DeltaField {
   readonly name: string;
@@ -60,6 +63,13 @@ export type DeltaAction =
   | { readonly add: AddAction }
   | { readonly remove: RemoveAction };
 
+/** A commit that no export made. */
+interface ForeignCommit {
+  readonly version: number;
+  /** Such as `OPTIMIZE`. */
+  readonly operation: string;
+}
+
 /** The sum of a log: the table as of its newest version. */
 export interface DeltaSnapshot {
   /** -1 for a table without a log. */
@@ -72,6 +82,8 @@ export interface DeltaSnapshot {
   readonly txns: ReadonlyMap<string, TxnAction>;
   /** The files of the table, by path. */
   readonly files: ReadonlyMap<string, AddAction>;
+  /** What other programs did to its files and columns since the last export, oldest first. */
+  readonly foreign: readonly ForeignCommit[];
   /** Removed files, by path. */
   readonly tombstones: ReadonlyMap<string, RemoveAction>;
 }
@@ -83,6 +95,7 @@ export const NO_TABLE: DeltaSnapshot = {
   metaData: null,
   txns: new Map(),
   files: new Map(),
+  foreign: [],
   tombstones: new Map(),
 };
 
@@ -104,5 +117,21 @@ export function applyCommit(before: DeltaSnapshot, version: number, actions: rea
     files.set(action.add.path, action.add);
     tombstones.delete(action.add.path);
   }
-  return { ...before, version, protocol, metaData, txns, files, tombstones };
+  const foreign = actions.some(isOfExport) ? [] : [...before.foreign, ...foreignCommit(before, version, actions)];
+  return { ...before, version, protocol, metaData, txns, files, foreign, tombstones };
+}
+
+const isOfExport = (action: DeltaAction): boolean => 'txn' in action && action.txn.appId === APP_ID;
+
+/** The commit if an export undoes it: one that only sets properties of the table stays. */
+function foreignCommit({ metaData }: DeltaSnapshot, version: number, actions: readonly DeltaAction[]): ForeignCommit[] {
+  const isUndone = actions.some(
+    (action) =>
+      'add' in action ||
+      'remove' in action ||
+      ('metaData' in action && action.metaData.schemaString !== metaData?.schemaString),
+  );
+  const named = actions.map((action) => ('commitInfo' in action ? action.commitInfo['operation'] : null));
+  const operation = named.find((each) => typeof each === 'string' && /^[\w ]{1,40}$/.test(each));
+  return isUndone ? [{ version, operation: String(operation ?? 'unknown operation') }] : [];
 }

@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../../core/time/instant.ts';
-import type { DeltaAction, DeltaSnapshot, MetaDataAction, RemoveAction } from './delta-action.ts';
+import {
+  APP_ID,
+  type DeltaAction,
+  type DeltaSnapshot,
+  type MetaDataAction,
+  type RemoveAction,
+} from './delta-action.ts';
 import { type DeltaTable, PROTOCOL } from './delta-table.ts';
-
-export const APP_ID = 'obsync export';
 
 /** The export that a commit belongs to. */
 export interface CommitOrigin {

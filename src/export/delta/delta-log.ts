@@ -2,9 +2,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { isJsonObject } from '../../core/json.ts';
-import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
+import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { readCheckpoint } from './delta-checkpoint.ts';
-import { APP_ID } from './delta-commit.ts';
 import { PROTOCOL } from './delta-table.ts';
 
 export const LOG_NAME = '_delta_log';
@@ -94,7 +93,7 @@ export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSna
   if (what === null) return;
   throw new SyncError(
     'usage',
-    `another program has changed the Delta table ${table}: it ${what}. Name another folder with --to`,
+    `another program has changed the Delta table ${table}: it ${what}. Remove its folder ${LOG_NAME} and export again, which makes a new table, or name another folder with --to`,
   );
 }
 

@@ -5,8 +5,8 @@ import { isSystemError } from '../export-files.ts';
 import type { ExportFolder } from '../export-folder.ts';
 import type { ExportManifest } from '../manifest.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
-import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
-import { APP_ID, commitActions } from './delta-commit.ts';
+import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
+import { commitActions } from './delta-commit.ts';
 import { commitPath, isOfExport, LOG_NAME, readLog, refuseUnwritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 import { shortenLog } from './shorten-log.ts';
@@ -88,6 +88,17 @@ export function writeLogs(
   const names = new Set(written.map(({ name }) => name));
   for (const [name, { isOurs }] of before) if (!names.has(name) && isOurs) folder.drop(`${name}/${LOG_NAME}`);
   return after;
+}
+
+/** @returns one sentence for each table that another program had changed before its commit */
+export function undoneChanges(before: DeltaTables, committed: CommittedTables): string[] {
+  return [...committed.keys()].flatMap((name) => {
+    const foreign = before.get(name)?.snapshot.foreign ?? [];
+    const commits = foreign.map(({ operation, version }) => `${operation}, version ${version}`).join('; ');
+    return commits === ''
+      ? []
+      : [`another program has changed the Delta table ${name} (${commits}): it was put back as the mirror has it`];
+  });
 }
 
 /** Tables after their commits, by name. */
