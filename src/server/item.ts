@@ -113,7 +113,7 @@ function withExtra({ fields, row, item, misfits }: UnmergedItem, extra: string):
       misfits.set(name, member);
       delete members[name];
     }
-    const field = fields[name];
+    const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
     if (field === undefined || field.required || fits(name, field, member)) continue;
     if ((row[name] ?? null) === null) misfits.set(name, member);
     delete members[name];

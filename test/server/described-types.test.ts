@@ -141,3 +141,17 @@ test.each([
     expect(item).toMatchObject({ [field]: shown, [AS_SENT]: { [field]: value } });
   }
 });
+
+test('unknown members keep their values, whatever their names (R19)', async () => {
+  const extra = '{"__proto__":{"a":1},"constructor":"x","toString":[1]}';
+  const world = serve(({ db }) => {
+    const [row] = rowsOf('assets', [SAMPLES.assets('a', '')]);
+    db.insert(tableNamed('assets'))
+      .values({ ...row, extra, env_id: 'e', mirrored_at: NOW })
+      .run();
+  });
+  const headers = { authorization: 'Bearer secret' };
+  const { body } = await (await world.server).inject({ url: '/public/beta/e/assets/a', headers });
+  expect(body).toContain(extra.slice(1, -1));
+  expect(body).not.toContain(AS_SENT);
+});
