@@ -60,8 +60,7 @@ export function manifestOf(
 
 /** The earlier exports, latest first, each with its files that are not part of the new one. */
 function earlierExports({ files, format }: ExportManifest, previous: ExportManifest | null): ExportManifest['earlier'] {
-  // The files of a Delta table keep their names in any layout.
-  if (previous === null || (previous.layout !== LAYOUT && format !== 'delta')) return [];
+  if (previous?.layout !== LAYOUT) return [];
   const current = new Set(files.map(({ path }) => path));
   // In the folder of a table, only readers of Delta tables skip the files of earlier exports.
   const mayStay = (path: string): boolean => format === 'delta' || path.startsWith(FILES_FOLDER);

@@ -39,10 +39,8 @@ const MAX_SHOWN = 100;
 
 function unknownParameter(name: string, known: readonly string[]): Error {
   const word = name.replace(/\[.*/s, '').slice(0, MAX_SHOWN);
-  if (word !== name && known.includes(word))
-    return unprocessable(`Repeat ${word} for several values: ${word}=a&${word}=b`);
   const meant = didYouMean(word.toLowerCase(), known);
-  const accepted = known.length === 0 ? ': none is accepted here' : `: choose from ${known.join(', ')}`;
+  const accepted = known.length === 0 ? ': none is accepted here' : `: use ${known.join(', ')}`;
   return unprocessable(`Unknown parameter ${name.slice(0, MAX_SHOWN).toWellFormed()}${meant || accepted}`);
 }
 
