@@ -193,7 +193,7 @@ function rowOf({ fields }: Pick<Stream, 'fields'>): Row {
 }
 
 function sampleValue({ type }: Field): string | number {
-  if (type === 'text') return 'x';
+  if (type === 'id' || type === 'text') return 'x';
   if (type === 'instant') return START;
   return type === 'json' ? '{}' : 1;
 }
