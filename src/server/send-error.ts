@@ -8,10 +8,10 @@ export function sendError(error: unknown, request: FastifyRequest, reply: Fastif
   return reply.code(statusCode).headers(headers).send(envelope(code, message));
 }
 
-type Refusal = readonly [status: string, message: string];
+type RefusalText = readonly [status: string, message: string];
 
 /** Statuses and messages for errors of the HTTP parser. */
-const PARSER_ERRORS: Readonly<Record<string, Refusal>> = {
+const PARSER_ERRORS: Readonly<Record<string, RefusalText>> = {
   HPE_HEADER_OVERFLOW: [
     '431 Request Header Fields Too Large',
     'The address and headers are too long in total, or too many: 272 KB is the limit',
@@ -19,7 +19,7 @@ const PARSER_ERRORS: Readonly<Record<string, Refusal>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive'],
 };
 
-const OTHER_ERROR: Refusal = ['400 Bad Request', 'The request cannot be read'];
+const OTHER_ERROR: RefusalText = ['400 Bad Request', 'The request cannot be read'];
 
 export const REFUSAL_STATUSES = [OTHER_ERROR, ...Object.values(PARSER_ERRORS)].map(([status]) => status.slice(0, 3));
 
