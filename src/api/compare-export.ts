@@ -4,17 +4,20 @@ import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { openForReading } from '../destination/sqlite/open.ts';
+import { bucketAddress } from '../export/bucket/bucket-address.ts';
+import { withImage } from '../export/bucket/bucket-image.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { unreadableError } from '../export/export-files.ts';
 import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
 import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
+import { openBucket } from './open-bucket.ts';
 import { openStore } from './open-store.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
-  /** The folder of the export. */
+  /** The folder of the export, or its address in object storage. */
   readonly against: string;
 }
 
@@ -36,27 +39,45 @@ export interface VerifyExportReport {
 export async function verifyExportOnce(
   { db, against }: VerifyExportSettings,
   signal: AbortSignal,
+  open = openBucket,
 ): Promise<VerifyExportReport> {
   const store = await openStore(db);
   try {
-    return await withMirrorFile(
-      store,
-      (path) => compareFile(path, { against, display: store.display, signal }),
-      signal,
+    return await withExportFolder(against, signal, open, (folder) =>
+      withMirrorFile(store, (path) => compareFile(path, { against, folder, display: store.display, signal }), signal),
     );
   } catch (error) {
     throw store.explain(unreadableError(against, error));
   }
 }
 
+/** Gives an action the folder of an export; one in object storage is read into a temporary folder. */
+async function withExportFolder<T>(
+  against: string,
+  signal: AbortSignal,
+  open: typeof openBucket,
+  action: (folder: string) => Promise<T>,
+): Promise<T> {
+  const address = bucketAddress(against);
+  if (address === null) return action(against);
+  return withImage(await open(address, signal), { whole: true }, ({ path }) => action(path));
+}
+
+interface FolderComparison {
+  readonly against: string;
+  readonly folder: string;
+  readonly display: string;
+  readonly signal: AbortSignal;
+}
+
 async function compareFile(
   path: string,
-  { against, display, signal }: { against: string; display: string; signal: AbortSignal },
+  { against, folder, display, signal }: FolderComparison,
 ): Promise<VerifyExportReport> {
   const mirror = openForReading(path);
   try {
     refuseEmptyMirror(mirror, display);
-    const manifest = manifestOf(against);
+    const manifest = manifestOf(folder, against);
     const { connection } = mirror;
     connection.exec('begin');
     if (manifest.schema_version !== sqliteVersion(connection))
@@ -64,7 +85,7 @@ async function compareFile(
     if (manifest.layout !== LAYOUT)
       throw new SyncError('run', `${against} was exported by an older obsync, with other files: export again`);
     const envIds = manifest.limited ? [] : environmentsOf(connection, []).map(({ env_id }) => env_id);
-    const differences = await compareExport({ connection, folder: against, manifest, envIds, signal });
+    const differences = await compareExport({ connection, folder, manifest, envIds, signal });
     const { instant, files } = manifest;
     const rows = sumOf(files, 'rows');
     return { equal: differences.length === 0, against, instant, files: files.length, rows, differences };
@@ -73,9 +94,9 @@ async function compareFile(
   }
 }
 
-function manifestOf(folder: string): ExportManifest {
+function manifestOf(folder: string, against: string): ExportManifest {
   const manifest = existsSync(folder) ? readManifest(folder) : null;
   if (manifest === null)
-    throw new SyncError('usage', `${folder} contains no export: create one with \`obsync export\``);
+    throw new SyncError('usage', `${against} contains no export: create one with \`obsync export\``);
   return manifest;
 }

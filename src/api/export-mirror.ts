@@ -7,6 +7,10 @@ import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
+import { bucketAddress } from '../export/bucket/bucket-address.ts';
+import { withImage } from '../export/bucket/bucket-image.ts';
+import type { ObjectStore } from '../export/bucket/object-store.ts';
+import { upload } from '../export/bucket/upload.ts';
 import { sumOf } from '../export/build-manifest.ts';
 import { type ExportResult, exportTables } from '../export/export.ts';
 import { type FileOperations, folderError, NODE_FILES, readTextOf, refuseNoParent } from '../export/export-files.ts';
@@ -15,6 +19,7 @@ import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import { lockFolder } from './lock-export-folder.ts';
+import { openBucket } from './open-bucket.ts';
 import { openStore } from './open-store.ts';
 
 export interface ExportSettings {
@@ -76,6 +81,12 @@ interface TableReport {
   readonly bytes_written: number;
 }
 
+/** How an export reaches its destination. */
+interface ExportPorts {
+  readonly files: FileOperations;
+  readonly open: typeof openBucket;
+}
+
 /**
  * Runs one export of the mirror.
  * @throws SyncError
@@ -83,13 +94,19 @@ interface TableReport {
 export async function exportOnce(
   settings: ExportSettings,
   watch: ExportWatch,
-  files: FileOperations = NODE_FILES,
+  { files = NODE_FILES, open = openBucket }: Partial<ExportPorts> = {},
 ): Promise<ExportReport> {
+  const address = bucketAddress(settings.to);
   const store = await openStore(settings.db);
+  const place = { to: settings.to, folder: settings.to, location: null, files };
   try {
     return await withMirrorFile(
       store,
-      (db) => exportFile({ ...settings, db, display: store.display }, watch, files),
+      async (db) => {
+        const from = { ...settings, db, display: store.display };
+        if (address === null) return exportFile(from, watch, place);
+        return exportToBucket(from, watch, await open(address, watch.signal));
+      },
       watch.signal,
     );
   } catch (error) {
@@ -97,11 +114,29 @@ export async function exportOnce(
   }
 }
 
-async function exportFile(
-  settings: ExportSettings & { readonly display: string },
-  watch: ExportWatch,
-  files: FileOperations,
-): Promise<ExportReport> {
+function exportToBucket(settings: FileExportSettings, watch: ExportWatch, store: ObjectStore): Promise<ExportReport> {
+  return withImage(store, { whole: false }, async (image) => {
+    const { path: folder, files } = image;
+    const place = { to: `${folder}, for ${store.url},`, folder, location: store.url, files };
+    const report = await exportFile(settings, watch, place);
+    await upload(store, image, { nowMs: Date.now(), signal: watch.signal });
+    return report;
+  });
+}
+
+type FileExportSettings = ExportSettings & { readonly display: string };
+
+/** Where the files of an export are written. */
+interface ExportPlace {
+  /** As messages name it. */
+  readonly to: string;
+  readonly folder: string;
+  /** Where readers find it; null for the folder itself. */
+  readonly location: string | null;
+  readonly files: FileOperations;
+}
+
+async function exportFile(settings: FileExportSettings, watch: ExportWatch, place: ExportPlace): Promise<ExportReport> {
   const relations = relationsOf(settings.tables, settings.views);
   const mirror = openForReading(settings.db);
   try {
@@ -110,11 +145,12 @@ async function exportFile(
     // All statements until its end read the same state of the mirror.
     connection.exec('begin');
     const environments = environmentsOf(connection, settings.environments);
-    const { lock, path, previous } = openTarget(settings.to, files);
+    const { lock, path, previous } = openTarget(place);
     try {
       const instant = exportInstant(environments);
       const schemaVersion = sqliteVersion(connection);
-      const content = { format: settings.format, instant, schemaVersion, files };
+      const { files, location } = place;
+      const content = { format: settings.format, instant, schemaVersion, files, location: location ?? path };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
       const scope = {
@@ -126,7 +162,7 @@ async function exportFile(
         run: newestRun(connection),
       };
       const isLimited = settings.environments.length > 0;
-      const work = { connection, folder, to: settings.to, signal: watch.signal, nowMs: Date.now(), onTable };
+      const work = { connection, folder, to: place.to, signal: watch.signal, nowMs: Date.now(), onTable };
       return reportOf(settings.to, await exportTables(work, { ...scope, isLimited }, previous));
     } finally {
       lock.release();
@@ -150,9 +186,9 @@ interface ExportTarget {
 }
 
 /** @throws SyncError `usage` if the folder is neither empty nor an export; `locked` */
-function openTarget(to: string, files: FileOperations): ExportTarget {
-  refuseForeignFolder(to);
-  const path = realpathSync(to);
+function openTarget({ to, folder, files }: ExportPlace): ExportTarget {
+  refuseForeignFolder(folder);
+  const path = realpathSync(folder);
   const lock = lockFolder(to, join(path, MANIFEST_NAME), files);
   try {
     return { path, lock, previous: readManifest(path) };

@@ -8,7 +8,7 @@ import { startRunThread } from './thread/in-thread.ts';
 
 export interface ExportOptions
   extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
-  /** The folder of the export. It is created if it does not exist. */
+  /** The folder of the export, created if it does not exist, or `s3://BUCKET/PREFIX`. */
   readonly to: string;
   /** Stops the export when aborted; the previous export stays. */
   readonly signal?: AbortSignal | undefined;

@@ -6,7 +6,7 @@ import type { VerifyExportReport } from './compare-export.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface VerifyExportOptions extends MirrorOptions {
-  /** The folder of the export. */
+  /** The folder of the export, or its address in object storage. */
   readonly against: string;
   /** Stops the comparison when aborted. */
   readonly signal?: AbortSignal | undefined;

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   copyFileSync,
+  createReadStream,
   existsSync,
   fsyncSync,
   linkSync,
@@ -15,9 +17,10 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { SyncError } from '../core/errors.ts';
 
-/** The operations with which an export changes a folder. */
+/** The operations with which an export changes a folder, and checks its files. */
 export interface FileOperations {
   makeFolder(path: string): void;
   create(path: string): number;
@@ -35,6 +38,8 @@ export interface FileOperations {
   remove(path: string): void;
   /** Removes a folder if it is empty. */
   removeFolder(path: string): void;
+  /** @returns the SHA-256 of a file, in hexadecimal digits */
+  sha256(path: string): Promise<string>;
 }
 
 export const NODE_FILES: FileOperations = {
@@ -77,7 +82,14 @@ export const NODE_FILES: FileOperations = {
   removeFolder(path) {
     if (readdirSync(path).length === 0) rmdirSync(path);
   },
+  async sha256(path) {
+    const digest = createHash('sha256').setEncoding('hex');
+    await pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES }), digest);
+    return digest.read() as string;
+  },
 };
+
+const CHUNK_BYTES = 1024 * 1024;
 
 function copyDurably(from: string, to: string): void {
   copyFileSync(from, to);

@@ -7,6 +7,8 @@ import { FILES_FOLDER, isOwnPath, removalPathOf } from './partition-path.ts';
 /** The folder of an export while files are written to it. */
 export interface ExportFolder {
   readonly path: string;
+  /** Where readers find it: its path, or the address in object storage. */
+  readonly location: string;
   readonly format: ExportFormat;
   readonly instant: Instant;
   readonly schemaVersion: number;
@@ -47,7 +49,7 @@ interface FileRemoval {
 
 export function openExportFolder(
   path: string,
-  content: Pick<ExportFolder, 'format' | 'instant' | 'schemaVersion' | 'files'>,
+  content: Pick<ExportFolder, 'location' | 'format' | 'instant' | 'schemaVersion' | 'files'>,
 ): ExportFolder {
   const { files } = content;
   const partitions = new Set<string>();

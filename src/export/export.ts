@@ -48,7 +48,7 @@ export interface ExportResult {
 export interface ExportWork {
   readonly connection: Database;
   readonly folder: ExportFolder;
-  /** The folder as the user named it. */
+  /** The folder as messages name it. */
   readonly to: string;
   readonly signal: AbortSignal;
   readonly nowMs: number;
@@ -165,7 +165,7 @@ async function exportNoRows(
   exportRelation: ExportRelation,
   [known]: readonly ExportedFile[],
 ): Promise<ExportedFile> {
-  if (known !== undefined && (await isIntact(folder.path, known))) return known;
+  if (known !== undefined && (await isIntact(folder.path, known, folder.files))) return known;
   const file = createDataFile(folder, { exportRelation, segment: newPartition(null, null), from: null });
   try {
     return file.finish();
@@ -175,8 +175,11 @@ async function exportNoRows(
 }
 
 /** A damaged file is written again: hashing it takes a fraction of the time of reading its rows from the mirror. */
-async function isUnchanged({ path }: ExportFolder, { segment: { file }, changes }: SurveyedSegment): Promise<boolean> {
-  return file !== null && file.changes === changes && (await isIntact(path, file));
+async function isUnchanged(
+  { path, files }: ExportFolder,
+  { segment: { file }, changes }: SurveyedSegment,
+): Promise<boolean> {
+  return file !== null && file.changes === changes && (await isIntact(path, file, files));
 }
 
 /** By month, then by range. */
@@ -243,13 +246,14 @@ async function finish(
   manifest: ExportManifest,
   previous: ExportManifest | null,
 ): Promise<ExportResult> {
-  const views = viewsSql(folder.path, manifest);
+  const views = viewsSql(folder.location, manifest);
   if (readTextOf(join(folder.path, VIEWS_NAME)) !== views) {
     folder.replace(VIEWS_NAME, views);
     folder.sync();
   }
   const shared = tableFiles(manifest);
-  for (const path of await unsharedPaths(folder.path, manifest)) folder.share(shared.get(path)?.path ?? path, path);
+  for (const path of await unsharedPaths(folder.path, manifest, folder.files))
+    folder.share(shared.get(path)?.path ?? path, path);
   folder.syncNames();
   const { removed, failure } = folder.removeOthers(new Set([...pathsOf(manifest), ...shared.keys()]));
   if (failure !== null && !isSystemError(failure)) throw failure;
@@ -259,7 +263,7 @@ async function finish(
     written: manifest.files.filter((file) => !before.has(file)),
     dropped: droppedParts(manifest, previous),
     removedCount: removed.filter((path) => pathsBefore.has(path)).length,
-    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(to)] : [],
+    notes: previous !== null && previous.layout !== LAYOUT ? [relaidOut(folder.location)] : [],
     warnings: failure === null ? [] : [unremoved(to, failure.code)],
   };
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { isSystemError } from './export-files.ts';
+import { type FileOperations, isSystemError } from './export-files.ts';
 import { ownFilesUnder } from './export-folder.ts';
 import { type ExportFormat, extensionOf } from './formats.ts';
 import { isIntact } from './is-intact.ts';
@@ -32,10 +32,14 @@ export function tableFiles({ format, files }: ExportManifest): ReadonlyMap<strin
  * The paths in the folders of the tables where a file of the export is missing, or has other bytes. Missing ones come
  * first: rows may move to them from a file that is replaced.
  */
-export async function unsharedPaths(folder: string, manifest: ExportManifest): Promise<string[]> {
+export async function unsharedPaths(
+  folder: string,
+  manifest: ExportManifest,
+  files: FileOperations,
+): Promise<string[]> {
   const [missing, changed]: [string[], string[]] = [[], []];
   for (const [path, file] of tableFiles(manifest))
-    if (!isSameFile(join(folder, file.path), join(folder, path)) && !(await isIntact(folder, { ...file, path })))
+    if (!isSameFile(join(folder, file.path), join(folder, path)) && !(await isIntact(folder, { ...file, path }, files)))
       (existsSync(join(folder, path)) ? changed : missing).push(path);
   return [...missing, ...changed];
 }

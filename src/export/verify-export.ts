@@ -5,6 +5,7 @@ import { findFiles } from './build-manifest.ts';
 import { createMeasure } from './data-file.ts';
 import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
+import { NODE_FILES } from './export-files.ts';
 import { isIntact } from './is-intact.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { readerOf } from './read-segments.ts';
@@ -58,9 +59,10 @@ export async function compareExport(comparison: ExportComparison): Promise<Expor
   }
   for (const file of manifest.files) {
     await yieldToSignal(signal);
-    if (!(await isIntact(folder, file))) differences.push(differenceOf(file, 'damaged'));
+    if (!(await isIntact(folder, file, NODE_FILES))) differences.push(differenceOf(file, 'damaged'));
   }
-  for (const path of await unsharedPaths(folder, manifest)) differences.push(tableDifference(path, 'damaged'));
+  for (const path of await unsharedPaths(folder, manifest, NODE_FILES))
+    differences.push(tableDifference(path, 'damaged'));
   for (const path of strayPaths(folder, manifest)) differences.push(tableDifference(path, 'extra'));
   for (const { table, reason } of await unequalLogs(folder, manifest))
     differences.push({ what: 'unlogged', table, env_id: null, month: null, path: `${table}/${LOG_NAME}`, reason });

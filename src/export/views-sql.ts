@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { ExportFormat } from './formats.ts';
 import type { ExportedTable, ExportManifest } from './manifest.ts';
 import type { ColumnType, ExportColumn } from './relation.ts';
@@ -6,10 +5,10 @@ import type { ColumnType, ExportColumn } from './relation.ts';
 export const VIEWS_NAME = 'views.sql';
 
 /** The tables of an export as DuckDB views over exactly the files of its manifest. */
-export function viewsSql(folder: string, { format, instant, tables, files }: ExportManifest): string {
+export function viewsSql(location: string, { format, instant, tables, files }: ExportManifest): string {
   const paths = Map.groupBy(files, ({ table }) => table);
   const views = tables.map((table) => {
-    const ofTable = (paths.get(table.name) ?? []).map(({ path }) => join(folder, path));
+    const ofTable = (paths.get(table.name) ?? []).map(({ path }) => `${location}/${path}`);
     return `create or replace view ${identifier(table.name)} as\n${select(format, table, ofTable)};\n`;
   });
   const header = `-- The mirror as of ${instant}, for DuckDB: run \`.read views.sql\` again after each export.\n`;

@@ -181,7 +181,7 @@ export const OPTIONS = {
       'folder of an export to compare with the mirror, instead of comparing the mirror with the source; needs no ' +
       'service and no token',
   },
-  to: { type: 'string', describe: 'folder of the export; created if it does not exist' },
+  to: { type: 'string', describe: 'folder of the export, created if it does not exist, or s3://BUCKET/PREFIX' },
   format: {
     type: 'string',
     default: 'parquet',

@@ -6,7 +6,8 @@ import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { type FileOperations, filesUnder } from '../../src/export/export-files.ts';
+import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
+import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportManifest } from '../../src/export/manifest.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { expectedRow } from '../model/expected-rows.ts';
@@ -152,21 +153,33 @@ export function exportOf(
   mirror: MirrorFile,
   to: string,
   choice: ExportChoice = {},
-  files?: FileOperations,
+  files: FileOperations = NODE_FILES,
   onProgress: () => void = () => {},
 ): Promise<ExportReport> {
-  const settings = {
-    db: mirror.path,
-    to,
-    format: 'parquet',
-    tables: [],
-    views: false,
-    environments: [],
-    keep: 1,
-    targetSize: 8,
-  } as const;
-  return exportOnce({ ...settings, ...choice }, { signal: new AbortController().signal, onProgress }, files);
+  return exportOnce(settingsOf(mirror, to, choice), { signal: new AbortController().signal, onProgress }, { files });
 }
+
+/** An export into object storage. */
+export function exportToBucket(
+  mirror: MirrorFile,
+  store: ObjectStore,
+  choice: ExportChoice = {},
+): Promise<ExportReport> {
+  const watch = { signal: new AbortController().signal, onProgress: () => {} };
+  return exportOnce(settingsOf(mirror, store.url, choice), watch, { open: async () => store });
+}
+
+const settingsOf = (mirror: MirrorFile, to: string, choice: ExportChoice): ExportSettings => ({
+  db: mirror.path,
+  to,
+  format: 'parquet',
+  tables: [],
+  views: false,
+  environments: [],
+  keep: 1,
+  targetSize: 8,
+  ...choice,
+});
 
 export function manifestIn(to: string): ExportManifest {
   return JSON.parse(readFileSync(join(to, 'manifest.json'), 'utf8')) as ExportManifest;

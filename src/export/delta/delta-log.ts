@@ -32,19 +32,30 @@ export function versionsOf(tableFolder: string): LogVersions {
   return { commits: numbered(/^(\d{20})\.json$/), checkpoints: numbered(/^(\d{20})\.checkpoint\.parquet$/) };
 }
 
+/** The files of a log that are read: its last checkpoint, and the commits after it. */
+export function logFilesToRead(tableFolder: string): string[] {
+  const { checkpoint, commits } = tailOf(tableFolder);
+  return [...(checkpoint < 0 ? [] : [checkpointPath(checkpoint)]), ...commits.map(commitPath)];
+}
+
+function tailOf(tableFolder: string): { readonly checkpoint: number; readonly commits: readonly number[] } {
+  const { commits, checkpoints } = versionsOf(tableFolder);
+  const checkpoint = checkpoints.at(-1) ?? NO_TABLE.checkpoint;
+  return { checkpoint, commits: commits.filter((each) => each > checkpoint) };
+}
+
 /**
  * The table in a folder, according to its log.
  * @throws SyncError `run` for an incomplete log
  */
 export async function readLog(tableFolder: string): Promise<DeltaSnapshot> {
-  const { commits, checkpoints } = versionsOf(tableFolder);
-  const checkpoint = checkpoints.at(-1) ?? NO_TABLE.checkpoint;
+  const { checkpoint, commits } = tailOf(tableFolder);
   let snapshot = NO_TABLE;
   if (checkpoint >= 0) {
     const path = join(tableFolder, checkpointPath(checkpoint));
     snapshot = { ...applyCommit(snapshot, checkpoint, await parseCheckpoint(path)), checkpoint };
   }
-  for (const version of commits.filter((each) => each > checkpoint)) {
+  for (const version of commits) {
     const path = join(tableFolder, commitPath(snapshot.version + 1));
     if (version !== snapshot.version + 1) throw damaged(path, 'is missing');
     snapshot = applyCommit(snapshot, version, parseCommit(readFileSync(path, 'utf8'), path));

@@ -1,0 +1,58 @@
+import { hash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { filesUnder } from '../../src/export/export-files.ts';
+import type { ExportedFile, ExportManifest } from '../../src/export/manifest.ts';
+import { tableFiles } from '../../src/export/table-folders.ts';
+import { createMemoryStore, type MemoryStore } from './memory-store.ts';
+import { fillMirror, makeMirror, mirroredAt } from './setup.ts';
+
+export function smallMirror(): MirrorFile {
+  const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
+  onTestFinished(() => void mirror.connection.close());
+  return mirror;
+}
+
+export function change({ connection }: MirrorFile, n = 1): void {
+  connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
+    update assets set name = 'change ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
+    delete from asset_lineage where env_id = 'e1';
+    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11'`);
+}
+
+/** The SHA-256 of each object. `views.sql` has other addresses than that of a folder. */
+export function contentOf({ objects }: MemoryStore): Record<string, string> {
+  const files = [...objects].filter(([path]) => path !== 'views.sql');
+  return Object.fromEntries(files.map(([path, { bytes }]) => [path, hash('sha256', bytes)] as const).sort());
+}
+
+export function contentUnder(to: string): Record<string, string> {
+  const files = filesUnder(to).filter((path) => path !== 'views.sql' && !path.endsWith('.lock'));
+  return Object.fromEntries(files.map((path) => [path, hash('sha256', readFileSync(join(to, path)))] as const).sort());
+}
+
+export const manifestOf = ({ objects }: MemoryStore): ExportManifest =>
+  JSON.parse(Buffer.from(objects.get('manifest.json')?.bytes ?? []).toString()) as ExportManifest;
+
+/** The files of the manifest that are missing or differ, and with `inFolders` those in the folders of the tables. */
+export function brokenObjects(store: MemoryStore, { inFolders = false } = {}): string[] {
+  const manifest = manifestOf(store);
+  const wanted = [...manifest.files, ...(inFolders ? named(manifest) : [])];
+  const digest = (path: string): string => hash('sha256', store.objects.get(path)?.bytes ?? '');
+  return wanted.filter(({ path, sha256 }) => digest(path) !== sha256).map(({ path }) => path);
+}
+
+const named = (manifest: ExportManifest): ExportedFile[] =>
+  [...tableFiles(manifest)].map(([path, file]) => ({ ...file, path }));
+
+export async function operationsOf(store: MemoryStore, action: () => Promise<unknown>): Promise<string[]> {
+  const operations: string[] = [];
+  store.before = (operation, path) => void operations.push(`${operation} ${path}`);
+  await action();
+  store.before = () => {};
+  return operations;
+}
+
+export const copyOf = (store: MemoryStore): MemoryStore => createMemoryStore(store.objects);
