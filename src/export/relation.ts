@@ -1,6 +1,7 @@
 import type { ColumnKind } from '../../schema/column-types.ts';
 import { isStaged } from '../../schema/common-columns.ts';
 import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
+import { mirrorEnvironments } from '../../schema/sync.ts';
 import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
 import { MIRRORED_TABLES } from '../../schema/tables.ts';
 
@@ -45,9 +46,10 @@ const TYPES: Readonly<Record<ColumnKind, ColumnType>> = {
   json: 'json',
 };
 
-/** Every mirrored table and every view. */
+/** Every mirrored table, the one that says how fresh each environment is, and every view. */
 export const EXPORT_RELATIONS: readonly ExportRelation[] = [
-  ...MIRRORED_TABLES.map(descriptionOf)
+  ...[...MIRRORED_TABLES, mirrorEnvironments]
+    .map(descriptionOf)
     .filter((table) => !isStaged(table))
     .map(tableRelation),
   ...MIRROR_VIEWS.map(descriptionOf).map(viewRelation),

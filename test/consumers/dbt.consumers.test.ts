@@ -40,7 +40,7 @@ function freshMirror() {
 }
 
 describe('the sources of obsync bi dbt', () => {
-  test('over an export, dbt-duckdb parses, tests and documents them as docs/bi.md shows', async () => {
+  test('over an export, dbt-duckdb parses, tests and documents them as docs/bi.md shows, and finds them fresh', async () => {
     const mirror = freshMirror();
     const names = ['profiles.yml', 'dbt_project.yml'];
     const project = dbtProject(Object.fromEntries(names.map((name) => [name, documentedFile(name)])));
@@ -49,7 +49,7 @@ describe('the sources of obsync bi dbt', () => {
     await expectReads('dbt_sources.py', writeExpected(mirror, EXPORTED), project, 'dbt-duckdb', 'obsync');
   });
 
-  test('in PostgreSQL, dbt-postgres also finds them fresh', async () => {
+  test('in PostgreSQL, dbt-postgres parses, tests and documents them, and finds them fresh', async () => {
     const mirror = freshMirror();
     const place = await testSchema();
     onTestFinished(() => place.drop());

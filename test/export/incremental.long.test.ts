@@ -56,15 +56,22 @@ describe('an export into the folder of an earlier one', () => {
     ],
     ['removed', "delete from columns where env_id = 'e1' and id = 'model.shop.table_0007.id' and @now > ''"],
     ['inserted', "insert into columns (env_id, id, mirrored_at) values ('e1', 'new', @now)"],
-  ])('only the file of a row that was %s is rewritten', async (_, statement) => {
-    const { mirror, to } = await exported();
-    expect(change(mirror, statement)).toBe(1);
-    const before = manifestIn(to).files.map(({ path }) => path);
-    expect(await exportOf(mirror, to)).toMatchObject({ files_written: 1 });
-    const written = manifestIn(to).files.filter(({ path }) => !before.includes(path));
-    expect(written).toMatchObject([{ table: 'columns', env_id: 'e1' }]);
-    expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
-  });
+  ])(
+    'only the file of a row that was %s is rewritten, besides the clocks of the environments',
+    async (_, statement) => {
+      const { mirror, to } = await exported();
+      expect(change(mirror, statement)).toBe(1);
+      const before = manifestIn(to).files.map(({ path }) => path);
+      expect(await exportOf(mirror, to)).toMatchObject({ files_written: 3 });
+      const written = manifestIn(to).files.filter(({ path }) => !before.includes(path));
+      expect(written.map(({ table, env_id }) => [table, env_id])).toEqual([
+        ['columns', 'e1'],
+        ['mirror_environments', 'e1'],
+        ['mirror_environments', 'É/2 *[x]'],
+      ]);
+      expect((await readBack(to, TABLES)).rows).toEqual(mirrorRows(mirror, TABLES));
+    },
+  );
 
   test('runs that changed nothing cause no writes, even if one was in progress at the first export', async () => {
     const { mirror, to } = await exported((made) => {
