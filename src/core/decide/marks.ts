@@ -1,4 +1,4 @@
-import type { Stream, StreamName } from '../stream.ts';
+import type { Row, Stream, StreamName } from '../stream.ts';
 import type { RowChange } from './newest-wins.ts';
 
 export interface FollowUpMark {
@@ -18,4 +18,13 @@ export function changeMarks(stream: Stream, { row, kind }: RowChange, visibleSin
     .filter((rule) => (rule.on === 'shown' ? shown : moved))
     .filter((rule) => rule.where === undefined || row[rule.where.field] === rule.where.is)
     .map((rule) => ({ stream: rule.stream, id: String(row[rule.id]) }));
+}
+
+/**
+ * A tombstone that is the first one of a row, or newer than the stored one, counts as a deletion: the row was live
+ * before it, though the mirror may never have accepted that version, and may have rows that belong to it (R13, R20).
+ */
+export function asDeletion(change: RowChange, existing: Row | undefined): RowChange {
+  const isSame = existing !== undefined && existing['deleted_at'] === change.row['deleted_at'];
+  return change.kind === 'tombstoned' && !isSame ? { ...change, kind: 'deleted' } : change;
 }

@@ -6,7 +6,7 @@ import type { PageCommit } from '../ports/destination.ts';
 import type { Row, Stream } from '../stream.ts';
 import { addSeconds } from '../time/instant.ts';
 import { fillTypedRows } from './fill-typed-rows.ts';
-import { changeMarks } from './marks.ts';
+import { asDeletion, changeMarks } from './marks.ts';
 import { isTie, newestWins, type RowChange, withoutFuture } from './newest-wins.ts';
 import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault } from './paging.ts';
@@ -120,7 +120,7 @@ function mergeRows(
   const list = [...changes.values()];
   const granted = visibleSince(checkpoint, read);
   const marks = [...changes]
-    .flatMap(([key, change]) => changeMarks(stream, existing.has(key) ? change : firstTombstone(change), granted))
+    .flatMap(([key, change]) => changeMarks(stream, asDeletion(change, existing.get(key)), granted))
     .filter((mark) => markableStreams.has(mark.stream));
   // A tombstone older than the row changes nothing and does not count as seeing the row.
   const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
@@ -139,11 +139,6 @@ function mergeRows(
 function rewritten(existing: Row | undefined, trusted: Row | undefined): RowChange | null {
   if (trusted === undefined || trusted === existing) return null;
   return { row: trusted, kind: trusted['deleted_at'] === null ? 'updated' : 'tombstoned' };
-}
-
-/** A row known only by its tombstone counts as deleted: the mirror may have rows that belong to it (R13). */
-function firstTombstone(change: RowChange): RowChange {
-  return change.kind === 'tombstoned' ? { ...change, kind: 'deleted' } : change;
 }
 
 /** Combines two changes of one row on one page. */

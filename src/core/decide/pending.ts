@@ -3,7 +3,7 @@ import { type DecodedRow, joinKey } from '../decode/decode.ts';
 import { isScanned, type Row, type Stream } from '../stream.ts';
 import { addDays, addSeconds, type Instant, sameHour, secondsBetween } from '../time/instant.ts';
 import { type ExistingRow, isLive } from './difference.ts';
-import { changeMarks, type FollowUpMark } from './marks.ts';
+import { asDeletion, changeMarks, type FollowUpMark } from './marks.ts';
 import { newestWins } from './newest-wins.ts';
 
 /** A row that differs, as each side has it; undefined if a side lacks it. */
@@ -126,9 +126,7 @@ export function changesAhead(
   const changes = rows.flatMap((shown) => {
     const row = existing.get(joinKey(shown.key))?.row;
     const change = hasSameTime(row, shown) ? null : newestWins(stream, row, shown, null);
-    if (change === null) return [];
-    // The mirror never had this deleted row, but may have rows that belong to it.
-    return [row === undefined && change.kind === 'tombstoned' ? { ...change, kind: 'deleted' as const } : change];
+    return change === null ? [] : [asDeletion(change, row)];
   });
   const ids = (all: typeof changes): string[] => all.map(({ row }) => String(row[stream.key[0]]));
   return {

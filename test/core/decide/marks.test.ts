@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { changeMarks } from '../../../src/core/decide/marks.ts';
+import { asDeletion, changeMarks } from '../../../src/core/decide/marks.ts';
 import type { RowChange } from '../../../src/core/decide/newest-wins.ts';
 import type { Row, StreamName } from '../../../src/core/stream.ts';
 import { streamOf, T, YESTERDAY } from '../setup.ts';
@@ -45,6 +45,15 @@ describe('the marks of a change to an asset', () => {
 
   test('an asset that stays deleted is not marked again (R22)', () => {
     expect(marked('assets', asset('table'), 'tombstoned')).toEqual([]);
+  });
+
+  test('a tombstone counts as a deletion if it is the first one or newer than the stored one, as the asset was live before it (R13)', () => {
+    const change: RowChange = { row: { ...asset('table'), deleted_at: T, deletion: 'tombstone' }, kind: 'tombstoned' };
+    const kindFor = (existing: Row | undefined): string => asDeletion(change, existing).kind;
+    expect(kindFor(undefined)).toBe('deleted');
+    expect(kindFor({ ...change.row, deleted_at: YESTERDAY })).toBe('deleted');
+    expect(kindFor({ ...change.row, name: 'other' })).toBe('tombstoned');
+    expect(asDeletion({ ...change, kind: 'restored' }, undefined).kind).toBe('restored');
   });
 
   test.each<[string, RowChange['kind'], string | null, string[]]>([

@@ -144,6 +144,12 @@ describe('changesAhead of a page of a feed', () => {
     expect(ahead(buried('12:10:00'))).toMatchObject({ changed: ['k'], deleted: ['k'] });
   });
 
+  test('a tombstone that is newer than the stored one marks its children, and an equal one changes nothing (R13)', () => {
+    const gone = { ...row('11:00:00'), deleted_at: at('12:00:00'), deletion: 'tombstone' };
+    expect(marked(buried('12:10:00'), gone)).toEqual(['columns', 'tests']);
+    expect(marked(buried('12:00:00'), gone)).toEqual([]);
+  });
+
   test('a row of the same time is no change, because the source hasn’t changed it', () => {
     expect(ahead(shown(row('12:10:00')), { ...row('12:10:00', 'wrong'), ...live }).changed).toEqual([]);
   });
