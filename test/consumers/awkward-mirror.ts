@@ -9,6 +9,8 @@ import { addRun, fillMirror, folder, insert, makeMirror, mirroredAt } from '../e
 /** A number, a name that is cut or decoded where it is taken for a path, and a plain one. */
 const ENVS = ['007', 'a b/c#d?e=%41&ü', 'prod.eu'];
 
+const HARD_TEXT = '\u0001 \u2028 ä€😀 \\u0041 \t';
+
 const EMPTY_AT_FIRST = ['column_lineage', 'test_executions', 'asset_health_score_history'];
 
 /** A mirror whose names, texts and numbers are hard on a reader, and with tables and views without rows. */
@@ -22,7 +24,7 @@ export function makeAwkwardMirror(): MirrorFile {
       name: ' x ',
       kind: 'new kind',
       source_type: 'dbt',
-      description: '\u0001 \u2028 ä€😀 \\u0041 \t',
+      description: HARD_TEXT,
       tags: '["a,b", "\\"quoted\\"\\n\\t", "\u{10ffff}"]',
       owners: '[{"name":"Ann","email":"ann@x.org"},"bob"]',
       extra: '{"a":{"b":[1,2.5,null,true]}}',
@@ -37,6 +39,24 @@ function fillEnvironments(mirror: MirrorFile, envs: string[]): void {
   mirror.connection.exec(
     "update tests set name = coalesce(name, ''), test_type = 'a', definition_type = 'b', severity = 'c', source_type = 'd'",
   );
+  // Every other asset has its details.
+  const { connection } = mirror;
+  connection
+    .prepare(
+      `update assets set data_platform = ?, db_name = '', schema_name = ' ', table_name = name, materialization = 'x'
+        where kind = 'table' and id glob '*[02468]'`,
+    )
+    .run(HARD_TEXT);
+  connection
+    .prepare("update assets set bi_platform = ?, bi_type = '', url = 'x?a=b&c=%20' where kind = 'bi' and id glob '*0'")
+    .run(HARD_TEXT);
+  // A count beyond 32 bits, the largest one that JavaScript reads exactly, and numbers that need all their digits.
+  for (const table of ['test_executions', 'latest_test_executions']) {
+    const change = connection.prepare(`update ${table} set failure_count = ?, duration_seconds = ? where id = ?`);
+    for (const run of ['run-1', 'run-361']) change.run(3_000_000_000, 98_765.432_101_234_58, run);
+    for (const run of ['run-4', 'run-364']) change.run(Number.MAX_SAFE_INTEGER, 0.1 + 0.2, run);
+    for (const run of ['run-7', 'run-367']) change.run(0, 1e-7, run);
+  }
 }
 
 /** Changes, adds and deletes rows, and fills the tables that were empty, as a later sync may do. */

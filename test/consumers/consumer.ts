@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, inject } from 'vitest';
+import { NODE } from '../cli/setup.ts';
 import { folder } from '../export/setup.ts';
-import { VENV } from './places.ts';
+import { DEBIAN_PROGRAMS, GO_PROGRAMS, VENV } from './places.ts';
 
 /** What one tool read of one thing, and how what it read differs from the mirror. */
 export interface Comparison {
@@ -15,6 +16,11 @@ export interface Comparison {
   readonly of: number;
   readonly rows: number;
   readonly differing: Readonly<Record<string, string>>;
+}
+
+/** Adds a line to the table that is printed after all tests. */
+export function noteComparison(comparison: Comparison): void {
+  appendFileSync(inject('comparisons'), `${JSON.stringify(comparison)}\n`);
 }
 
 /** Runs a script of this folder, and expects that it read what the mirror has. */
@@ -34,6 +40,17 @@ function differencesOf({ tool, what, differing }: Comparison): string[] {
   const lines = Object.entries(differing).map(([name, how]) => `${tool}, ${what}, ${name}: ${how}`);
   const more = lines.length - SHOWN;
   return [...lines.slice(0, SHOWN), ...(more > 0 ? [`${tool}, ${what}: and ${more} more`] : [])];
+}
+
+/** Runs lines of shell, which find the installed tools. @returns what they print */
+export async function runLines(lines: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  const path = [dirname(NODE), join(VENV, 'bin'), GO_PROGRAMS, DEBIAN_PROGRAMS, process.env['PATH']].join(':');
+  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], {
+    cwd,
+    env: { ...process.env, PATH: path, ...env },
+    maxBuffer: 2 ** 26,
+  });
+  return stdout;
 }
 
 /** Runs the Python that the tools were installed for. @returns what it prints */

@@ -1,6 +1,20 @@
-import { spawnSync } from 'node:child_process';
+import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { JARS, JDBC_VERSIONS, VENV } from './places.ts';
+import {
+  DEBIAN,
+  DEBIAN_PROGRAMS,
+  GENERATOR_JAR,
+  GENERATORS,
+  GO_MODULES,
+  GO_PROGRAMS,
+  GO_PROJECT,
+  JARS,
+  JAVA_CLIENT,
+  JDBC_VERSIONS,
+  NPM_PROJECT,
+  VENV,
+} from './places.ts';
 
 /*
  * Installs the programs that `npm run test:consumers` reads a mirror with. Ends with 1 if they can't be installed here.
@@ -25,13 +39,70 @@ for (const [command, args] of [
 
 for (const version of JDBC_VERSIONS) {
   const artifact = `org.xerial:sqlite-jdbc:${version}`;
-  if (
-    !run('java', ['-version']) ||
-    !run('mvn', ['--quiet', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${JARS}`])
-  )
-    console.error(`test:consumers leaves out ${artifact}, which needs a JDK, Maven and Maven Central`);
+  if (!copyJar(artifact)) leaveOut(artifact, 'a JDK, Maven and Maven Central');
+}
+const generator = `org.openapitools:openapi-generator-cli:${GENERATORS['openapi-generator']}`;
+if (!copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'a JDK, Maven and Maven Central');
+if (!installOapiCodegen()) leaveOut('oapi-codegen', 'Go and its module proxy');
+if (!installOpenapiTypescript()) leaveOut('openapi-typescript', 'npm');
+if (!existsSync(join(DEBIAN_PROGRAMS, 'prometheus-alertmanager')) && !unpackPrometheus())
+  leaveOut('Prometheus and Alertmanager', 'Debian and its packages');
+
+function copyJar(artifact: string): boolean {
+  const args = ['--quiet', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${JARS}`];
+  return run('java', ['-version']) && run('mvn', args);
 }
 
-function run(command: string, args: readonly string[]): boolean {
-  return spawnSync(command, args, { stdio: 'ignore', timeout: TIMEOUT_MS }).status === 0;
+/** Maven downloads what it builds with on its first build. */
+function buildJavaClient(): boolean {
+  const description = join(emptied(JAVA_CLIENT), 'openapi.json');
+  writeFileSync(description, JSON.stringify({ openapi: '3.1.0', info: { title: 'none', version: '1' }, paths: {} }));
+  const generate = ['generate', '-g', 'java', '--library', 'native', '-i', description, '-o', JAVA_CLIENT];
+  const build = ['--quiet', '-f', JAVA_CLIENT, 'compile', 'dependency:copy-dependencies', '-Dmaven.test.skip=true'];
+  return run('java', ['-jar', GENERATOR_JAR, ...generate]) && run('mvn', build);
+}
+
+function installOapiCodegen(): boolean {
+  const module = 'github.com/oapi-codegen';
+  // Go makes its modules read-only otherwise, so deleting the folder fails.
+  const env = { ...process.env, GOBIN: GO_PROGRAMS, GOMODCACHE: GO_MODULES, GOFLAGS: '-modcacherw' };
+  const where = { cwd: emptied(GO_PROJECT), env };
+  const program = `${module}/oapi-codegen/v2/cmd/oapi-codegen@v${GENERATORS['oapi-codegen']}`;
+  return (
+    run('go', ['install', program], where) &&
+    run('go', ['mod', 'init', 'example'], where) &&
+    run('go', ['get', `${module}/runtime@v${GENERATORS['oapi-codegen/runtime']}`], where)
+  );
+}
+
+function installOpenapiTypescript(): boolean {
+  const packages = ['openapi-typescript', 'openapi-fetch', 'typescript'] as const;
+  const pinned = packages.map((name) => `${name}@${GENERATORS[name]}`);
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts'];
+  mkdirSync(NPM_PROJECT, { recursive: true });
+  return run('npm', ['install', '--prefix', NPM_PROJECT, ...quiet, ...pinned], { cwd: NPM_PROJECT });
+}
+
+/** Unpacks Debian's packages without installing them. */
+function unpackPrometheus(): boolean {
+  const cwd = emptied(DEBIAN);
+  const download = (): boolean => run('apt-get', ['download', 'prometheus', 'prometheus-alertmanager'], { cwd });
+  // A new machine has no list of the packages.
+  if (!download() && !(run('apt-get', ['update']) && download())) return false;
+  const packages = readdirSync(cwd).filter((name) => name.endsWith('.deb'));
+  return packages.every((name) => run('dpkg', ['-x', name, '.'], { cwd }));
+}
+
+function emptied(path: string): string {
+  rmSync(path, { recursive: true, force: true });
+  mkdirSync(path, { recursive: true });
+  return path;
+}
+
+function leaveOut(program: string, needs: string): void {
+  console.error(`test:consumers leaves out ${program}, which needs ${needs}`);
+}
+
+function run(command: string, args: readonly string[], where: SpawnSyncOptions = {}): boolean {
+  return spawnSync(command, args, { stdio: 'ignore', timeout: TIMEOUT_MS, ...where }).status === 0;
 }

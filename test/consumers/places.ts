@@ -9,3 +9,28 @@ export const JARS = join(CACHE, 'jars');
 export const JDBC_VERSIONS = ['3.34.0', '3.54.1.0'] as const;
 
 export const jarOf = (version: string): string => join(JARS, `sqlite-jdbc-${version}.jar`);
+
+/** The versions of the generators of clients; that of openapi-python-client is in `requirements.txt`. */
+export const GENERATORS = {
+  'openapi-generator': '7.25.0',
+  'oapi-codegen': '2.8.2',
+  'oapi-codegen/runtime': '1.9.0',
+  'openapi-typescript': '7.13.0',
+  'openapi-fetch': '0.17.0',
+  typescript: '5.9.3',
+} as const;
+
+export const GENERATOR_JAR = join(JARS, `openapi-generator-cli-${GENERATORS['openapi-generator']}.jar`);
+
+/** A client in Java, built when the tools were installed, so Maven has all that it needs to build another. */
+export const JAVA_CLIENT = join(CACHE, 'java-client');
+
+/** A project in Go, with the modules that a client of oapi-codegen needs. */
+export const GO_PROJECT = join(CACHE, 'go-project');
+export const GO_MODULES = join(CACHE, 'go-modules');
+export const GO_PROGRAMS = join(CACHE, 'go-programs');
+export const NPM_PROJECT = join(CACHE, 'npm-project');
+
+/** The files of Debian's packages. They have the versions of the Debian release, as a server has them. */
+export const DEBIAN = join(CACHE, 'debian');
+export const DEBIAN_PROGRAMS = join(DEBIAN, 'usr/bin');

@@ -54,6 +54,12 @@ export function blocksOf({ text }: Pick<Document, 'text'>): Block[] {
   return [...text.matchAll(FENCED)].map(([, language = '', block = '']) => ({ language, text: block }));
 }
 
+/** The blocks from a heading to the next one. */
+export function blocksUnder({ text }: Pick<Document, 'text'>, title: string): Block[] {
+  const sections = text.split(/^#{2,3} /m);
+  return blocksOf({ text: sections.find((section) => section.startsWith(`${title}\n`)) ?? '' });
+}
+
 /** Compares the generated parts of a document, by the comments that start them. `vitest -u` updates them. */
 export async function expectGenerated({ path, text }: Document, parts: Readonly<Record<string, string>>) {
   const named = [...text.matchAll(/<!-- generated: (.+) -->/g)].map(([, part]) => part);

@@ -9,13 +9,19 @@ import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
 import { folder, MAIN, mirrorFile, NODE } from '../cli/setup.ts';
 import { type Block, blocksOf, readDocument } from './documents.ts';
 
-/** The placeholders in the documents for the service, the token and the address of `obsync serve`. */
-const [SERVICE, SERVICE_TOKEN, SERVED] = ['https://observability.example.com', 'your-token', '127.0.0.1:8484'];
+/** The placeholders in the documents for the service and its token. */
+const [SERVICE, SERVICE_TOKEN] = ['https://observability.example.com', 'your-token'];
+
+/** The address of `obsync serve` in the documents. */
+export const SERVED = '127.0.0.1:8484';
 
 /** How a block is run: in sequence, or in the background until the document ends. Other languages are only shown. */
 export const [FOREGROUND, BACKGROUND, PYTHON] = ['sh', 'sh background', 'python'];
 
-export const isShell = ({ language }: Block): boolean => language.startsWith('sh');
+/** Shell blocks that run other programs, which only `npm run test:consumers` has. */
+export const CONSUMERS = 'sh consumers';
+
+export const isShell = ({ language }: Block): boolean => language.startsWith('sh') && language !== CONSUMERS;
 
 /** What the blocks of a document printed. */
 interface BlocksRun {
