@@ -34,16 +34,19 @@ export interface WorkerPorts {
  * meanwhile. `no token`: this host does not have the account's token. `not ended`: the end could not be recorded in the
  * database, so another worker takes the job.
  */
-type JobResult =
-  | 'done'
-  | 'problems'
-  | 'locked'
-  | 'given back'
-  | 'not due'
-  | 'no token'
-  | 'not ended'
-  | 'listed'
-  | 'not listed';
+export const JOB_RESULTS = [
+  'done',
+  'problems',
+  'locked',
+  'given back',
+  'not due',
+  'no token',
+  'not ended',
+  'listed',
+  'not listed',
+] as const;
+
+type JobResult = (typeof JOB_RESULTS)[number];
 
 /** What a worker reports. */
 export type WorkerEvent =

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
 import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
-import type { WorkerEvent } from './perform-job.ts';
+import { JOB_RESULTS, type WorkerEvent } from './perform-job.ts';
 
 /** The metrics of a worker, for Prometheus. */
 export interface WorkerMetrics {
@@ -32,6 +32,8 @@ function countEvents(registers: Registry[]): (event: MeasuredEvent) => void {
     labelNames: ['result'],
     registers,
   });
+  // Prometheus sees no increase in a series that starts at 1, so an alert would miss the first failure.
+  for (const result of JOB_RESULTS) jobs.inc({ result }, 0);
   const seconds = new Histogram({
     name: 'obsync_worker_sync_seconds',
     help: 'How long the syncs of this worker took',

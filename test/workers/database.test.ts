@@ -15,3 +15,13 @@ test('worker metrics show the age of every account, even if it was never listed 
   expect(text).toMatch(/age_seconds\{account="synced"\} 360\d/);
   expect(text).not.toContain('account="idle"');
 });
+
+test('worker metrics count every result from 0, so the first failure is an increase', async () => {
+  const { database } = await workTest();
+  const metrics = createWorkerMetrics(database);
+  const before = await metrics.text();
+  metrics.onEvent({ type: 'begun', account: 'shop', environment: 'e1' });
+  metrics.onEvent({ type: 'job', account: 'shop', environment: 'e1', result: 'problems', error: 'x', seconds: 1 });
+  expect(before).toContain('obsync_worker_jobs_total{result="problems"} 0\n');
+  expect(await metrics.text()).toContain('obsync_worker_jobs_total{result="problems"} 1\n');
+});
