@@ -7,7 +7,7 @@ import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { addRun, fillMirror, folder, insert, makeMirror, mirroredAt } from '../export/setup.ts';
 
 /** A number, a name that is cut or decoded where it is taken for a path, and a plain one. */
-const ENVS = ['007', 'a b/c#d?e=%41&ü', 'prod.eu'];
+export const ENVS = ['007', 'a b/c#d?e=%41&ü', 'prod.eu'];
 
 const HARD_TEXT = '\u0001 \u2028 ä€😀 \\u0041 \t';
 

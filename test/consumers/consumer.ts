@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, inject } from 'vitest';
 import { NODE } from '../cli/setup.ts';
 import { folder } from '../export/setup.ts';
-import { DEBIAN_PROGRAMS, GO_PROGRAMS, VENV } from './places.ts';
+import { ALERTMANAGER_PROGRAMS, DEBIAN_PROGRAMS, GO_PROGRAMS, VENV } from './places.ts';
 
 /** What one tool read of one thing, and how what it read differs from the mirror. */
 export interface Comparison {
@@ -44,14 +44,16 @@ function differencesOf({ tool, what, differing }: Comparison): string[] {
 
 /** Runs lines of shell, which find the installed tools. @returns what they print */
 export async function runLines(lines: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const path = [dirname(NODE), join(VENV, 'bin'), GO_PROGRAMS, DEBIAN_PROGRAMS, process.env['PATH']].join(':');
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], {
     cwd,
-    env: { ...process.env, PATH: path, ...env },
+    env: { ...process.env, PATH: PROGRAMS, ...env },
     maxBuffer: 2 ** 26,
   });
   return stdout;
 }
+
+const INSTALLED = [join(VENV, 'bin'), GO_PROGRAMS, DEBIAN_PROGRAMS, ALERTMANAGER_PROGRAMS];
+const PROGRAMS = [dirname(NODE), ...INSTALLED, process.env['PATH']].join(':');
 
 /** Runs the Python that the tools were installed for. @returns what it prints */
 export async function runPython(args: readonly string[], cwd = folder()): Promise<string> {

@@ -61,7 +61,7 @@ export const CLIENT_GENERATORS: readonly ClientGenerator[] = [
   {
     title: 'openapi-generator for Java',
     version: GENERATORS['openapi-generator'],
-    installed: join(JAVA_CLIENT, 'target/classes'),
+    installed: join(JAVA_CLIENT, 'target/dependency'),
     program: 'openapi-generator/Lists.java',
     belongs: 'Lists.java',
     run: `${JAVA} Lists.java`,

@@ -1,7 +1,10 @@
 import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  ALERTMANAGER_PROGRAMS,
+  ALERTMANAGER_VERSION,
   DEBIAN,
   DEBIAN_PROGRAMS,
   GENERATOR_JAR,
@@ -45,8 +48,8 @@ const generator = `org.openapitools:openapi-generator-cli:${GENERATORS['openapi-
 if (!copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'a JDK, Maven and Maven Central');
 if (!installOapiCodegen()) leaveOut('oapi-codegen', 'Go and its module proxy');
 if (!installOpenapiTypescript()) leaveOut('openapi-typescript', 'npm');
-if (!existsSync(join(DEBIAN_PROGRAMS, 'prometheus-alertmanager')) && !unpackPrometheus())
-  leaveOut('Prometheus and Alertmanager', 'Debian and its packages');
+if (!existsSync(DEBIAN_PROGRAMS) && !unpackPrometheus()) leaveOut('Prometheus', 'Debian and its packages');
+if (!existsSync(ALERTMANAGER_PROGRAMS) && !installAlertmanager()) leaveOut('Alertmanager', 'Go and its module proxy');
 
 function copyJar(artifact: string): boolean {
   const args = ['--quiet', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${JARS}`];
@@ -55,6 +58,7 @@ function copyJar(artifact: string): boolean {
 
 /** Maven downloads what it builds with on its first build. */
 function buildJavaClient(): boolean {
+  if (existsSync(join(JAVA_CLIENT, 'target/dependency'))) return true;
   const description = join(emptied(JAVA_CLIENT), 'openapi.json');
   writeFileSync(description, JSON.stringify({ openapi: '3.1.0', info: { title: 'none', version: '1' }, paths: {} }));
   const generate = ['generate', '-g', 'java', '--library', 'native', '-i', description, '-o', JAVA_CLIENT];
@@ -83,14 +87,26 @@ function installOpenapiTypescript(): boolean {
   return run('npm', ['install', '--prefix', NPM_PROJECT, ...quiet, ...pinned], { cwd: NPM_PROJECT });
 }
 
-/** Unpacks Debian's packages without installing them. */
+/** Unpacks Debian's package without installing it. */
 function unpackPrometheus(): boolean {
   const cwd = emptied(DEBIAN);
-  const download = (): boolean => run('apt-get', ['download', 'prometheus', 'prometheus-alertmanager'], { cwd });
+  const download = (): boolean => run('apt-get', ['download', 'prometheus'], { cwd });
   // A new machine has no list of the packages.
   if (!download() && !(run('apt-get', ['update']) && download())) return false;
   const packages = readdirSync(cwd).filter((name) => name.endsWith('.deb'));
   return packages.every((name) => run('dpkg', ['-x', name, '.'], { cwd }));
+}
+
+/** Takes some minutes and a lot of modules, which only the build needs. */
+function installAlertmanager(): boolean {
+  const modules = mkdtempSync(join(tmpdir(), 'obsync-go-'));
+  const env = { ...process.env, GOBIN: ALERTMANAGER_PROGRAMS, GOMODCACHE: modules, GOFLAGS: '-modcacherw' };
+  const programs = ['alertmanager', 'amtool'].map(
+    (name) => `github.com/prometheus/alertmanager/cmd/${name}@v${ALERTMANAGER_VERSION}`,
+  );
+  const isInstalled = run('go', ['install', ...programs], { env });
+  rmSync(modules, { recursive: true });
+  return isInstalled;
 }
 
 function emptied(path: string): string {

@@ -23,7 +23,7 @@ export const GENERATORS = {
 export const GENERATOR_JAR = join(JARS, `openapi-generator-cli-${GENERATORS['openapi-generator']}.jar`);
 
 /** A client in Java, built when the tools were installed, so Maven has all that it needs to build another. */
-export const JAVA_CLIENT = join(CACHE, 'java-client');
+export const JAVA_CLIENT = join(CACHE, `java-client-${GENERATORS['openapi-generator']}`);
 
 /** A project in Go, with the modules that a client of oapi-codegen needs. */
 export const GO_PROJECT = join(CACHE, 'go-project');
@@ -31,6 +31,10 @@ export const GO_MODULES = join(CACHE, 'go-modules');
 export const GO_PROGRAMS = join(CACHE, 'go-programs');
 export const NPM_PROJECT = join(CACHE, 'npm-project');
 
-/** The files of Debian's packages. They have the versions of the Debian release, as a server has them. */
+/** Debian's package, unpacked. It has the version of the Debian release, as a server has it. */
 export const DEBIAN = join(CACHE, 'debian');
 export const DEBIAN_PROGRAMS = join(DEBIAN, 'usr/bin');
+
+/** Debian's own can't be unpacked elsewhere, and `go install` can't build 0.35: its module lacks the built page. */
+export const ALERTMANAGER_VERSION = '0.28.1';
+export const ALERTMANAGER_PROGRAMS = join(CACHE, `alertmanager-${ALERTMANAGER_VERSION}`);

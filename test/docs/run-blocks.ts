@@ -135,7 +135,8 @@ function commandOf({ language, text }: Block, i: number): string {
 const inBackground = (text: string, pipe: string): string =>
   `mkfifo ${pipe}\n{ ${text.trim()}\n} > ${pipe} &\nread -r < ${pipe}\n`;
 
-async function freePort(): Promise<number> {
+/** A port that nothing listens on, for programs that cannot choose one. */
+export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };
