@@ -17,6 +17,8 @@ import {
   JDBC_VERSIONS,
   NPM_PROJECT,
   VENV,
+  VERSITYGW_PROGRAMS,
+  VERSITYGW_VERSION,
 } from './places.ts';
 
 /*
@@ -27,6 +29,10 @@ const [REQUIREMENTS, CONSTRAINTS] = ['requirements', 'constraints'].map((name) =
   join(import.meta.dirname, `${name}.txt`),
 ) as [string, string];
 const PIP = ['install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS, '-c', CONSTRAINTS];
+
+const ALERTMANAGER_MODULES = ['alertmanager', 'amtool'].map(
+  (name) => `github.com/prometheus/alertmanager/cmd/${name}@v${ALERTMANAGER_VERSION}`,
+);
 
 /** A registry may accept a connection and never answer. */
 const TIMEOUT_MS = 900_000;
@@ -49,7 +55,11 @@ if (!copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'a JDK, Maven
 if (!installOapiCodegen()) leaveOut('oapi-codegen', 'Go and its module proxy');
 if (!installOpenapiTypescript()) leaveOut('openapi-typescript', 'npm');
 if (!existsSync(DEBIAN_PROGRAMS) && !unpackPrometheus()) leaveOut('Prometheus', 'Debian and its packages');
-if (!existsSync(ALERTMANAGER_PROGRAMS) && !installAlertmanager()) leaveOut('Alertmanager', 'Go and its module proxy');
+for (const [name, programs, modules] of [
+  ['Alertmanager', ALERTMANAGER_PROGRAMS, ALERTMANAGER_MODULES],
+  ['versitygw', VERSITYGW_PROGRAMS, [`github.com/versity/versitygw/cmd/versitygw@v${VERSITYGW_VERSION}`]],
+] as const)
+  if (!existsSync(programs) && !installGoPrograms(programs, modules)) leaveOut(name, 'Go and its module proxy');
 
 function copyJar(artifact: string): boolean {
   const args = ['--quiet', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${JARS}`];
@@ -98,12 +108,9 @@ function unpackPrometheus(): boolean {
 }
 
 /** Takes some minutes and a lot of modules, which only the build needs. */
-function installAlertmanager(): boolean {
+function installGoPrograms(folder: string, programs: readonly string[]): boolean {
   const modules = mkdtempSync(join(tmpdir(), 'obsync-go-'));
-  const env = { ...process.env, GOBIN: ALERTMANAGER_PROGRAMS, GOMODCACHE: modules, GOFLAGS: '-modcacherw' };
-  const programs = ['alertmanager', 'amtool'].map(
-    (name) => `github.com/prometheus/alertmanager/cmd/${name}@v${ALERTMANAGER_VERSION}`,
-  );
+  const env = { ...process.env, GOBIN: folder, GOMODCACHE: modules, GOFLAGS: '-modcacherw' };
   const isInstalled = run('go', ['install', ...programs], { env });
   rmSync(modules, { recursive: true });
   return isInstalled;

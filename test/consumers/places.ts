@@ -38,3 +38,8 @@ export const DEBIAN_PROGRAMS = join(DEBIAN, 'usr/bin');
 /** Debian's own can't be unpacked elsewhere, and `go install` can't build 0.35: its module lacks the built page. */
 export const ALERTMANAGER_VERSION = '0.28.1';
 export const ALERTMANAGER_PROGRAMS = join(CACHE, `alertmanager-${ALERTMANAGER_VERSION}`);
+
+/** A server of the S3 API over a folder. */
+export const VERSITYGW_VERSION = '1.8.0';
+export const VERSITYGW_PROGRAMS = join(CACHE, `versitygw-${VERSITYGW_VERSION}`);
+export const VERSITYGW = join(VERSITYGW_PROGRAMS, 'versitygw');

@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { exportMirror } from '../../src/api/export.ts';
+import { verifyExport } from '../../src/api/verify-export.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { freePort } from '../docs/run-blocks.ts';
+import { folder } from '../export/setup.ts';
+import { changeAssets, changeMirror, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
+import { expectReads } from './consumer.ts';
+import { VERSITYGW } from './places.ts';
+
+const [PARQUET, DELTA] = ['s3://lake/some prefix/parquet', 's3://lake/delta'];
+
+/** Starts a server whose bucket `lake` is a folder. @returns how to end it */
+async function startServer(): Promise<() => Promise<unknown>> {
+  const [buckets, port] = [folder(), await freePort()];
+  mkdirSync(join(buckets, 'lake'));
+  const [id, secret, url] = ['test', 'secret of the test', `http://127.0.0.1:${port}`];
+  const env = { ...process.env, ROOT_ACCESS_KEY: id, ROOT_SECRET_KEY: secret };
+  const args = ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', buckets];
+  const server = spawn(VERSITYGW, args, { env, stdio: 'ignore' });
+  const ended = once(server, 'exit');
+  await expect.poll(() => fetch(url).then(({ status }) => status, String)).toBe(403);
+  const settings = { AWS_ENDPOINT_URL: url, AWS_REGION: 'us-east-1', AWS_ALLOW_HTTP: 'true' };
+  for (const [name, value] of Object.entries({ ...settings, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret }))
+    vi.stubEnv(name, value);
+  return () => {
+    server.kill();
+    return ended;
+  };
+}
+
+describe.runIf(existsSync(VERSITYGW))('an export to an S3 server', () => {
+  let endServer: () => Promise<unknown>;
+  let mirror: MirrorFile;
+  beforeAll(async () => {
+    endServer = await startServer();
+    mirror = makeAwkwardMirror();
+  });
+  afterAll(async () => {
+    vi.unstubAllEnvs();
+    mirror.connection.close();
+    await endServer();
+  });
+
+  const exportBoth = async (): Promise<void> => {
+    await exportMirror({ db: mirror.path, to: PARQUET, views: true });
+    await exportMirror({ db: mirror.path, to: DELTA, views: true, format: 'delta' });
+    for (const against of [PARQUET, DELTA])
+      expect(await verifyExport({ db: mirror.path, against })).toMatchObject({ equal: true });
+  };
+
+  test('Polars, pyarrow and delta-rs read each table and view from it, after the first and each later export', async () => {
+    await exportBoth();
+    await expectReads('object_storage.py', writeExpected(mirror), PARQUET, DELTA, 'first export');
+    changeMirror(mirror);
+    // More than ten commits, so there is a checkpoint.
+    for (let n = 10; n < 22; n++) {
+      changeAssets(mirror, `change ${n}`, n);
+      await exportBoth();
+    }
+    await expectReads('object_storage.py', writeExpected(mirror), PARQUET, DELTA, 'later export');
+  });
+
+  test('of exports to one prefix at the same time each succeeds or says what happened, and the next is equal to the mirror', async () => {
+    const to = 's3://lake/shared';
+    const tables = [['assets'], ['tests'], ['assets', 'columns']];
+    const ends = await Promise.allSettled(tables.map((table) => exportMirror({ db: mirror.path, to, table })));
+    expect(ends.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThan(0);
+    for (const end of ends)
+      if (end.status === 'rejected')
+        expect(end.reason).toMatchObject({ recovery: 'run', message: expect.stringContaining('at the same time') });
+    await exportMirror({ db: mirror.path, to, table: ['assets'] });
+    expect(await verifyExport({ db: mirror.path, against: to })).toMatchObject({ equal: true });
+  });
+
+  test('a bucket that does not exist, and credentials that are refused, are errors of use', async () => {
+    const usage = { recovery: 'usage' };
+    await expect(exportMirror({ db: mirror.path, to: 's3://none/x' })).rejects.toMatchObject(usage);
+    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'another');
+    await expect(exportMirror({ db: mirror.path, to: PARQUET })).rejects.toMatchObject(usage);
+  });
+});
