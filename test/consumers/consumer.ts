@@ -46,7 +46,7 @@ function differencesOf({ tool, what, differing }: Comparison): string[] {
 export async function runLines(lines: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
   const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], {
     cwd,
-    env: { ...process.env, PATH: PROGRAMS, ...env },
+    env: { ...process.env, ...QUIET, PATH: PROGRAMS, ...env },
     maxBuffer: 2 ** 26,
   });
   return stdout;
@@ -55,11 +55,14 @@ export async function runLines(lines: string, cwd: string, env: Readonly<Record<
 const INSTALLED = [join(VENV, 'bin'), GO_PROGRAMS, DEBIAN_PROGRAMS, ALERTMANAGER_PROGRAMS];
 const PROGRAMS = [dirname(NODE), ...INSTALLED, process.env['PATH']].join(':');
 
+/** Python writes no bytecode beside the scripts, and dbt sends no telemetry. */
+const QUIET = { PYTHONDONTWRITEBYTECODE: '1', DO_NOT_TRACK: '1' };
+
 /** Runs the Python that the tools were installed for. @returns what it prints */
 export async function runPython(args: readonly string[], cwd = folder()): Promise<string> {
   const { stdout } = await promisify(execFile)(join(VENV, 'bin/python'), args, {
     cwd,
-    env: { ...process.env, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}`, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...process.env, ...QUIET, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}` },
     maxBuffer: 2 ** 26,
   });
   return stdout;
