@@ -7,6 +7,7 @@ import {
   ALERTMANAGER_VERSION,
   DEBIAN,
   DEBIAN_PROGRAMS,
+  DELTA_ARTIFACTS,
   GENERATOR_JAR,
   GENERATORS,
   GO_MODULES,
@@ -46,12 +47,13 @@ for (const [command, args] of [
     process.exit(1);
   }
 
-for (const version of JDBC_VERSIONS) {
-  const artifact = `org.xerial:sqlite-jdbc:${version}`;
-  if (!copyJar(artifact)) leaveOut(artifact, 'a JDK, Maven and Maven Central');
-}
+const java = Number(/"(\d+)/.exec(start('java', ['-version']).stderr ?? '')?.[1] ?? 0);
+const jdbc = JDBC_VERSIONS.map((version) => [`org.xerial:sqlite-jdbc:${version}`, 11] as const);
+const delta = DELTA_ARTIFACTS.map((artifact) => [artifact, 17] as const);
+for (const [artifact, needed] of [...jdbc, ...delta])
+  if (java < needed || !copyJar(artifact)) leaveOut(artifact, `JDK ${needed}, Maven and Maven Central`);
 const generator = `org.openapitools:openapi-generator-cli:${GENERATORS['openapi-generator']}`;
-if (!copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'a JDK, Maven and Maven Central');
+if (java < 11 || !copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'JDK 11, Maven and Maven Central');
 if (!installOapiCodegen()) leaveOut('oapi-codegen', 'Go and its module proxy');
 if (!installOpenapiTypescript()) leaveOut('openapi-typescript', 'npm');
 if (!existsSync(DEBIAN_PROGRAMS) && !unpackPrometheus()) leaveOut('Prometheus', 'Debian and its packages');
@@ -63,7 +65,7 @@ for (const [name, programs, modules] of [
 
 function copyJar(artifact: string): boolean {
   const args = ['--quiet', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${JARS}`];
-  return run('java', ['-version']) && run('mvn', args);
+  return run('mvn', args);
 }
 
 /** Maven downloads what it builds with on its first build. */
@@ -127,5 +129,10 @@ function leaveOut(program: string, needs: string): void {
 }
 
 function run(command: string, args: readonly string[], where: SpawnSyncOptions = {}): boolean {
-  return spawnSync(command, args, { stdio: 'ignore', timeout: TIMEOUT_MS, ...where }).status === 0;
+  return start(command, args, where).status === 0;
+}
+
+function start(command: string, args: readonly string[], where: SpawnSyncOptions = {}) {
+  const stdio = ['ignore', 'ignore', 'pipe'] as const;
+  return spawnSync(command, args, { ...where, stdio: [...stdio], encoding: 'utf8', timeout: TIMEOUT_MS });
 }

@@ -43,3 +43,9 @@ export const ALERTMANAGER_PROGRAMS = join(CACHE, `alertmanager-${ALERTMANAGER_VE
 export const VERSITYGW_VERSION = '1.8.0';
 export const VERSITYGW_PROGRAMS = join(CACHE, `versitygw-${VERSITYGW_VERSION}`);
 export const VERSITYGW = join(VERSITYGW_PROGRAMS, 'versitygw');
+
+/** Delta Lake, for the Spark of `requirements.txt`. */
+const DELTA_VERSION = '4.4.0';
+const DELTA_NAMES = ['delta-spark_4.2_2.13', 'delta-storage'];
+export const DELTA_ARTIFACTS = DELTA_NAMES.map((name) => `io.delta:${name}:${DELTA_VERSION}`);
+export const DELTA_JARS = DELTA_NAMES.map((name) => join(JARS, `${name}-${DELTA_VERSION}.jar`));
