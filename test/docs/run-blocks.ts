@@ -15,8 +15,11 @@ const [SERVICE, SERVICE_TOKEN] = ['https://observability.example.com', 'your-tok
 /** The address of `obsync serve` in the documents. */
 export const SERVED = '127.0.0.1:8484';
 
-/** How a block is run: in sequence, or in the background until the document ends. Other languages are only shown. */
-export const [FOREGROUND, BACKGROUND, PYTHON] = ['sh', 'sh background', 'python'];
+/**
+ * How a block is run: in sequence, or in the background until the document ends. Where the programs that read a mirror
+ * are installed, so are Python and the commands of these programs. Other languages are only shown.
+ */
+export const [FOREGROUND, BACKGROUND, PYTHON, COMMANDS] = ['sh', 'sh background', 'python', 'bash'];
 
 /** Shell blocks that run other programs, which only `npm run test:consumers` has. */
 export const CONSUMERS = 'sh consumers';
