@@ -60,7 +60,7 @@ async function withExportFolder<T>(
 ): Promise<T> {
   const address = bucketAddress(against);
   if (address === null) return action(against);
-  return withImage(await open(address, signal), { whole: true }, ({ path }) => action(path));
+  return withImage(await open(address, signal), 'whole', ({ path }) => action(path));
 }
 
 interface FolderComparison {

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, realpathSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
@@ -98,7 +99,7 @@ export async function exportOnce(
 ): Promise<ExportReport> {
   const address = bucketAddress(settings.to);
   const store = await openStore(settings.db);
-  const place = { to: settings.to, folder: settings.to, location: null, files };
+  const place = { to: settings.to, folder: settings.to, location: null, nonce: null, files };
   try {
     return await withMirrorFile(
       store,
@@ -115,12 +116,12 @@ export async function exportOnce(
 }
 
 function exportToBucket(settings: FileExportSettings, watch: ExportWatch, store: ObjectStore): Promise<ExportReport> {
-  return withImage(store, { whole: false }, async (image) => {
+  return withImage(store, 'for-export', async (image) => {
     const { path: folder, files } = image;
-    const place = { to: `${folder}, for ${store.url},`, folder, location: store.url, files };
+    const place = { to: `${folder}, for ${store.url},`, folder, location: store.url, nonce: randomUUID(), files };
     const report = await exportFile(settings, watch, place);
-    await upload(store, image, { nowMs: Date.now(), signal: watch.signal });
-    return report;
+    const warnings = await upload(store, image, { nowMs: Date.now(), signal: watch.signal });
+    return { ...report, warnings: [...report.warnings, ...warnings] };
   });
 }
 
@@ -133,6 +134,8 @@ interface ExportPlace {
   readonly folder: string;
   /** Where readers find it; null for the folder itself. */
   readonly location: string | null;
+  /** As in `ExportFolder`. */
+  readonly nonce: string | null;
   readonly files: FileOperations;
 }
 
@@ -149,8 +152,8 @@ async function exportFile(settings: FileExportSettings, watch: ExportWatch, plac
     try {
       const instant = exportInstant(environments);
       const schemaVersion = sqliteVersion(connection);
-      const { files, location } = place;
-      const content = { format: settings.format, instant, schemaVersion, files, location: location ?? path };
+      const { files, location, nonce } = place;
+      const content = { format: settings.format, nonce, instant, schemaVersion, files, location: location ?? path };
       const folder = openExportFolder(path, content);
       const onTable = (table: string, rows: number): void => watch.onProgress({ type: 'table', table, rows });
       const scope = {

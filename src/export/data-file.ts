@@ -1,4 +1,4 @@
-import { createHash, type Hash } from 'node:crypto';
+import { createHash, type Hash, hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { CellRow } from './cell.ts';
 import { createBounds } from './column-bounds.ts';
@@ -57,8 +57,7 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
       folder.files.sync(file);
       close();
       const sha256 = whole.digest('hex');
-      const name = sha256.slice(0, NAME_DIGITS);
-      const path = `${partition}/${isDelta ? `part-${name}.${extensionOf(folder.format)}` : name}`;
+      const path = `${partition}/${dataName(folder, sha256)}`;
       folder.files.rename(temporary, join(folder.path, path));
       folder.created(path);
       const place = { path, table: exportRelation.name, env_id: segment.envId, month: segment.month, from };
@@ -71,7 +70,16 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
   };
 }
 
-/** A rewritten segment gets a new name, so the last export's file stays while it may still be read. */
+/**
+ * A rewritten segment gets a new name, so the last export's file stays while it may still be read. With a nonce, no name
+ * is used twice: a removal that comes late removes nothing else.
+ */
+function dataName({ format, nonce }: ExportFolder, sha256: string): string {
+  const digits = (nonce === null ? sha256 : hash('sha256', `${nonce} ${sha256}`)).slice(0, NAME_DIGITS);
+  if (format !== 'delta') return digits;
+  return `${nonce === null ? 'part' : 'data'}-${digits}.${extensionOf(format)}`;
+}
+
 const NAME_DIGITS = 16;
 
 /** The two digests of a file's rows: of the columns that show changes, and of the whole content. */

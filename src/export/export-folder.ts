@@ -10,6 +10,8 @@ export interface ExportFolder {
   /** Where readers find it: its path, or the address in object storage. */
   readonly location: string;
   readonly format: ExportFormat;
+  /** Makes the names of data files unique; null where a lock prevents two exports at the same time. */
+  readonly nonce: string | null;
   readonly instant: Instant;
   readonly schemaVersion: number;
   readonly files: FileOperations;
@@ -49,7 +51,7 @@ interface FileRemoval {
 
 export function openExportFolder(
   path: string,
-  content: Pick<ExportFolder, 'location' | 'format' | 'instant' | 'schemaVersion' | 'files'>,
+  content: Pick<ExportFolder, 'location' | 'format' | 'nonce' | 'instant' | 'schemaVersion' | 'files'>,
 ): ExportFolder {
   const { files } = content;
   const partitions = new Set<string>();

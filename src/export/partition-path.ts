@@ -38,7 +38,7 @@ export function removalPathOf(path: string): string {
 
 const TABLE = `(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})`;
 
-const DATA_FILE = 'part-[0-9a-f]{16}\\.(parquet|csv|ndjson)';
+const DATA_FILE = '(part|data)-[0-9a-f]{16}\\.(parquet|csv|ndjson)';
 
 const PARTITION = '([^/]+/(\\d{4}-\\d{2}/)?)?';
 
@@ -50,10 +50,15 @@ const OURS = [
   new RegExp(`^${TABLE}/${PARTITION}(${DATA_FILE}|${UNFINISHED})$`),
   new RegExp(`^\\.files/${TABLE}/${PARTITION}([0-9a-f]{16}|${UNFINISHED})$`),
   /^\w+\/_delta_log\/\.[^/]+\.tmp$/,
-  /^\w+\/\._delta_log\.tmp\//,
+  /^\w+\/\._delta_log\.tmp\/[^/]+$/,
 ];
 
 /** Whether an export may remove a file that it no longer needs. */
 export function isOwnPath(path: string): boolean {
   return OURS.some((pattern) => pattern.test(path));
+}
+
+/** Whether a file in the folder of a table is the second name of one under `FILES_FOLDER`; Delta tables have others. */
+export function isSharedName(path: string): boolean {
+  return /\/part-[^/]+$/.test(path) && !path.startsWith(FILES_FOLDER);
 }

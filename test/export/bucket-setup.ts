@@ -22,16 +22,25 @@ export function change({ connection }: MirrorFile, n = 1): void {
     update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11'`);
 }
 
-/** The SHA-256 of each object. `views.sql` has other addresses than that of a folder. */
-export function contentOf({ objects }: MemoryStore): Record<string, string> {
-  const files = [...objects].filter(([path]) => path !== 'views.sql');
-  return Object.fromEntries(files.map(([path, { bytes }]) => [path, hash('sha256', bytes)] as const).sort());
+/** The SHA-256 of what readers find without a manifest. Names of data files are unique, and addresses differ. */
+export function visibleIn({ objects }: MemoryStore): Record<string, string> {
+  return digestsOf([...objects].map(([path, { bytes }]) => [path, bytes] as const));
 }
 
-export function contentUnder(to: string): Record<string, string> {
-  const files = filesUnder(to).filter((path) => path !== 'views.sql' && !path.endsWith('.lock'));
-  return Object.fromEntries(files.map((path) => [path, hash('sha256', readFileSync(join(to, path)))] as const).sort());
+export function visibleUnder(to: string): Record<string, string> {
+  return digestsOf(filesUnder(to).map((path) => [path, readFileSync(join(to, path))] as const));
 }
+
+function digestsOf(files: readonly (readonly [string, Uint8Array])[]): Record<string, string> {
+  const visible = files.filter(([path]) => /^\w+\/(?!_delta_log).*part-/.test(path));
+  return Object.fromEntries(visible.map(([path, bytes]) => [path, hash('sha256', bytes)] as const).sort());
+}
+
+/** The files of a manifest without their names. */
+export const unnamed = ({ files, tables }: ExportManifest): object => ({
+  tables,
+  files: files.map(({ path, ...file }) => file),
+});
 
 export const manifestOf = ({ objects }: MemoryStore): ExportManifest =>
   JSON.parse(Buffer.from(objects.get('manifest.json')?.bytes ?? []).toString()) as ExportManifest;

@@ -1,8 +1,9 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type VerifyExportReport, verifyExportOnce } from '../../src/api/compare-export.ts';
+import { SyncError } from '../../src/core/errors.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { bucketAddress } from '../../src/export/bucket/bucket-address.ts';
 import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
@@ -10,15 +11,16 @@ import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import {
   brokenObjects,
   change,
-  contentOf,
-  contentUnder,
   manifestOf,
   operationsOf,
   smallMirror,
+  unnamed,
+  visibleIn,
+  visibleUnder,
 } from './bucket-setup.ts';
 import { SOME } from './faults.ts';
 import { createMemoryStore } from './memory-store.ts';
-import { exportOf, exportToBucket, folder } from './setup.ts';
+import { exportOf, exportToBucket, folder, manifestIn } from './setup.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -29,12 +31,12 @@ describe('an export to object storage', () => {
   test.each(EXPORT_FORMATS)('writes the objects that an export to a folder writes as files: %s', async (format) => {
     const [mirror, store, to] = [smallMirror(), createMemoryStore(), folder()];
     for (let n = 1; n <= 4; n++) {
-      // Commits have the time of the export in them.
       const options = { format, tables: SOME, views: n > 2 };
       const reports = [await exportOf(mirror, to, options), await exportToBucket(mirror, store, options)];
       expect({ ...reports[1], to }).toEqual(reports[0]);
-      if (format === 'delta') expect(Object.keys(contentOf(store))).toEqual(Object.keys(contentUnder(to)));
-      else expect(contentOf(store)).toEqual(contentUnder(to));
+      expect(unnamed(manifestOf(store))).toEqual(unnamed(manifestIn(to)));
+      expect(brokenObjects(store, { inFolders: true })).toEqual([]);
+      if (format !== 'delta') expect(visibleIn(store)).toEqual(visibleUnder(to));
       change(mirror, n);
     }
   });
@@ -49,19 +51,19 @@ describe('an export to object storage', () => {
 
   test('without changes it writes nothing, and reads only what it has to know', async () => {
     const [mirror, store] = [smallMirror(), createMemoryStore()];
+    const known = ['list ', 'read manifest.json', 'read .files/etags.json', 'read views.sql'];
     await exportToBucket(mirror, store, { tables: SOME });
-    expect(await operationsOf(store, () => exportToBucket(mirror, store, { tables: SOME }))).toEqual([
-      'list ',
-      'read manifest.json',
-      'read views.sql',
+    expect(await operationsOf(store, () => exportToBucket(mirror, store, { tables: SOME }))).toEqual(known);
+    const delta = { format: 'delta', tables: ['assets'] } as const;
+    const [asDelta, log] = [createMemoryStore(), 'assets/_delta_log/00000000000000000000.json'];
+    await exportToBucket(mirror, asDelta, delta);
+    expect(await operationsOf(asDelta, () => exportToBucket(mirror, asDelta, delta))).toEqual([
+      ...known,
+      `read ${log}`,
     ]);
-    await exportToBucket(mirror, store, { format: 'delta', tables: ['assets'] });
-    expect(
-      await operationsOf(store, () => exportToBucket(mirror, store, { format: 'delta', tables: ['assets'] })),
-    ).toEqual(['list ', 'read manifest.json', 'read views.sql', 'read assets/_delta_log/00000000000000000000.json']);
   });
 
-  test('objects of a killed export stay for a day, as another export may be about to name them', async () => {
+  test('objects that no manifest names stay for a day, because another export may be about to name them', async () => {
     const [mirror, store] = [smallMirror(), createMemoryStore()];
     const stray = '.files/assets/e1/0123456789abcdef';
     await store.write(stray, Buffer.from('x'), null);
@@ -90,36 +92,85 @@ describe('an export to object storage', () => {
   test('an object that was overwritten is repaired, and the export is then equal to the mirror', async () => {
     const [mirror, store] = [smallMirror(), createMemoryStore()];
     await exportToBucket(mirror, store, { tables: ['assets'] });
-    const before = contentOf(store);
-    const paths = [...store.objects.keys()].filter((path) => path.includes('assets/'));
-    expect(paths).toHaveLength(4);
-    for (const path of paths) {
-      const { bytes } = store.objects.get(path) ?? { bytes: new Uint8Array() };
-      store.ageMs -= 5000;
-      await store.write(path, bytes.with(0, 0), null);
-      const verified = await verifyBucket(mirror, store);
-      expect(verified.differences.map((each) => each.path)).toContain(path);
-      store.ageMs -= 5000;
+    const before = visibleIn(store);
+    for (const folder of ['.files/assets/', 'assets/']) {
+      const damaged = [...store.objects].filter(([path]) => path.startsWith(folder));
+      expect(damaged).toHaveLength(2);
+      for (const [path, { bytes }] of damaged) await store.write(path, bytes.with(0, 0), null);
+      expect((await verifyBucket(mirror, store)).differences.length).toBeGreaterThan(1);
       await exportToBucket(mirror, store, { tables: ['assets'] });
-      expect(contentOf(store)).toEqual(before);
+      expect(visibleIn(store)).toEqual(before);
       expect(await verifyBucket(mirror, store)).toMatchObject({ equal: true });
-      const again = await operationsOf(store, () => exportToBucket(mirror, store, { tables: ['assets'] }));
-      expect(again).toEqual(['list ', 'read manifest.json', 'read views.sql']);
     }
+  });
+
+  test('a copy is made once, even if its ETag is another one than that of the original', async () => {
+    const [mirror, store] = [smallMirror(), createMemoryStore()];
+    store.encrypts = true;
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    const again = await operationsOf(store, () => exportToBucket(mirror, store, { tables: ['assets'] }));
+    expect(again.filter((each) => /^(write|copy|remove)/.test(each))).toEqual([]);
+  });
+
+  test('a server that ignores the conditions of writes is refused', async () => {
+    const [mirror, store] = [smallMirror(), createMemoryStore()];
+    const { write } = store;
+    store.write = (path, bytes) => write(path, bytes, null);
+    await expect(exportToBucket(mirror, store)).rejects.toMatchObject({ recovery: 'usage' });
+  });
+
+  test('old objects that cannot be removed are a warning, and the next export removes them', async () => {
+    const [mirror, store] = [smallMirror(), createMemoryStore()];
+    const options = { tables: ['assets'], keep: 0 };
+    await exportToBucket(mirror, store, options);
+    change(mirror);
+    store.before = (operation) => {
+      if (operation === 'remove') throw new SyncError('usage', 'denied');
+    };
+    const { warnings } = await exportToBucket(mirror, store, options);
+    expect(warnings).toEqual(['old objects cannot be removed: denied']);
+    store.before = () => {};
+    expect(brokenObjects(store, { inFolders: true })).toEqual([]);
   });
 
   test('objects that are not of an export are refused without a manifest, and stay with one', async () => {
     const [mirror, store] = [smallMirror(), createMemoryStore()];
-    await store.write('../../etc/passwd', Buffer.from('x'), null);
+    await store.write('notes.txt', Buffer.from('x'), null);
     await expect(exportToBucket(mirror, store)).rejects.toMatchObject({ recovery: 'usage' });
-    const other = createMemoryStore();
-    await exportToBucket(mirror, other, { tables: ['assets'] });
-    const foreign = ['../../etc/passwd', 'assets/', 'assets/notes.txt', '/x', `${'n'.repeat(300)}`];
-    for (const path of foreign) await other.write(path, Buffer.from('x'), null);
+    store.objects.clear();
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    const inner = 'assets/e1/inner/';
+    const foreign = [
+      'assets/',
+      'assets/notes.txt',
+      '/x',
+      'n'.repeat(300),
+      `${inner}manifest.json`,
+      `${inner}part-0123456789abcdef.parquet`,
+      `assets/${'n'.repeat(300)}/part-0123456789abcdef.parquet`,
+      'assets/_delta_log/..',
+    ];
+    store.ageMs = 2 * DAY_MS;
+    for (const path of foreign) await store.write(path, Buffer.from('x'), null);
     change(mirror);
-    await exportToBucket(mirror, other, { tables: ['tests'] });
-    expect(foreign.filter((path) => !other.objects.has(path))).toEqual([]);
-    expect(existsSync(join(tmpdir(), '../etc/passwd.x'))).toBe(false);
+    await exportToBucket(mirror, store, { tables: ['tests'] });
+    expect(foreign.filter((path) => !store.objects.has(path))).toEqual([]);
+  });
+
+  test('no name of an object reaches beyond the temporary folder', async () => {
+    const [mirror, store, outside] = [smallMirror(), createMemoryStore(), folder()];
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    const victim = join(outside, 'victim');
+    writeFileSync(victim, 'untouched');
+    const up = relative(join(tmpdir(), 'obsync-bucket-xxxxxx'), victim);
+    const paths = ['x/._delta_log.tmp', 'assets/_delta_log', 'assets/e1', '.files/assets'].flatMap((inside) => [
+      `${inside}/${'../'.repeat(inside.split('/').length)}${up}`,
+      `${inside}/${victim}`,
+    ]);
+    for (const path of [...paths, up]) await store.write(path, Buffer.from('overwritten'), null);
+    await exportToBucket(mirror, store, { tables: ['assets'] });
+    await verifyBucket(mirror, store);
+    expect(readFileSync(victim, 'utf8')).toBe('untouched');
   });
 
   test('it leaves no temporary folder, even if it fails', async () => {

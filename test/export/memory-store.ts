@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto';
+import { hash, randomUUID } from 'node:crypto';
+import { SyncError } from '../../src/core/errors.ts';
 import { ObjectConflict, type ObjectStore } from '../../src/export/bucket/object-store.ts';
 
 interface StoredBytes {
@@ -13,16 +14,18 @@ export interface MemoryStore extends ObjectStore {
   before: (operation: keyof ObjectStore, path: string) => void | Promise<void>;
   /** The age of what is written from now on. */
   ageMs: number;
+  /** Whether objects with the same content have different ETags. */
+  encrypts: boolean;
 }
 
 export function createMemoryStore(objects: Iterable<readonly [string, StoredBytes]> = []): MemoryStore {
   const stored = (path: string): StoredBytes => {
     const found = store.objects.get(path);
-    if (found === undefined) throw new Error(`no object ${path}`);
+    if (found === undefined) throw new SyncError('run', `${path} was removed meanwhile`);
     return found;
   };
   const put = (path: string, bytes: Uint8Array): string => {
-    const etag = `"${hash('md5', bytes)}"`;
+    const etag = `"${store.encrypts ? randomUUID() : hash('md5', bytes)}"`;
     store.objects.set(path, { bytes, etag, modifiedMs: Date.now() - store.ageMs });
     return etag;
   };
@@ -31,9 +34,14 @@ export function createMemoryStore(objects: Iterable<readonly [string, StoredByte
     objects: new Map(objects),
     before: () => {},
     ageMs: 0,
+    encrypts: false,
     async list() {
       await store.before('list', '');
       return [...store.objects].map(([path, object]) => ({ ...object, path, bytes: object.bytes.length }));
+    },
+    async etag(path) {
+      await store.before('etag', path);
+      return store.objects.get(path)?.etag ?? null;
     },
     async read(path) {
       await store.before('read', path);
@@ -48,7 +56,7 @@ export function createMemoryStore(objects: Iterable<readonly [string, StoredByte
     },
     async copy(from, to) {
       await store.before('copy', to);
-      put(to, stored(from).bytes);
+      return put(to, stored(from).bytes);
     },
     async remove(path) {
       await store.before('remove', path);

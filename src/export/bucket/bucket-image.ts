@@ -14,12 +14,13 @@ import { dirname, join, relative } from 'node:path';
 import PQueue from 'p-queue';
 import { SyncError } from '../../core/errors.ts';
 import { LOG_NAME, logFilesToRead } from '../delta/delta-log.ts';
-import { type FileOperations, NODE_FILES, readTextOf } from '../export-files.ts';
+import { type FileOperations, isSystemError, NODE_FILES, readTextOf } from '../export-files.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../manifest.ts';
 import { isOwnPath } from '../partition-path.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { tableFiles } from '../table-folders.ts';
 import { VIEWS_NAME } from '../views-sql.ts';
+import { ETAGS_NAME, parseDigests, type WrittenObjects } from './etags.ts';
 import type { ObjectStore, StoredObject } from './object-store.ts';
 
 /** What puts a file in its place: its own bytes, or those of another object. `isNew` if it must not replace one. */
@@ -36,45 +37,88 @@ export interface BucketImage {
   readonly files: FileOperations;
   readonly objects: ReadonlyMap<string, StoredObject>;
   readonly previous: ExportManifest | null;
+  /** What exports wrote, as far as it is still there. */
+  readonly written: WrittenObjects;
   /** The last change of each path, relative to the folder, in the order in which an export in a folder makes them. */
   changes(): ReadonlyMap<string, ImageChange>;
 }
 
-/** How many objects are read or written at a time. */
-export const CONCURRENT_OBJECTS = 8;
+/** Which objects have their content in an image: those that an export reads, or all that belong to the last export. */
+export type ImageContent = 'for-export' | 'whole';
 
 /**
- * Runs an action with the image of a bucket, which it then closes. Pass `whole` for an image with the content of every
- * object.
+ * Runs an action with the image of a bucket, which it then closes.
  * @throws SyncError; `usage` if the prefix has objects, but not of an export
  */
 export async function withImage<T>(
   store: ObjectStore,
-  { whole }: { readonly whole: boolean },
+  content: ImageContent,
   action: (image: BucketImage) => Promise<T>,
 ): Promise<T> {
-  const path = mkdtempSync(join(tmpdir(), 'obsync-bucket-'));
+  let path: string | null = null;
   try {
     const objects = await listObjects(store);
-    for (const object of objects.values()) makePlaceholder(join(path, object.path), object);
-    const contents = new Set<string>();
-    const read = async (name: string): Promise<void> => {
-      writeFileSync(join(path, name), await store.read(name));
-      contents.add(name);
-    };
-    if (objects.has(MANIFEST_NAME)) await read(MANIFEST_NAME);
-    // An export that was killed before its manifest has left files; the lock's file says whose they are.
-    else if (objects.size > 0) writeFileSync(join(path, `${MANIFEST_NAME}.lock`), '');
-    const names = whole ? [...objects.keys()] : namesToRead(path, objects);
-    const unread = names.filter((name) => !contents.has(name));
-    await new PQueue({ concurrency: CONCURRENT_OBJECTS }).addAll(unread.map((name) => () => read(name)));
-    const previous = previousOf(path, store.url);
-    return await action({ path, objects, previous, ...recorder(path, digestsOf(objects, contents, previous)) });
+    path = makeFolder();
+    const image = await makeImage(path, objects, content, store);
+    return await action(image);
+  } catch (error) {
+    if (!(error instanceof SyncError) || path === null) throw error;
+    // What is read from the image is an object for the user.
+    const message = error.message.replaceAll(`${path}/`, `${store.url}/`);
+    throw new SyncError(error.recovery, message, { cause: error });
   } finally {
-    rmSync(path, { recursive: true, force: true });
+    if (path !== null) rmSync(path, { recursive: true, force: true });
     store.close();
   }
 }
+
+function makeFolder(): string {
+  try {
+    return mkdtempSync(join(tmpdir(), 'obsync-bucket-'));
+  } catch (cause) {
+    if (!isSystemError(cause)) throw cause;
+    throw new SyncError('run', `${tmpdir()} cannot be written (${String(cause.code)}): set TMPDIR to another folder`, {
+      cause,
+    });
+  }
+}
+
+async function makeImage(
+  path: string,
+  objects: ReadonlyMap<string, StoredObject>,
+  content: ImageContent,
+  store: ObjectStore,
+): Promise<BucketImage> {
+  for (const object of objects.values()) makePlaceholder(join(path, object.path), object);
+  const contents = new Set<string>();
+  const read = async (name: string): Promise<void> => {
+    writeFileSync(join(path, name), await store.read(name));
+    contents.add(name);
+  };
+  const readAll = async (names: readonly string[]): Promise<void> => {
+    const unread = names.filter((name) => objects.has(name) && !contents.has(name));
+    const concurrency = concurrencyOf(unread.map((name) => objects.get(name)?.bytes ?? 0));
+    await new PQueue({ concurrency }).addAll(unread.map((name) => () => read(name)));
+  };
+  await readAll([MANIFEST_NAME, ETAGS_NAME, VIEWS_NAME]);
+  const text = readTextOf(join(path, MANIFEST_NAME));
+  const previous = text === null ? null : parseManifest(text, `${store.url}/${MANIFEST_NAME}`);
+  // An export that was killed before its manifest has left files; the lock's file says whose they are.
+  if (previous === null && objects.size > 0) writeFileSync(join(path, `${MANIFEST_NAME}.lock`), '');
+  await readAll(logFiles(path));
+  if (content === 'whole' && previous !== null)
+    await readAll([...previous.files.map((file) => file.path), ...tableFiles(previous).keys()]);
+  const written = parseDigests(readTextOf(join(path, ETAGS_NAME)), objects);
+  return { path, objects, previous, written, ...recorder(path, { objects, contents, written }) };
+}
+
+/** How many objects of these sizes may be in memory at a time. */
+export function concurrencyOf(sizes: readonly number[]): number {
+  return Math.max(1, Math.min(MAX_OBJECTS, Math.floor(MAX_BYTES / Math.max(1, ...sizes))));
+}
+
+const MAX_OBJECTS = 8;
+const MAX_BYTES = 64 * 2 ** 20;
 
 async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject>> {
   const listed = await store.list();
@@ -87,17 +131,22 @@ async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject
   return objects;
 }
 
-function previousOf(folder: string, url: string): ExportManifest | null {
-  const text = readTextOf(join(folder, MANIFEST_NAME));
-  return text === null ? null : parseManifest(text, `${url}/${MANIFEST_NAME}`);
-}
-
-/** Anything else under the prefix is left alone. */
+/** Anything else under the prefix is left alone: it must not get a name in a file system. */
 function isOfExport(path: string): boolean {
-  return isOwnPath(path) || path === MANIFEST_NAME || path === VIEWS_NAME || LOG_FILE.test(path);
+  const isFileName = (part: string): boolean =>
+    !/^\.{0,2}$|[\\\0:]/.test(part) && Buffer.byteLength(part) <= MAX_NAME_BYTES;
+  return (
+    path.split('/').every(isFileName) &&
+    (isOwnPath(path) || NAMED.has(path) || LOG_FILE.test(path) || NESTED.test(path))
+  );
 }
 
+const MAX_NAME_BYTES = 255;
+const NAMED: ReadonlySet<string> = new Set([MANIFEST_NAME, VIEWS_NAME, ETAGS_NAME]);
 const LOG_FILE = new RegExp(`^(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})/${LOG_NAME}/[^/]+$`);
+
+/** The manifest of an export within this one. */
+const NESTED = /\/manifest\.json$/;
 
 function makePlaceholder(path: string, { bytes, modifiedMs }: StoredObject): void {
   mkdirSync(dirname(path), { recursive: true });
@@ -107,35 +156,20 @@ function makePlaceholder(path: string, { bytes, modifiedMs }: StoredObject): voi
   utimesSync(path, modifiedMs / 1000, modifiedMs / 1000);
 }
 
-function namesToRead(folder: string, objects: ReadonlyMap<string, StoredObject>): string[] {
-  const logs = EXPORT_RELATIONS.flatMap(({ name }) =>
-    logFilesToRead(join(folder, name)).map((file) => `${name}/${file}`),
-  );
-  return [...(objects.has(VIEWS_NAME) ? [VIEWS_NAME] : []), ...logs];
+function logFiles(folder: string): string[] {
+  return EXPORT_RELATIONS.flatMap(({ name }) => logFilesToRead(join(folder, name)).map((file) => `${name}/${file}`));
 }
 
-/**
- * The SHA-256 of the files without content. An object with the name and size of a file is that file, unless it was
- * written after the manifest.
- */
-function digestsOf(
-  objects: ReadonlyMap<string, StoredObject>,
-  contents: ReadonlySet<string>,
-  previous: ExportManifest | null,
-): ReadonlyMap<string, string> {
-  const digests = new Map<string, string>();
-  for (const name of objects.keys()) if (!contents.has(name)) digests.set(name, '');
-  const known = (path: string, sha256: string): void => void (digests.has(path) && digests.set(path, sha256));
-  const writtenMs = objects.get(MANIFEST_NAME)?.modifiedMs ?? 0;
-  for (const { path, sha256 } of previous?.files ?? [])
-    if ((objects.get(path)?.modifiedMs ?? 0) <= writtenMs) known(path, sha256);
-  // A copy has the ETag of what it is a copy of.
-  for (const [path, file] of previous === null ? [] : tableFiles(previous))
-    if (objects.get(path)?.etag === objects.get(file.path)?.etag) known(path, file.sha256);
-  return digests;
+interface ImageObjects extends Pick<BucketImage, 'objects' | 'written'> {
+  /** Those whose content is in the image. */
+  readonly contents: ReadonlySet<string>;
 }
 
-function recorder(folder: string, digests: ReadonlyMap<string, string>): Pick<BucketImage, 'files' | 'changes'> {
+/** File operations that record what they change. */
+function recorder(
+  folder: string,
+  { objects, contents, written }: ImageObjects,
+): Pick<BucketImage, 'files' | 'changes'> {
   const changes = new Map<string, ImageChange>();
   const nameOf = (path: string): string => relative(folder, path).replaceAll('\\', '/');
   const record = (to: string, change: ImageChange): void => {
@@ -163,7 +197,8 @@ function recorder(folder: string, digests: ReadonlyMap<string, string>): Pick<Bu
     },
     sha256: async (path) => {
       const name = nameOf(path);
-      return changes.has(name) ? NODE_FILES.sha256(path) : (digests.get(name) ?? NODE_FILES.sha256(path));
+      const isPlaceholder = objects.has(name) && !contents.has(name) && !changes.has(name);
+      return isPlaceholder ? (written.get(name)?.sha256 ?? '') : NODE_FILES.sha256(path);
     },
   };
   return { files, changes: () => new Map([...changes].filter(([name]) => isFile(join(folder, name)))) };

@@ -16,6 +16,8 @@ export interface ObjectStore {
   /** `s3://bucket/prefix`, for messages and for readers. */
   readonly url: string;
   list(): Promise<StoredObject[]>;
+  /** The ETag of an object; null if there is none. */
+  etag(path: string): Promise<string | null>;
   read(path: string): Promise<Uint8Array>;
   /**
    * Creates or replaces an object.
@@ -23,8 +25,8 @@ export interface ObjectStore {
    * @throws ObjectConflict if the condition is not met
    */
   write(path: string, bytes: Uint8Array, condition: WriteCondition): Promise<string>;
-  /** Copies an object within the bucket. */
-  copy(from: string, to: string): Promise<void>;
+  /** Copies an object within the bucket. @returns the ETag of the copy */
+  copy(from: string, to: string): Promise<string>;
   /** Removes an object; one that does not exist is no error. */
   remove(path: string): Promise<void>;
   close(): void;

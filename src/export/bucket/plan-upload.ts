@@ -1,44 +1,58 @@
 import { pathsOf } from '../build-manifest.ts';
 import { LOG_NAME } from '../delta/delta-log.ts';
 import { type ExportManifest, MANIFEST_NAME } from '../manifest.ts';
-import { FILES_FOLDER, isOwnPath } from '../partition-path.ts';
+import { FILES_FOLDER, isOwnPath, isSharedName } from '../partition-path.ts';
 import type { BucketImage, ImageChange } from './bucket-image.ts';
 import type { StoredObject } from './object-store.ts';
 
-type ObjectChange = ImageChange | { readonly type: 'remove' };
-
 /** Changes by path, which may happen in any order. */
-type UploadStep = ReadonlyMap<string, ObjectChange>;
+type UploadStep = ReadonlyMap<string, ImageChange>;
 
-/**
- * The steps that bring a bucket in line with an image: new data files, the manifest, then the rest in the order in which
- * an export to a folder changes it, and at last what is gone from the image.
- */
+/** What brings a bucket in line with an image. */
+export interface UploadPlan {
+  /**
+   * In order: new data files, the manifest, then the rest as an export to a folder changes it. The manifest is written
+   * even if it stays the same, so that of two exports at the same time one fails.
+   */
+  readonly writes: readonly UploadStep[];
+  /** In order; the paths of each step may go in any order. */
+  readonly removals: readonly (readonly string[])[];
+}
+
+/** `gone` are the objects that the image no longer has. */
 export function planUpload(
   { objects, previous }: Pick<BucketImage, 'objects' | 'previous'>,
   changes: ReadonlyMap<string, ImageChange>,
   gone: readonly string[],
   nowMs: number,
-): UploadStep[] {
+): UploadPlan {
   const others = [...changes].filter(([path]) => path !== MANIFEST_NAME);
   const isData = ([path, { type }]: readonly [string, ImageChange]): boolean => type === 'write' && isOwnPath(path);
   const kindOf = (path: string, { type }: ImageChange): string =>
     type === 'copy' ? `copy, replaces: ${objects.has(path)}` : path;
-  const removable = gone.filter((path) => !isYoungStray(objects.get(path), previous, nowMs));
-  return [
+  const writes = [
     new Map(others.filter(isData)),
-    // Without changes of its own, too: files that are younger than the manifest are not trusted.
     new Map(changes.size > 0 ? [[MANIFEST_NAME, WRITE]] : []),
     ...adjacent(
       others.filter((each) => !isData(each)),
       kindOf,
     ),
-    ...REMOVED_IN_ORDER.map((isKind) => new Map(removable.filter(isKind).map((path) => [path, REMOVE]))),
-  ].filter(({ size }) => size > 0);
+  ];
+  const removable = gone.filter((path) => !mayBeOfAnotherExport(objects.get(path), previous, nowMs));
+  const [logs, files] = [removable.filter(isLog), removable.filter((path) => !isLog(path))];
+  const removals = [
+    // Newest commit first, one by one: what a killed export leaves of a log is a log.
+    ...logs
+      .sort()
+      .reverse()
+      .map((path) => [path]),
+    files.filter((path) => !isHidden(path)),
+    files.filter(isHidden),
+  ];
+  return { writes: writes.filter(({ size }) => size > 0), removals: removals.filter(({ length }) => length > 0) };
 }
 
 const WRITE = { type: 'write', isNew: false } as const;
-const REMOVE = { type: 'remove' } as const;
 
 /** Joins neighbours of one kind. */
 function adjacent(
@@ -57,21 +71,17 @@ function adjacent(
 const isLog = (path: string): boolean => path.includes(`/${LOG_NAME}/`);
 const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
-/** A log goes before the files that it names, and what a glob finds before the rest. */
-const REMOVED_IN_ORDER: readonly ((path: string) => boolean)[] = [
-  isLog,
-  (path) => !isLog(path) && !isHidden(path),
-  isHidden,
-];
-
 /**
- * Whether no manifest names the object yet, but that of another export in progress may do so: storage has no lock. Such
- * an export has ended within a day. What a glob finds is written after its manifest, except in Delta tables.
+ * Whether an export in progress, which has ended within a day, may be about to name the object in its manifest: storage
+ * has no lock. Copies in the folders of the tables are only made after a manifest.
  */
-function isYoungStray(object: StoredObject | undefined, previous: ExportManifest | null, nowMs: number): boolean {
-  if (object === undefined || isLog(object.path)) return false;
-  if (previous?.format !== 'delta' && !isHidden(object.path)) return false;
-  return !pathsOf(previous).has(object.path) && object.modifiedMs > nowMs - STRAY_MS;
+function mayBeOfAnotherExport(
+  object: StoredObject | undefined,
+  previous: ExportManifest | null,
+  nowMs: number,
+): boolean {
+  if (object === undefined || isLog(object.path) || isSharedName(object.path)) return false;
+  return !pathsOf(previous).has(object.path) && object.modifiedMs > nowMs - DAY_MS;
 }
 
-const STRAY_MS = 86_400_000;
+const DAY_MS = 86_400_000;

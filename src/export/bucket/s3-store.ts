@@ -2,6 +2,7 @@ import {
   CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
+  HeadObjectCommand,
   PutObjectCommand,
   paginateListObjectsV2,
   S3Client,
@@ -30,20 +31,8 @@ export async function openS3({ bucket, prefix }: BucketAddress, signal: AbortSig
   const options = { abortSignal: signal };
   return {
     url,
-    list: () =>
-      attempt('', async () => {
-        const objects: StoredObject[] = [];
-        const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix }, options);
-        for await (const { Contents = [] } of pages)
-          for (const { Key = '', Size = 0, ETag = '', LastModified } of Contents)
-            objects.push({
-              path: Key.slice(prefix.length),
-              bytes: Size,
-              etag: ETag,
-              modifiedMs: LastModified?.getTime() ?? 0,
-            });
-        return objects;
-      }),
+    list: () => attempt('', () => listObjects(client, { bucket, prefix }, options)),
+    etag: (path) => attempt(path, () => etagOf(client, at(path), options)),
     read: (path) =>
       attempt(path, async () => {
         const { Body } = await client.send(new GetObjectCommand(at(path)), options);
@@ -57,22 +46,61 @@ export async function openS3({ bucket, prefix }: BucketAddress, signal: AbortSig
     copy: (from, to) =>
       attempt(to, async () => {
         const source = `${bucket}/${prefix}${from}`.split('/').map(encodeURIComponent).join('/');
-        await client.send(new CopyObjectCommand({ ...at(to), CopySource: source }), options);
+        const copied = await client.send(new CopyObjectCommand({ ...at(to), CopySource: source }), options);
+        return copied.CopyObjectResult?.ETag ?? '';
       }),
     remove: (path) => attempt(path, async () => void (await client.send(new DeleteObjectCommand(at(path)), options))),
     close: () => client.destroy(),
   };
 }
 
+interface RequestOptions {
+  readonly abortSignal: AbortSignal;
+}
+
+async function listObjects(
+  client: S3Client,
+  { bucket, prefix }: BucketAddress,
+  options: RequestOptions,
+): Promise<StoredObject[]> {
+  const objects: StoredObject[] = [];
+  const pages = paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix }, options);
+  for await (const { Contents = [] } of pages)
+    for (const { Key = '', Size: bytes = 0, ETag: etag = '', LastModified } of Contents)
+      objects.push({ path: Key.slice(prefix.length), bytes, etag, modifiedMs: LastModified?.getTime() ?? 0 });
+  return objects;
+}
+
+async function etagOf(
+  client: S3Client,
+  at: { readonly Bucket: string; readonly Key: string },
+  options: RequestOptions,
+): Promise<string | null> {
+  try {
+    return (await client.send(new HeadObjectCommand(at), options)).ETag ?? '';
+  } catch (error) {
+    if ((error as SdkFailure).$metadata?.httpStatusCode === NOT_FOUND) return null;
+    throw error;
+  }
+}
+
 async function connect(url: string): Promise<S3Client> {
-  const client = new S3Client(hasOwnEndpoint() ? FOR_COMPATIBLE_SERVERS : {});
+  const client = new S3Client({ requestHandler: TIMEOUTS, ...(hasOwnEndpoint() ? FOR_COMPATIBLE_SERVERS : {}) });
   try {
     await client.config.region();
     return client;
   } catch (cause) {
-    throw new SyncError('usage', `the region of ${url} is unknown: set AWS_REGION`, { cause });
+    throw usage(`the region of ${url} is unknown: set AWS_REGION`, cause);
   }
 }
+
+/** How long a server may be silent; without these, forever. */
+const TIMEOUTS = {
+  connectionTimeout: 10_000,
+  socketTimeout: 60_000,
+  requestTimeout: 300_000,
+  throwOnRequestTimeout: true,
+} as const;
 
 const hasOwnEndpoint = (): boolean =>
   ['AWS_ENDPOINT_URL_S3', 'AWS_ENDPOINT_URL'].some((name) => (process.env[name] ?? '') !== '');
@@ -95,24 +123,39 @@ interface SdkFailure {
   readonly $metadata?: { readonly httpStatusCode?: number };
 }
 
+const NOT_FOUND = 404;
+
 function failureOf(url: string, path: string, cause: unknown): unknown {
   const { name = 'Error', code, $metadata } = cause as SdkFailure;
-  const status = $metadata?.httpStatusCode;
-  if (status === 412 || status === 409) return new ObjectConflict(url, path, { cause });
-  if (name === 'NoSuchBucket') return usage(`${url}: there is no such bucket, or not in this region`, cause);
-  if (name === 'CredentialsProviderError')
-    return usage(`${url} needs credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE`, cause);
-  if (status === 301 || status === 307) return usage(`${url} is in another region: set AWS_REGION`, cause);
-  if (status === 401 || status === 403)
+  const what = path === '' ? url : `${url}/${path}`;
+  switch ($metadata?.httpStatusCode) {
+    case 409:
+    case 412:
+      return new ObjectConflict(url, path, { cause });
+    case 301:
+    case 307:
+      return usage(`${url} is in another region: set AWS_REGION`, cause);
+    case 401:
+    case 403:
+      return usage(`${url} refuses the credentials (${name}): let them list, read, write and delete objects`, cause);
+    case NOT_FOUND:
+      return name === 'NoSuchBucket'
+        ? usage(`${url}: there is no such bucket, or not in this region`, cause)
+        : new SyncError('run', `${what} was removed meanwhile: export again`, { cause });
+    case 501:
+      return usage(`${url} does not support conditional writes, which exports need (${name})`, cause);
+  }
+  if (CREDENTIAL_ERRORS.has(name))
     return usage(
-      `${url} refuses the credentials (${name}): they must allow listing, reading, writing and deleting`,
+      `${url} needs credentials (${name}): set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE`,
       cause,
     );
-  if (status === 501) return usage(`${url} does not support conditional writes, which exports need (${name})`, cause);
-  if (status === undefined && code === undefined && name === 'Error') return cause;
-  const what = path === '' ? url : `${url}/${path}`;
+  // Anything else is a fault of this program.
+  if ($metadata === undefined && code === undefined && name !== 'TimeoutError') return cause;
   const message = `${what} cannot be read or written (${String(code ?? name)}): check the connection, and export again`;
   return new SyncError('run', message, { cause });
 }
+
+const CREDENTIAL_ERRORS = new Set(['CredentialsProviderError', 'ExpiredToken', 'TokenRefreshRequired']);
 
 const usage = (message: string, cause: unknown): SyncError => new SyncError('usage', message, { cause });

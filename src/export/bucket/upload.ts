@@ -5,76 +5,125 @@ import { SyncError } from '../../core/errors.ts';
 import { sizeOf } from '../export-files.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
 import { yieldToSignal } from '../yield-to-signal.ts';
-import { type BucketImage, CONCURRENT_OBJECTS } from './bucket-image.ts';
+import { type BucketImage, concurrencyOf, type ImageChange } from './bucket-image.ts';
+import { digestsText, ETAGS_NAME } from './etags.ts';
 import { ObjectConflict, type ObjectStore, type WriteCondition } from './object-store.ts';
 import { planUpload } from './plan-upload.ts';
 
+interface UploadTime {
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Makes the changes of an image in the bucket.
+ * @returns what went wrong after the new export was complete, one sentence each
  * @throws SyncError that says which export is complete
  */
-export async function upload(
-  store: ObjectStore,
-  image: BucketImage,
-  { nowMs, signal }: { readonly nowMs: number; readonly signal: AbortSignal },
-): Promise<void> {
+export async function upload(store: ObjectStore, image: BucketImage, { nowMs, signal }: UploadTime): Promise<string[]> {
   const { path: folder, objects, previous } = image;
   const changes = image.changes();
   const gone = [...objects.keys()].filter((path) => !existsSync(join(folder, path)));
-  const queue = new PQueue({ concurrency: concurrencyOf([...changes.keys()].map((path) => join(folder, path))) });
-  let etag = objects.get(MANIFEST_NAME)?.etag;
-  let standing = previous === null ? '' : '; the last complete export is untouched';
-  const write = async (path: string, isNew: boolean): Promise<void> => {
-    const isManifest = path === MANIFEST_NAME;
-    const condition = isNew || (isManifest && etag === undefined) ? 'absent' : isManifest && etag ? { etag } : null;
-    const written = await writeOnce(store, path, readFileSync(join(folder, path)), condition);
-    if (isManifest) etag = written;
-  };
+  const plan = planUpload(image, changes, gone, nowMs);
+  const concurrency = concurrencyOf([...changes.keys()].map((path) => sizeOf(join(folder, path)) ?? 0));
+  const written = new Map(image.written);
+  const writer = createWriter(store, image);
+  let complete = previous === null ? '' : '; the last complete export is untouched';
   try {
-    for (const step of planUpload(image, changes, gone, nowMs)) {
-      const apply = [...step].map(([path, change]) => async () => {
-        await yieldToSignal(signal);
-        if (change.type === 'remove') await store.remove(path);
-        else if (change.type === 'copy') await store.copy(change.from, path);
-        else await write(path, change.isNew);
+    for (const step of plan.writes) {
+      await atOnce(concurrency, [...step], signal, async ([path, change]) => {
+        const etag = await writer.apply(path, change);
+        const sha256 =
+          change.type === 'copy' ? written.get(change.from)?.sha256 : await image.files.sha256(join(folder, path));
+        written.set(path, { etag, sha256: sha256 ?? '' });
       });
-      await queue.addAll(apply);
-      if (step.has(MANIFEST_NAME)) standing = '; the new export is complete, but its folders and logs are not';
+      if (step.has(MANIFEST_NAME)) complete = '; the new export is complete, but its folders and logs are not';
     }
-    // Another export that began after this one's manifest may have written the folders of the tables before it.
-    if (changes.size > 0 && (await etagOf(store, MANIFEST_NAME)) !== etag)
-      throw new ObjectConflict(store.url, MANIFEST_NAME);
+    if (changes.size > 0) {
+      await store.write(ETAGS_NAME, Buffer.from(digestsText(written)), null);
+      await writer.refuseOverlap();
+    }
   } catch (error) {
-    if (!(error instanceof SyncError)) throw error;
-    throw new SyncError(error.recovery, `${error.message}${standing}`, { cause: error });
+    throw error instanceof SyncError
+      ? new SyncError(error.recovery, `${error.message}${complete}`, { cause: error })
+      : error;
+  }
+  return removeAll(plan.removals);
+
+  async function removeAll(steps: readonly (readonly string[])[]): Promise<string[]> {
+    try {
+      for (const paths of steps) {
+        await writer.refuseOverlap();
+        await atOnce(concurrency, paths, signal, (path) => store.remove(path));
+      }
+      return [];
+    } catch (error) {
+      if (!(error instanceof SyncError) || error instanceof ObjectConflict || error.recovery === 'signal') throw error;
+      return [`old objects cannot be removed: ${error.message}`];
+    }
   }
 }
 
-/** As many as may be in memory at a time. */
-function concurrencyOf(paths: readonly string[]): number {
-  const largest = Math.max(1, ...paths.map((path) => sizeOf(path) ?? 0));
-  return Math.max(1, Math.min(CONCURRENT_OBJECTS, Math.floor(MAX_BYTES / largest)));
+/** Writes the objects of an image, and knows the manifest that it wrote or found. */
+function createWriter(store: ObjectStore, { path: folder, objects }: BucketImage) {
+  const first = objects.get(MANIFEST_NAME)?.etag ?? null;
+  let manifestTag = first;
+  return {
+    /** @returns the ETag */
+    async apply(path: string, change: ImageChange): Promise<string> {
+      if (change.type === 'copy') return store.copy(change.from, path);
+      const bytes = readFileSync(join(folder, path));
+      if (path !== MANIFEST_NAME) return writeOnce(store, path, bytes, change.isNew ? 'absent' : null);
+      manifestTag = await writeOnce(store, path, bytes, first === null ? 'absent' : { etag: first });
+      if (first === null) await refuseUnconditional(store, bytes);
+      return manifestTag;
+    },
+    /** Another export may have written its manifest after this one, and then the folders of the tables. */
+    async refuseOverlap(): Promise<void> {
+      if ((await store.etag(MANIFEST_NAME)) !== manifestTag) throw new ObjectConflict(store.url, MANIFEST_NAME);
+    },
+  };
 }
 
-const MAX_BYTES = 256 * 2 ** 20;
+/** Some servers ignore conditions, and two exports at the same time would then destroy each other's. */
+async function refuseUnconditional(store: ObjectStore, manifest: Buffer): Promise<void> {
+  try {
+    await store.write(MANIFEST_NAME, manifest, 'absent');
+  } catch (error) {
+    if (error instanceof ObjectConflict) return;
+    throw error;
+  }
+  throw new SyncError('usage', `the server of ${store.url} ignores conditional writes, which exports need`);
+}
 
 /** If a response is lost, its request is sent again, and then conflicts with itself. */
-async function writeOnce(
-  store: ObjectStore,
-  path: string,
-  bytes: Buffer,
-  condition: WriteCondition,
-): Promise<string | undefined> {
+async function writeOnce(store: ObjectStore, path: string, bytes: Buffer, condition: WriteCondition): Promise<string> {
   try {
     return await store.write(path, bytes, condition);
   } catch (error) {
     if (!(error instanceof ObjectConflict)) throw error;
-    const etag = await etagOf(store, path);
-    if (etag !== undefined && bytes.equals(await store.read(path))) return etag;
+    const etag = await store.etag(path);
+    if (etag !== null && bytes.equals(await store.read(path))) return etag;
     throw error;
   }
 }
 
-async function etagOf(store: ObjectStore, path: string): Promise<string | undefined> {
-  return (await store.list()).find((object) => object.path === path)?.etag;
+/** Runs an action for each item. After a failure, no more begin, and those in progress have ended. */
+async function atOnce<T>(
+  concurrency: number,
+  items: readonly T[],
+  signal: AbortSignal,
+  action: (item: T) => Promise<unknown>,
+): Promise<void> {
+  const queue = new PQueue({ concurrency });
+  const tasks = items.map((item) => async () => {
+    await yieldToSignal(signal);
+    await action(item);
+  });
+  try {
+    await queue.addAll(tasks);
+  } finally {
+    queue.clear();
+    await queue.onIdle();
+  }
 }
