@@ -65,3 +65,21 @@ export async function operationsOf(store: MemoryStore, action: () => Promise<unk
 }
 
 export const copyOf = (store: MemoryStore): MemoryStore => createMemoryStore(store.objects);
+
+/** Makes the `n`th operation of a store and all later ones fail, as if the process was killed. */
+export function killAt(store: MemoryStore, n: number): void {
+  let count = 0;
+  store.before = () => {
+    count += 1;
+    if (count >= n) throw new Error('killed');
+  };
+}
+
+/** Runs an action before the `n`th operation of a store. */
+export function interposeAt(store: MemoryStore, n: number, action: () => Promise<unknown>): void {
+  let count = 0;
+  store.before = async () => {
+    count += 1;
+    if (count === n) await action();
+  };
+}

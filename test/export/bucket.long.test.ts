@@ -1,5 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { brokenObjects, change, copyOf, manifestOf, operationsOf, smallMirror, visibleIn } from './bucket-setup.ts';
+import {
+  brokenObjects,
+  change,
+  copyOf,
+  interposeAt,
+  killAt,
+  manifestOf,
+  operationsOf,
+  smallMirror,
+  visibleIn,
+} from './bucket-setup.ts';
 import { SOME } from './faults.ts';
 import { createMemoryStore, type MemoryStore } from './memory-store.ts';
 import { type ExportChoice, exportToBucket } from './setup.ts';
@@ -21,11 +31,7 @@ describe('an interrupted export to object storage', () => {
       const instants = new Set<string>();
       for (let n = 1; n <= operations.length; n++) {
         const copy = copyOf(store);
-        let count = 0;
-        copy.before = () => {
-          count += 1;
-          if (count >= n) throw new Error('killed');
-        };
+        killAt(copy, n);
         await expect(exportToBucket(mirror, copy, options)).rejects.toThrow('killed');
         instants.add(manifestOf(copy).instant);
         expect(brokenObjects(copy)).toEqual([]);
@@ -47,11 +53,7 @@ describe('an interrupted export to object storage', () => {
     const operations = await operationsOf(all, () => exportToBucket(mirror, all, { tables: SOME }));
     for (let n = 1; n <= operations.length; n++) {
       const copy = copyOf(store);
-      let count = 0;
-      copy.before = async () => {
-        count += 1;
-        if (count === n) await exportToBucket(mirror, copy, { tables: ['assets', 'tests'] });
-      };
+      interposeAt(copy, n, () => exportToBucket(mirror, copy, { tables: ['assets', 'tests'] }));
       const result = await exportToBucket(mirror, copy, { tables: SOME }).catch((error: Error) => error.message);
       expect(brokenObjects(copy)).toEqual([]);
       const written = operations.indexOf('write manifest.json') + 1;
@@ -74,11 +76,7 @@ describe('an interrupted export to object storage', () => {
       const operations = await operationsOf(all, () => exportToBucket(mirror, all, { ...options, ...first }));
       for (let n = 1; n <= operations.length; n++) {
         const copy = copyOf(store);
-        let count = 0;
-        copy.before = async () => {
-          count += 1;
-          if (count === n) await exportToBucket(mirror, copy, { ...options, ...second });
-        };
+        interposeAt(copy, n, () => exportToBucket(mirror, copy, { ...options, ...second }));
         await exportToBucket(mirror, copy, { ...options, ...first }).catch((error: unknown) => {
           expect(error).toMatchObject({ recovery: 'run', message: expect.stringMatching(MEANWHILE) });
         });
@@ -97,11 +95,7 @@ describe('an interrupted export to object storage', () => {
     const operations = await operationsOf(all, () => exportToBucket(mirror, all, options));
     for (let n = 1; n <= operations.length; n++) {
       const copy = copyOf(store);
-      let count = 0;
-      copy.before = () => {
-        count += 1;
-        if (count >= n) throw new Error('killed');
-      };
+      killAt(copy, n);
       await expect(exportToBucket(mirror, copy, options)).rejects.toThrow('killed');
       copy.before = () => {};
       const other = copyOf(copy);
