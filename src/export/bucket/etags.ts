@@ -5,7 +5,7 @@ import type { StoredObject } from './object-store.ts';
 /** Says what exports wrote: reading the objects to see whether they are intact would cost more than writing them. */
 export const ETAGS_NAME = `${FILES_FOLDER}etags.json`;
 
-interface WrittenObject {
+export interface WrittenObject {
   readonly etag: string;
   readonly sha256: string;
 }

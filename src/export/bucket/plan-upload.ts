@@ -1,6 +1,6 @@
 import { pathsOf } from '../build-manifest.ts';
 import { LOG_NAME } from '../delta/delta-log.ts';
-import { type ExportManifest, MANIFEST_NAME } from '../manifest.ts';
+import { MANIFEST_NAME } from '../manifest.ts';
 import { FILES_FOLDER, isOwnPath, isSharedName } from '../partition-path.ts';
 import type { BucketImage, ImageChange } from './bucket-image.ts';
 import type { StoredObject } from './object-store.ts';
@@ -38,7 +38,8 @@ export function planUpload(
       kindOf,
     ),
   ];
-  const removable = gone.filter((path) => !mayBeOfAnotherExport(objects.get(path), previous, nowMs));
+  const named = pathsOf(previous);
+  const removable = gone.filter((path) => named.has(path) || !mayBeOfAnotherExport(objects.get(path), nowMs));
   const [logs, files] = [removable.filter(isLog), removable.filter((path) => !isLog(path))];
   const removals = [
     // Newest commit first, one by one: what a killed export leaves of a log is a log.
@@ -72,16 +73,12 @@ const isLog = (path: string): boolean => path.includes(`/${LOG_NAME}/`);
 const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
 /**
- * Whether an export in progress, which has ended within a day, may be about to name the object in its manifest: storage
- * has no lock. Copies in the folders of the tables are only made after a manifest.
+ * Whether an export in progress, which has ended within a day, may be about to name an unnamed object: storage has no
+ * lock. Copies in the folders of the tables are only made after a manifest.
  */
-function mayBeOfAnotherExport(
-  object: StoredObject | undefined,
-  previous: ExportManifest | null,
-  nowMs: number,
-): boolean {
+function mayBeOfAnotherExport(object: StoredObject | undefined, nowMs: number): boolean {
   if (object === undefined || isLog(object.path) || isSharedName(object.path)) return false;
-  return !pathsOf(previous).has(object.path) && object.modifiedMs > nowMs - DAY_MS;
+  return object.modifiedMs > nowMs - DAY_MS;
 }
 
 const DAY_MS = 86_400_000;

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
@@ -6,7 +7,7 @@ import { sizeOf } from '../export-files.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
 import { yieldToSignal } from '../yield-to-signal.ts';
 import { type BucketImage, concurrencyOf, type ImageChange } from './bucket-image.ts';
-import { digestsText, ETAGS_NAME } from './etags.ts';
+import { digestsText, ETAGS_NAME, type WrittenObject, type WrittenObjects } from './etags.ts';
 import { ObjectConflict, type ObjectStore, type WriteCondition } from './object-store.ts';
 import { planUpload } from './plan-upload.ts';
 
@@ -27,15 +28,12 @@ export async function upload(store: ObjectStore, image: BucketImage, { nowMs, si
   const plan = planUpload(image, changes, gone, nowMs);
   const concurrency = concurrencyOf([...changes.keys()].map((path) => sizeOf(join(folder, path)) ?? 0));
   const written = new Map(image.written);
-  const writer = createWriter(store, image);
+  const writer = createWriter(store, image, written);
   let complete = previous === null ? '' : '; the last complete export is untouched';
   try {
     for (const step of plan.writes) {
       await atOnce(concurrency, [...step], signal, async ([path, change]) => {
-        const etag = await writer.apply(path, change);
-        const sha256 =
-          change.type === 'copy' ? written.get(change.from)?.sha256 : await image.files.sha256(join(folder, path));
-        written.set(path, { etag, sha256: sha256 ?? '' });
+        written.set(path, await writer.apply(path, change));
       });
       if (step.has(MANIFEST_NAME)) complete = '; the new export is complete, but its folders and logs are not';
     }
@@ -65,18 +63,20 @@ export async function upload(store: ObjectStore, image: BucketImage, { nowMs, si
 }
 
 /** Writes the objects of an image, and knows the manifest that it wrote or found. */
-function createWriter(store: ObjectStore, { path: folder, objects }: BucketImage) {
+function createWriter(store: ObjectStore, { path: folder, objects }: BucketImage, written: WrittenObjects) {
   const first = objects.get(MANIFEST_NAME)?.etag ?? null;
   let manifestTag = first;
   return {
-    /** @returns the ETag */
-    async apply(path: string, change: ImageChange): Promise<string> {
-      if (change.type === 'copy') return store.copy(change.from, path);
+    async apply(path: string, change: ImageChange): Promise<WrittenObject> {
+      if (change.type === 'copy')
+        return { etag: await store.copy(change.from, path), sha256: written.get(change.from)?.sha256 ?? '' };
       const bytes = readFileSync(join(folder, path));
-      if (path !== MANIFEST_NAME) return writeOnce(store, path, bytes, change.isNew ? 'absent' : null);
+      const sha256 = hash('sha256', bytes);
+      if (path !== MANIFEST_NAME)
+        return { etag: await writeOnce(store, path, bytes, change.isNew ? 'absent' : null), sha256 };
       manifestTag = await writeOnce(store, path, bytes, first === null ? 'absent' : { etag: first });
       if (first === null) await refuseUnconditional(store, bytes);
-      return manifestTag;
+      return { etag: manifestTag, sha256 };
     },
     /** Another export may have written its manifest after this one, and then the folders of the tables. */
     async refuseOverlap(): Promise<void> {
