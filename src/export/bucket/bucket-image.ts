@@ -11,7 +11,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
-import PQueue from 'p-queue';
 import { SyncError } from '../../core/errors.ts';
 import { LOG_NAME, logFilesToRead } from '../delta/delta-log.ts';
 import { type FileOperations, isSystemError, NODE_FILES, readTextOf } from '../export-files.ts';
@@ -20,6 +19,7 @@ import { isOwnPath } from '../partition-path.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { tableFiles } from '../table-folders.ts';
 import { VIEWS_NAME } from '../views-sql.ts';
+import { atOnce, concurrencyOf } from './at-once.ts';
 import { ETAGS_NAME, parseDigests, type WrittenObjects } from './etags.ts';
 import type { ObjectStore, StoredObject } from './object-store.ts';
 
@@ -98,7 +98,7 @@ async function makeImage(
   const readAll = async (names: readonly string[]): Promise<void> => {
     const unread = names.filter((name) => objects.has(name) && !contents.has(name));
     const concurrency = concurrencyOf(unread.map((name) => objects.get(name)?.bytes ?? 0));
-    await new PQueue({ concurrency }).addAll(unread.map((name) => () => read(name)));
+    await atOnce(concurrency, unread, read);
   };
   await readAll([MANIFEST_NAME, ETAGS_NAME, VIEWS_NAME]);
   const text = readTextOf(join(path, MANIFEST_NAME));
@@ -111,14 +111,6 @@ async function makeImage(
   const written = parseDigests(readTextOf(join(path, ETAGS_NAME)), objects);
   return { path, objects, previous, written, ...recorder(path, { objects, contents, written }) };
 }
-
-/** How many objects of these sizes may be in memory at a time. */
-export function concurrencyOf(sizes: readonly number[]): number {
-  return Math.max(1, Math.min(MAX_OBJECTS, Math.floor(MAX_BYTES / Math.max(1, ...sizes))));
-}
-
-const MAX_OBJECTS = 8;
-const MAX_BYTES = 64 * 2 ** 20;
 
 async function listObjects(store: ObjectStore): Promise<Map<string, StoredObject>> {
   const listed = await store.list();

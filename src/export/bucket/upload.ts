@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import PQueue from 'p-queue';
 import { SyncError } from '../../core/errors.ts';
 import { sizeOf } from '../export-files.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
 import { yieldToSignal } from '../yield-to-signal.ts';
-import { type BucketImage, concurrencyOf, type ImageChange } from './bucket-image.ts';
+import { atOnce, concurrencyOf } from './at-once.ts';
+import type { BucketImage, ImageChange } from './bucket-image.ts';
 import { digestsText, ETAGS_NAME, type WrittenObject, type WrittenObjects } from './etags.ts';
 import { ObjectConflict, type ObjectStore, type WriteCondition } from './object-store.ts';
 import { planUpload } from './plan-upload.ts';
@@ -32,7 +32,8 @@ export async function upload(store: ObjectStore, image: BucketImage, { nowMs, si
   let complete = previous === null ? '' : '; the last complete export is untouched';
   try {
     for (const step of plan.writes) {
-      await atOnce(concurrency, [...step], signal, async ([path, change]) => {
+      await atOnce(concurrency, [...step], async ([path, change]) => {
+        await yieldToSignal(signal);
         written.set(path, await writer.apply(path, change));
       });
       if (step.has(MANIFEST_NAME)) complete = '; the new export is complete, but its folders and logs are not';
@@ -52,7 +53,10 @@ export async function upload(store: ObjectStore, image: BucketImage, { nowMs, si
     try {
       for (const paths of steps) {
         await writer.refuseOverlap();
-        await atOnce(concurrency, paths, signal, (path) => store.remove(path));
+        await atOnce(concurrency, paths, async (path) => {
+          await yieldToSignal(signal);
+          await store.remove(path);
+        });
       }
       return [];
     } catch (error) {
@@ -105,25 +109,5 @@ async function writeOnce(store: ObjectStore, path: string, bytes: Buffer, condit
     const etag = await store.etag(path);
     if (etag !== null && bytes.equals(await store.read(path))) return etag;
     throw error;
-  }
-}
-
-/** Runs an action for each item. After a failure, no more begin, and those in progress have ended. */
-async function atOnce<T>(
-  concurrency: number,
-  items: readonly T[],
-  signal: AbortSignal,
-  action: (item: T) => Promise<unknown>,
-): Promise<void> {
-  const queue = new PQueue({ concurrency });
-  const tasks = items.map((item) => async () => {
-    await yieldToSignal(signal);
-    await action(item);
-  });
-  try {
-    await queue.addAll(tasks);
-  } finally {
-    queue.clear();
-    await queue.onIdle();
   }
 }
