@@ -43,8 +43,22 @@ function differencesOf({ tool, what, differing }: Comparison): string[] {
 }
 
 /** Runs lines of shell, which find the installed tools. @returns what they print */
-export async function runLines(lines: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
-  const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', lines], {
+export function runLines(lines: string, cwd: string, env: Readonly<Record<string, string>>): Promise<string> {
+  return runTool('bash', ['-euo', 'pipefail', '-c', lines], cwd, env);
+}
+
+/** Runs the Python that the tools were installed for. @returns what it prints */
+export function runPython(args: readonly string[], cwd = folder()): Promise<string> {
+  return runTool(join(VENV, 'bin/python'), args, cwd, {});
+}
+
+async function runTool(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  env: Readonly<Record<string, string>>,
+): Promise<string> {
+  const { stdout } = await promisify(execFile)(command, args, {
     cwd,
     env: { ...process.env, ...QUIET, PATH: PROGRAMS, ...env },
     maxBuffer: 2 ** 26,
@@ -57,13 +71,3 @@ const PROGRAMS = [dirname(NODE), ...INSTALLED, process.env['PATH']].join(':');
 
 /** Python writes no bytecode beside the scripts, and dbt sends no telemetry. */
 const QUIET = { PYTHONDONTWRITEBYTECODE: '1', DO_NOT_TRACK: '1' };
-
-/** Runs the Python that the tools were installed for. @returns what it prints */
-export async function runPython(args: readonly string[], cwd = folder()): Promise<string> {
-  const { stdout } = await promisify(execFile)(join(VENV, 'bin/python'), args, {
-    cwd,
-    env: { ...process.env, ...QUIET, PATH: `${join(VENV, 'bin')}:${process.env['PATH']}` },
-    maxBuffer: 2 ** 26,
-  });
-  return stdout;
-}

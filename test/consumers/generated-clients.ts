@@ -137,6 +137,5 @@ function provideTools(cwd: string): Readonly<Record<string, string>> {
     GOSUMDB: 'off',
     GOFLAGS: '-modcacherw',
     GOTOOLCHAIN: 'local',
-    PYTHONDONTWRITEBYTECODE: '1',
   };
 }
