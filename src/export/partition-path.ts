@@ -62,3 +62,10 @@ export function isOwnPath(path: string): boolean {
 export function isSharedName(path: string): boolean {
   return /\/part-[^/]+$/.test(path) && !path.startsWith(FILES_FOLDER);
 }
+
+/** Whether a file belongs to the log of a Delta table. */
+export function isLogPath(path: string): boolean {
+  return LOG_FILE.test(path);
+}
+
+const LOG_FILE = new RegExp(`^${TABLE}/_delta_log/[^/]+$`);

@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
-import { LOG_NAME, logFilesToRead } from '../delta/delta-log.ts';
+import { logFilesToRead } from '../delta/delta-log.ts';
 import { type FileOperations, isSystemError, NODE_FILES, readTextOf } from '../export-files.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../manifest.ts';
-import { isOwnPath } from '../partition-path.ts';
+import { isLogPath, isOwnPath } from '../partition-path.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { tableFiles } from '../table-folders.ts';
 import { VIEWS_NAME } from '../views-sql.ts';
@@ -128,14 +128,12 @@ function isOfExport(path: string): boolean {
   const isFileName = (part: string): boolean =>
     !/^\.{0,2}$|[\\\0:]/.test(part) && Buffer.byteLength(part) <= MAX_NAME_BYTES;
   return (
-    path.split('/').every(isFileName) &&
-    (isOwnPath(path) || NAMED.has(path) || LOG_FILE.test(path) || NESTED.test(path))
+    path.split('/').every(isFileName) && (isOwnPath(path) || NAMED.has(path) || isLogPath(path) || NESTED.test(path))
   );
 }
 
 const MAX_NAME_BYTES = 255;
 const NAMED: ReadonlySet<string> = new Set([MANIFEST_NAME, VIEWS_NAME, ETAGS_NAME]);
-const LOG_FILE = new RegExp(`^(${EXPORT_RELATIONS.map(({ name }) => name).join('|')})/${LOG_NAME}/[^/]+$`);
 
 /** The manifest of an export within this one. */
 const NESTED = /\/manifest\.json$/;

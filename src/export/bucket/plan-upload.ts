@@ -1,7 +1,6 @@
 import { pathsOf } from '../build-manifest.ts';
-import { LOG_NAME } from '../delta/delta-log.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
-import { FILES_FOLDER, isOwnPath, isSharedName } from '../partition-path.ts';
+import { FILES_FOLDER, isLogPath, isOwnPath, isSharedName } from '../partition-path.ts';
 import type { BucketImage, ImageChange } from './bucket-image.ts';
 import type { StoredObject } from './object-store.ts';
 
@@ -40,7 +39,7 @@ export function planUpload(
   ];
   const named = pathsOf(previous);
   const removable = gone.filter((path) => named.has(path) || !mayBeOfAnotherExport(objects.get(path), nowMs));
-  const [logs, files] = [removable.filter(isLog), removable.filter((path) => !isLog(path))];
+  const [logs, files] = [removable.filter(isLogPath), removable.filter((path) => !isLogPath(path))];
   const removals = [
     // Newest commit first, one by one: what a killed export leaves of a log is a log.
     ...logs
@@ -69,7 +68,6 @@ function adjacent(
   return steps.map(({ step }) => step);
 }
 
-const isLog = (path: string): boolean => path.includes(`/${LOG_NAME}/`);
 const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
 /**
@@ -77,7 +75,7 @@ const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
  * lock. Copies in the folders of the tables are only made after a manifest.
  */
 function mayBeOfAnotherExport(object: StoredObject | undefined, nowMs: number): boolean {
-  if (object === undefined || isLog(object.path) || isSharedName(object.path)) return false;
+  if (object === undefined || isLogPath(object.path) || isSharedName(object.path)) return false;
   return object.modifiedMs > nowMs - DAY_MS;
 }
 
