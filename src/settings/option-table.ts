@@ -178,8 +178,8 @@ export const OPTIONS = {
   against: {
     type: 'string',
     describe:
-      'folder of an export to compare with the mirror, instead of comparing the mirror with the source; needs no ' +
-      'service and no token',
+      'folder or s3://BUCKET/PREFIX of an export to compare with the mirror, instead of comparing the mirror with the ' +
+      'source; needs no service and no token',
   },
   to: { type: 'string', describe: 'folder of the export, created if it does not exist, or s3://BUCKET/PREFIX' },
   format: {

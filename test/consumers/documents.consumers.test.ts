@@ -25,11 +25,12 @@ const documents = allDocuments()
   .map((document) => [document.path, blocksOf(document)] as const)
   .filter(([, blocks]) => blocks.some(isForProgram));
 
-test('docs/serve.md has a block for each tool that the tests of the API and the metrics run, and no others', () => {
-  const { text } = readDocument('docs/serve.md');
-  const sections = [...CLIENT_GENERATORS.map(({ title }) => title), 'schemathesis', 'Prometheus and Alertmanager'];
+test('each tool that the tests of the API, the metrics and object storage run has a block in the documents, and there are no others', () => {
+  const ofServe = [...CLIENT_GENERATORS.map(({ title }) => title), 'schemathesis', 'Prometheus and Alertmanager'];
+  const sections = [...ofServe.map((title) => ['docs/serve.md', title]), ['docs/export.md', 'Object storage']] as const;
   const forTools = (blocks: readonly Block[]): number => blocks.filter(({ language }) => language === CONSUMERS).length;
-  expect(sections.map((title) => forTools(blocksUnder({ text }, title)))).toEqual(sections.map(() => 1));
+  const counts = sections.map(([path, title]) => forTools(blocksUnder(readDocument(path), title)));
+  expect(counts).toEqual(sections.map(() => 1));
   expect(forTools(allDocuments().flatMap(blocksOf))).toBe(sections.length);
 });
 

@@ -6,27 +6,35 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { exportMirror } from '../../src/api/export.ts';
 import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { freePort } from '../docs/run-blocks.ts';
+import { blocksUnder, readDocument } from '../docs/documents.ts';
+import { FOREGROUND, followReadme, freePort, PYTHON, PYTHON_CONSUMERS } from '../docs/run-blocks.ts';
 import { folder } from '../export/setup.ts';
 import { changeAssets, changeMirror, EXPORTED, makeAwkwardMirror, writeExpected } from './awkward-mirror.ts';
 import { expectReads } from './consumer.ts';
-import { VERSITYGW } from './places.ts';
+import { VENV, VERSITYGW } from './places.ts';
+
+const SETTINGS = [
+  'AWS_ENDPOINT_URL',
+  'AWS_REGION',
+  'AWS_ALLOW_HTTP',
+  'AWS_ACCESS_KEY_ID',
+  'AWS_SECRET_ACCESS_KEY',
+] as const;
 
 const [PARQUET, DELTA] = ['s3://lake/a-prefix/parquet', 's3://lake/delta'];
 
-/** Starts a server whose bucket `lake` is a folder. @returns how to end it */
+/** Starts a server whose buckets are folders; the documents use `bucket`. @returns how to end it */
 async function startServer(): Promise<() => Promise<unknown>> {
   const [buckets, port] = [folder(), await freePort()];
-  mkdirSync(join(buckets, 'lake'));
+  for (const bucket of ['lake', 'bucket']) mkdirSync(join(buckets, bucket));
   const [id, secret, url] = ['test', 'secret of the test', `http://127.0.0.1:${port}`];
   const env = { ...process.env, ROOT_ACCESS_KEY: id, ROOT_SECRET_KEY: secret };
   const args = ['--port', `127.0.0.1:${port}`, '--quiet', 'posix', buckets];
   const server = spawn(VERSITYGW, args, { env, stdio: 'ignore' });
   const ended = once(server, 'exit');
   await vi.waitFor(async () => expect((await fetch(url)).status).toBe(403), { timeout: 20_000 });
-  const settings = { AWS_ENDPOINT_URL: url, AWS_REGION: 'us-east-1', AWS_ALLOW_HTTP: 'true' };
-  for (const [name, value] of Object.entries({ ...settings, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret }))
-    vi.stubEnv(name, value);
+  const values = [url, 'us-east-1', 'true', id, secret];
+  for (const [i, name] of SETTINGS.entries()) vi.stubEnv(name, values[i]);
   return () => {
     server.kill();
     return ended;
@@ -55,7 +63,7 @@ describe.runIf(existsSync(VERSITYGW))('an export to an S3 server', () => {
       expect(await verifyExport({ db: mirror.path, against })).toMatchObject({ equal: true });
   };
 
-  test('Polars, pyarrow and delta-rs read each table and view from it, after the first and each later export', async () => {
+  test('Polars, pyarrow, delta-rs and DuckDB read each table and view from it, after the first and each later export', async () => {
     await exportBoth();
     await expectReads('object_storage.py', writeExpected(mirror, EXPORTED), PARQUET, DELTA, 'first export');
     changeMirror(mirror);
@@ -66,6 +74,23 @@ describe.runIf(existsSync(VERSITYGW))('an export to an S3 server', () => {
     }
     await exportBoth();
     await expectReads('object_storage.py', writeExpected(mirror, EXPORTED), PARQUET, DELTA, 'later export');
+  });
+
+  test('the blocks of docs/export.md about object storage run', async () => {
+    const newcomer = await followReadme(join(VENV, 'bin'));
+    try {
+      const settings = SETTINGS.map((name) => `export ${name}='${process.env[name]}'\n`).join('');
+      const host = new URL(String(process.env['AWS_ENDPOINT_URL'])).host;
+      const local = `load httpfs; set s3_endpoint = '${host}'; set s3_use_ssl = false; set s3_url_style = 'path'`;
+      const blocks = blocksUnder(readDocument('docs/export.md'), 'Object storage').map(({ language, text }) => ({
+        language: language === PYTHON_CONSUMERS ? PYTHON : FOREGROUND,
+        text: text.replace('load httpfs', local),
+      }));
+      const { code, said } = await newcomer.follow([{ language: FOREGROUND, text: settings }, ...blocks]);
+      expect(code, said.slice(-3000)).toBe(0);
+    } finally {
+      await newcomer.end();
+    }
   });
 
   test('of exports to one prefix at the same time each succeeds or says what happened, and the next is equal to the mirror', async () => {

@@ -21,8 +21,8 @@ export const SERVED = '127.0.0.1:8484';
  */
 export const [FOREGROUND, BACKGROUND, PYTHON, COMMANDS] = ['sh', 'sh background', 'python', 'bash'];
 
-/** Shell blocks that run other programs, which only `npm run test:consumers` has. */
-export const CONSUMERS = 'sh consumers';
+/** Blocks that need other programs or servers, which only `npm run test:consumers` has. */
+export const [CONSUMERS, PYTHON_CONSUMERS] = ['sh consumers', 'python consumers'];
 
 export const isShell = ({ language }: Block): boolean => language.startsWith('sh') && language !== CONSUMERS;
 
