@@ -84,11 +84,15 @@ function settledBefore(
   return addSeconds(serverTime !== null && serverTime < at ? serverTime : at, -overlapSeconds);
 }
 
-/** Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). */
+/**
+ * Whether the row is younger than the overlap, so its dependents may be committed after the read (R18, R22). A time that
+ * counts as missing says nothing (R10).
+ */
 export function mayLag(transition: CommitTransition, read: ServedRead, row: Row | undefined): boolean {
   const settled = settledBefore(read, transition);
   const at = timeOf(row ?? {}, 'synced_at');
-  return at !== '' && at !== instantText(FAR_FUTURE) && (settled === null || at > settled);
+  if (at === '' || at === instantText(FAR_FUTURE) || isUntrusted(at, transition)) return false;
+  return settled === null || at > settled;
 }
 
 /**
