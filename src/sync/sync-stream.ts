@@ -99,7 +99,9 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
       if (fetched === 'unavailable') return throwIfSkipped(sync, fetched);
       checkpoint = fetched;
     } else if (step.do === 'finish') {
-      checkpoint = throwIfSkipped(sync, await applyRoundEnd(sync, step, state.markableStreams));
+      checkpoint = await applyRoundEnd(sync, step, state.markableStreams);
+      // A history that cannot be read blocks none of the round that follows (R6, R22).
+      if (!isDue || stream.method !== 'window') throwIfSkipped(sync, checkpoint);
     } else if (step.do === 'forget') {
       const discard = { kind: 'discard', checkpoint: step.checkpoint, forget: step.which } as const;
       sync.counter.count((await destination.commit(stream, discard, state.markableStreams)).counts);

@@ -292,6 +292,29 @@ test(
 );
 
 test(
+  'a history that cannot be read in a resumed round does not keep the run from reading that of a new test (R6, R22)',
+  withWorld(async (scene) => {
+    await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
+    scene.world.beforeRequest = ({ path }) => {
+      if (path.endsWith('t1/executions')) throw new SyncError('forbidden', 'it cannot be read');
+    };
+    const only = ['tests', 'test_executions'] as const;
+    const stop = new AbortController();
+    scene.mirrored.afterCommit = ({ stream }) => stream === 'test_executions' && stop.abort();
+    expect((await scene.mirrored.sync({ only, history: true, signal: stop.signal })).status).toBe('interrupted');
+    scene.mirrored.afterCommit = () => {};
+    putTest(scene.env, 't5', 'a1');
+    const { status, streams } = await scene.mirrored.sync({ only, history: true });
+    expect(status).toBe('problems');
+    expect(streams.map(({ error }) => error)).toEqual([null, expect.stringMatching(/^A history could not be read; /)]);
+    expect(histories(scene).map((line) => line.slice(0, 2))).toContain('t5');
+    removeHooks(scene);
+    expect((await scene.mirrored.sync({ only, history: true })).status).toBe('done');
+    expect(histories(scene).map((line) => line.slice(0, 2))).toEqual(['t1']);
+  }),
+);
+
+test(
   'several histories are requested concurrently and committed in order (R22, R5)',
   withWorld(async (scene) => {
     await scene.mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
