@@ -62,9 +62,13 @@ export type Invariant = (transition: CommitTransition) => readonly string[];
 /** The streams whose deleted rows stay in the table. */
 export const SOFT_DELETING: readonly CollectionName[] = FEED_STREAMS;
 
-/** How many lists make up one full scan. */
+/** The queries of the lists that make up one full scan. */
+export function scanQueriesOf(stream: CollectionName): CatalogueEntry['scanQueries'] {
+  return entryOf(stream).scanQueries;
+}
+
 export function variantsOf(stream: CollectionName): number {
-  return entryOf(stream).scanQueries.length;
+  return scanQueriesOf(stream).length;
 }
 
 /** The mirror's times up to this one lose against a scan or a lookup by id (R10); null for a feed. */

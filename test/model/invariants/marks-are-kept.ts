@@ -1,7 +1,7 @@
 import { roundEndOf } from '../../support/commit-parts.ts';
 import { isComplete, isConfirmation, isScan, itemsOf, type ServedRead } from '../request-log.ts';
 import type { Row } from '../test-mirror.ts';
-import { type CommitTransition, includesRow, isLive, mayLag, returnsRow, variantsOf } from './commit-transition.ts';
+import { type CommitTransition, includesRow, isLive, mayLag, returnsRow, scanQueriesOf } from './commit-transition.ts';
 import { covers } from './removals-are-explained.ts';
 
 /** No mark is lost (R13, R18, R22): a commit marks what it changes, and a mark is cleared only by a later read. */
@@ -46,8 +46,11 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
         itemsOf(read).some((item) => item['id'] === id) && !mayLag(transition, read, transition.after.rows.get(id))
       );
     if (TYPED.includes(stream)) return false;
-    const asked = reads.filter((each) => idsOf(each).includes(id) && number <= each.lastMark);
-    return asked.length >= variantsOf(stream) && asked.every(isComplete) && rowsAreLive(transition, asked, id);
+    const asked = lastLookup(
+      stream,
+      reads.filter((each) => idsOf(each).includes(id) && number <= each.lastMark),
+    );
+    return asked.length > 0 && asked.every(isComplete) && rowsAreLive(transition, asked, id);
   }
   if (!roundEndOf(commit)) return false;
   const parent = parentRow(transition, id);
@@ -61,6 +64,16 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
 }
 
 const TYPED = ['table_assets', 'bi_assets'] as readonly string[];
+
+/** The reads of the last lookup, one per list of the stream; none if it is not yet in its last list. */
+function lastLookup(stream: CommitTransition['stream'], reads: readonly ServedRead[]): readonly ServedRead[] {
+  const lists = scanQueriesOf(stream);
+  const last = reads.slice(-lists.length);
+  const isWhole = lists.every((list, i) =>
+    Object.entries(list).every(([name, value]) => last[i]?.query[name] === value),
+  );
+  return last.length === lists.length && isWhole ? last : [];
+}
 
 /**
  * Every returned row of an asset is live, or rejected and so looked up separately. A row that a newer tombstone keeps
