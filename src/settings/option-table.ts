@@ -116,6 +116,12 @@ export const OPTIONS = {
     describe: 'apply the deletions that were held back, after asking for as many by id as fit in 20 requests',
   },
   allowHttp: { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
+  caFile: {
+    type: 'string',
+    describe:
+      'file of certificates (PEM) to trust as well, such as that of a private authority; the variable ' +
+      'NODE_EXTRA_CA_CERTS does the same for every connection',
+  },
   cron: {
     type: 'string',
     describe: 'cron expression (UTC) for all environments; default: the cron expression of each environment',
@@ -221,7 +227,7 @@ export const OPTIONS = {
 /** The options of everything that sends requests to the service. */
 export const REQUEST_OPTIONS = [
   ...['env', 'stream', 'overlap', 'pageSize', 'concurrency'],
-  ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp'],
+  ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'caFile'],
 ] as const satisfies readonly (keyof typeof OPTIONS)[];
 
 /** The options that only commands have. */

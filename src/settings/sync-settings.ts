@@ -3,12 +3,14 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
+import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import type { CollectionsEvent } from './collection-events.ts';
 import { readChoice, readNumber, readOption } from './option-error.ts';
 import { OPTIONS } from './option-table.ts';
 import type { NumberOption, SyncOptions } from './options.ts';
+import { readCertificates } from './read-certificates.ts';
 import { type AccessToken, readToken } from './token.ts';
 
 /** Which streams a run reads. */
@@ -21,6 +23,8 @@ export interface StreamSelection {
 
 /** The settings of a run, derived from the caller's options. */
 export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>, StreamSelection, AccessToken {
+  readonly proxies: ProxySettings;
+  readonly ca: string | null;
   readonly db: string;
   readonly retries: number;
   readonly timeoutMs: number;
@@ -43,13 +47,11 @@ export interface RunWatcher {
  * @throws SyncError `usage`
  */
 export function syncSettings(options: SyncOptions): SyncSettings {
-  const { baseUrl, allowHttp = OPTIONS.allowHttp.default, maxRequests } = options;
-  if (typeof baseUrl !== 'string')
-    throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
+  const { maxRequests } = options;
   const number = (name: NumberOption & keyof SyncOptions): number => readNumber(name, options[name]);
   return {
-    baseUrl: readOption('baseUrl', () => parseBaseUrl(baseUrl, { allowHttp })),
     ...readToken(options),
+    ...networkSettings(options),
     db: givenAddress(options),
     environments: options.env ?? [],
     streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
@@ -66,6 +68,18 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     shareQuota: options.shareQuota ?? true,
     maxRequests: maxRequests === undefined ? null : number('maxRequests'),
   };
+}
+
+function networkSettings({
+  baseUrl: given,
+  allowHttp = OPTIONS.allowHttp.default,
+  caFile,
+}: SyncOptions): Pick<SyncSettings, 'baseUrl' | 'proxies' | 'ca'> {
+  if (typeof given !== 'string')
+    throw new SyncError('usage', 'no base URL: name the service with --base-url or OBSYNC_BASE_URL');
+  const baseUrl = readOption('baseUrl', () => parseBaseUrl(given, { allowHttp }));
+  const ca = caFile === undefined ? null : readOption('caFile', () => readCertificates(caFile));
+  return { baseUrl, proxies: proxiesOf(baseUrl, process.env), ca };
 }
 
 /** The listeners in the options; by default, events are dropped. */

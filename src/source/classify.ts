@@ -1,13 +1,15 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/quota/retry-delay.ts';
+import { connectionFailure, type RemoteHost } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { HEAVY_BYTES } from './heavy-turns.ts';
 import { maskToken } from './mask-token.ts';
+import { NO_PROXIES, type ProxySettings, proxyHostOf } from './proxies.ts';
 import { errorCode, type HttpAnswer, type RequestOutcome, type TransportError } from './send.ts';
 
 /** How messages describe a request. `secret` is the token, which no message may contain (R25). */
-export interface RequestDescription {
+export interface RequestDescription extends RemoteHost {
   /** The path, without its query. */
   readonly path: string;
   readonly secret: string;
@@ -17,15 +19,22 @@ export interface RequestDescription {
   readonly advice: string | null;
 }
 
-/** The token, which no message may contain, and where it came from, which messages name (R25). */
-export function secretOf({
+/** Where the service is and how it is reached. */
+interface ServiceAccess {
+  readonly baseUrl: string;
+  readonly proxies?: ProxySettings;
+  readonly token: string;
+  readonly tokenFrom?: string;
+}
+
+/** What messages say of the service and its token. */
+export function serviceOf({
+  baseUrl,
+  proxies = NO_PROXIES,
   token,
   tokenFrom,
-}: {
-  token: string;
-  tokenFrom?: string;
-}): Pick<RequestDescription, 'secret' | 'tokenFrom'> {
-  return { secret: token, tokenFrom };
+}: ServiceAccess): Omit<RequestDescription, 'path' | 'advice'> {
+  return { host: new URL(baseUrl).host, proxy: proxyHostOf(baseUrl, proxies), secret: token, tokenFrom };
 }
 
 /** A failed try that may be repeated (R24). */
@@ -36,6 +45,8 @@ export interface RetriableFailure {
   readonly text: string;
   readonly cause: unknown;
   readonly retryAfterMs: number | null;
+  /** What to do if the first request of a run fails this way; null if another try may help. */
+  readonly setupAdvice: string | null;
 }
 
 /** What one outcome means. `refused` is a 429, which does not yet count as a failed try (R23). */
@@ -58,7 +69,7 @@ export function classify<T>(
   if (answer !== null && status === 401) return failed(tokenRefused(answer, description));
   if (answer !== null && status >= 500) return retriable(serverFailure(answer, description));
   if (fault?.kind === 'too-large' && status < 300) return failed(tooLarge(description, fault));
-  if (fault !== null && fault.kind !== 'too-large') return retriable(transportFailure(fault));
+  if (fault !== null && fault.kind !== 'too-large') return retriable(transportFailure(fault, description));
   if (answer === null) return retriable(broken('no answer', undefined));
   if (status < 300) return decoded(answer, description, decoder);
   return failed(status < 400 ? redirected(answer, description) : rejected(answer, description));
@@ -89,6 +100,7 @@ export function refusedAlone(): RetriableFailure {
     text: 'answered 429 while other lists succeeded',
     cause: undefined,
     retryAfterMs: null,
+    setupAdvice: null,
   };
 }
 
@@ -98,6 +110,15 @@ export function serviceAway(last: RetriableFailure, path: string, tries: number)
   const what = `several lists failed in a row, and so did ${probed}, the last one GET ${path}: ${last.text}`;
   const text = `The service is not available: ${what}. Run again when it is back.`;
   return new SyncError('run', text, { cause: last.cause });
+}
+
+/** The error of a failure that no further try would mend (R24). */
+export function misdirected(
+  { text, cause }: RetriableFailure,
+  { path }: RequestDescription,
+  advice: string,
+): SyncError {
+  return new SyncError('stream', `GET ${path}: ${text}. ${advice}`, { cause });
 }
 
 /** There is no run without the environments, so an error that would fail one stream ends the run. */
@@ -111,7 +132,16 @@ function decoded<T>(answer: HttpAnswer, description: RequestDescription, decoder
   if (value !== null) return { kind: 'done', value };
   const type = quote(answer.headers['content-type'] ?? 'no content type', description);
   const what = json === undefined ? `a body that is not JSON (${type})` : 'a body that is not the expected list';
-  return retriable(broken(`answered ${answer.status} with ${what}`, undefined));
+  const failure = broken(`${description.host} answered ${answer.status} with ${what}`, undefined);
+  const setupAdvice = json !== undefined || isHtml(answer) ? NOT_THE_API : null;
+  return retriable({ ...failure, setupAdvice });
+}
+
+const NOT_THE_API = 'This is not the API: check the base URL, and whether a gateway or proxy asks for a login.';
+
+/** A page for people. Half a page of JSON may be complete the next time. */
+function isHtml({ headers, body }: HttpAnswer): boolean {
+  return /\bhtml\b/i.test(headers['content-type'] ?? '') || body?.subarray(0, 1).toString() === '<';
 }
 
 /** Parses a heavy body in slices; it is parsed whole only if it does not look like a list (R27). */
@@ -123,17 +153,19 @@ function parseBody({ body }: HttpAnswer): unknown {
 
 function serverFailure(answer: HttpAnswer, description: RequestDescription): RetriableFailure {
   const waitMs = answer.status === 503 ? retryAfterMs(answer.headers) : null;
-  return { kind: 'slow', text: answered(answer, description), cause: undefined, retryAfterMs: waitMs };
+  const text = answered(answer, description);
+  return { kind: 'slow', text, cause: undefined, retryAfterMs: waitMs, setupAdvice: null };
 }
 
-function transportFailure({ kind, cause }: TransportError): RetriableFailure {
-  if (kind === 'time-out') return { kind: 'slow', text: 'no complete answer in time', cause, retryAfterMs: null };
+function transportFailure({ kind, cause }: TransportError, remote: RemoteHost): RetriableFailure {
+  if (kind === 'time-out') return { ...broken('no complete answer in time', cause), kind: 'slow' };
   if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
-  return broken(`the connection failed${errorCode(cause) === '' ? '' : ` (${errorCode(cause)})`}`, cause);
+  const { text, advice } = connectionFailure(errorCode(cause), remote);
+  return { ...broken(text, cause), setupAdvice: advice };
 }
 
 function broken(text: string, cause: unknown): RetriableFailure {
-  return { kind: 'broken', text, cause, retryAfterMs: null };
+  return { kind: 'broken', text, cause, retryAfterMs: null, setupAdvice: null };
 }
 
 function tokenRefused(answer: HttpAnswer, description: RequestDescription): SyncError {
@@ -151,14 +183,18 @@ function tooLarge({ path }: RequestDescription, { cause }: TransportError): Sync
   return new SyncError('halve-page', text, { cause });
 }
 
-/**
- * Shows only the path of the new address, because the rest may contain secrets. Following it would send them the token.
- */
+/** Shows the new address without its query, which may contain secrets. Following it would send the token there. */
 function redirected(answer: HttpAnswer, description: RequestDescription): SyncError {
-  const path = URL.parse(answer.headers.location ?? '', 'http://relative.invalid')?.pathname ?? '/';
-  const what = `${answered(answer, description)}, a redirect to ${quote(path, description)}, which is not followed`;
-  return sentence('stream', what, description, 'Check the base URL.');
+  const { origin, pathname } = URL.parse(answer.headers.location ?? '', RELATIVE) ?? {
+    origin: RELATIVE,
+    pathname: '/',
+  };
+  const target = quote(`${origin === RELATIVE ? '' : origin}${pathname}`, description);
+  const what = `${description.host} ${answered(answer, description)}, a redirect to ${target}, which is not followed`;
+  return sentence('stream', what, { ...description, advice: null }, NOT_THE_API);
 }
+
+const RELATIVE = 'http://relative.invalid';
 
 /** The request is too long: its URL (414), or URL and headers together (431). */
 const TOO_LONG = new Set([414, 431]);

@@ -1,18 +1,17 @@
-import type { Pool as OpenPool } from 'undici';
 import { SyncError } from '../core/errors.ts';
 import { countHeader, type HeaderValues, httpDateMs } from '../core/quota/retry-delay.ts';
 import { TOKEN_PATTERN } from '../core/read-api.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import { NO_TIMES, type ServerTimes, withReading } from '../core/time/server-times.ts';
 import type { RequestDescription } from './classify.ts';
+import { type NetworkOptions, openDispatcher } from './dispatcher.ts';
 import type { BodyDecoder } from './envelope.ts';
 import { openHeavyTurns } from './heavy-turns.ts';
-import { Pool } from './pool.ts';
 import { RateLimiter, type RateLimiterOptions } from './rate-limiter.ts';
 import { type HttpConnection, type RequestOutcome, send } from './send.ts';
 import { ServiceHealth } from './service-health.ts';
 
-export interface HttpSourceOptions extends RateLimiterOptions {
+export interface HttpSourceOptions extends RateLimiterOptions, NetworkOptions {
   /** The base URL as `parseBaseUrl` returns it. */
   readonly baseUrl: string;
   readonly token: string;
@@ -67,6 +66,8 @@ export interface FetchRequest<T> {
   readonly onRequest: (() => void) | undefined;
   /** The number of tries that failed in earlier runs (R24). */
   readonly failedTries?: number;
+  /** Whether it begins a run, so an answer that shows a wrong address or network isn't worth another try. */
+  readonly beginsRun?: boolean;
 }
 
 export function connect(options: HttpSourceOptions): SourceConnection {
@@ -78,7 +79,8 @@ export function connect(options: HttpSourceOptions): SourceConnection {
   return {
     options,
     http: {
-      pool: openPool(origin, options),
+      dispatcher: openDispatcher(options),
+      origin,
       headers: headersOf(options),
       timeoutMs: options.timeoutMs,
       nowMs: () => options.clock.nowMs(),
@@ -96,17 +98,6 @@ export function connect(options: HttpSourceOptions): SourceConnection {
     environments: [],
     probes: 0,
   };
-}
-
-/** Our own timer limits the whole request. HTTP/2 is off, because it repeats requests that we would not count (R23). */
-function openPool(origin: string, { concurrency, timeoutMs }: HttpSourceOptions): OpenPool {
-  return new Pool(origin, {
-    connections: concurrency,
-    allowH2: false,
-    connectTimeout: timeoutMs,
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
 }
 
 function headersOf({ token, userAgent }: HttpSourceOptions): Record<string, string> {

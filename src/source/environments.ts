@@ -1,7 +1,7 @@
 import { cursorFault, MAX_RESTARTS } from '../core/decide/paging.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Page } from '../core/ports/source.ts';
-import { endsRunHere, secretOf } from './classify.ts';
+import { endsRunHere, serviceOf } from './classify.ts';
 import type { SourceConnection } from './connection.ts';
 import { decodeEnvironments } from './envelope.ts';
 import { fetchWhole } from './fetch-whole.ts';
@@ -52,7 +52,7 @@ async function fetchPage(
   cursor: string | null,
   mayRestart: boolean,
 ): Promise<Page | null> {
-  const description = { path: endpointPath(PATH), ...secretOf(connection.options), advice: ADVICE };
+  const description = { path: endpointPath(PATH), ...serviceOf(connection.options), advice: ADVICE };
   const target = pageTarget({ path: PATH, query: {}, cursor });
   try {
     return await fetchWhole(connection, {
@@ -61,6 +61,7 @@ async function fetchPage(
       description,
       decode: decodeEnvironments,
       onRequest: undefined,
+      beginsRun: true,
     });
   } catch (error) {
     const isRestart = error instanceof SyncError && error.recovery === 'restart-read';

@@ -5,6 +5,7 @@ import {
   type Classification,
   classify,
   exhausted,
+  misdirected,
   type RequestDescription,
   type RetriableFailure,
   refusedAlone,
@@ -77,10 +78,12 @@ async function tryOnce<T>(
 
 function judge<T>(
   connection: SourceConnection,
-  { path, description, decode }: FetchRequest<T>,
+  { path, description, decode, beginsRun = false }: FetchRequest<T>,
   outcome: RequestOutcome,
 ): Classification<T> {
   const verdict = classify(outcome, description, decode);
+  if (beginsRun && verdict.kind === 'retry' && verdict.failure.setupAdvice !== null)
+    return { kind: 'failed', error: misdirected(verdict.failure, description, verdict.failure.setupAdvice) };
   if (verdict.kind === 'done') noteTime(connection, outcome.answer?.headers ?? {});
   if (verdict.kind === 'retry') connection.health.noteFailure(path);
   else if (verdict.kind !== 'refused') connection.health.noteAnswer();

@@ -1,7 +1,7 @@
 import { SyncError } from '../core/errors.ts';
 import type { PageRequest, Source } from '../core/ports/source.ts';
 import type { AccountQuota } from '../core/quota/quota.ts';
-import { secretOf } from './classify.ts';
+import { serviceOf } from './classify.ts';
 import { connect, type HttpSourceOptions, type SourceConnection } from './connection.ts';
 import { type BodyDecoder, decodeEnvelope, decodeMatchedCount } from './envelope.ts';
 import { fetchEnvironments } from './environments.ts';
@@ -42,7 +42,7 @@ export function createHttpSource(options: HttpSourceOptions): Source {
       options.signal.removeEventListener('abort', onSignal);
       connection.closed.abort();
       limiter.stop(new SyncError('run', 'The source is closed.'));
-      await connection.http.pool.destroy();
+      await connection.http.dispatcher.destroy();
       await limiter.close();
     },
   };
@@ -55,7 +55,7 @@ function fetchRequested<T>(
   onRequest: (() => void) | undefined,
 ): Promise<T> {
   const { path, failedTries = 0 } = request;
-  const description = { path: endpointPath(path), ...secretOf(connection.options), advice: null };
+  const description = { path: endpointPath(path), ...serviceOf(connection.options), advice: null };
   return fetchWhole(connection, {
     path,
     target: pageTarget(request),

@@ -1,7 +1,7 @@
 import { isOver } from '../core/quota/outage.ts';
 import { probeRequest } from '../core/quota/probe-request.ts';
 import { retryDelayMs } from '../core/quota/retry-delay.ts';
-import { classify, type RetriableFailure, secretOf, serviceAway } from './classify.ts';
+import { classify, type RetriableFailure, serviceAway, serviceOf } from './classify.ts';
 import { type FetchRequest, type SourceConnection, sendOnce } from './connection.ts';
 import { decodeEnvelope } from './envelope.ts';
 import { PRIORITY } from './rate-limiter.ts';
@@ -18,7 +18,7 @@ export function failureOfProbe(
   { health, options }: SourceConnection,
   outcome: RequestOutcome,
 ): RetriableFailure | null {
-  const verdict = classify(outcome, { path: '', secret: options.token, advice: null }, decodeEnvelope);
+  const verdict = classify(outcome, { path: '', ...serviceOf(options), advice: null }, decodeEnvelope);
   if (verdict.kind === 'done' || verdict.kind === 'failed') health.noteAnswer();
   return verdict.kind === 'retry' ? verdict.failure : null;
 }
@@ -68,6 +68,6 @@ function probeTarget(connection: SourceConnection, own: readonly string[]): Fetc
   const { environments, options, health } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);
-  const description = { path: endpointPath(request.path), ...secretOf(options), advice: null };
+  const description = { path: endpointPath(request.path), ...serviceOf(options), advice: null };
   return { path: request.path, target: pageTarget(request), description, decode: decodeEnvelope, onRequest: undefined };
 }

@@ -1,4 +1,4 @@
-import type { Pool } from 'undici';
+import type { Dispatcher } from 'undici';
 import type { HeaderValues } from '../core/quota/retry-delay.ts';
 import { collectGarbage } from './collect-garbage.ts';
 import { HEAVY_BYTES, type HeavyTurns, takeTurn } from './heavy-turns.ts';
@@ -37,7 +37,8 @@ export interface RequestOutcome {
 
 /** What all requests to the account share. */
 export interface HttpConnection {
-  readonly pool: Pool;
+  readonly dispatcher: Dispatcher;
+  readonly origin: string;
   readonly headers: Readonly<Record<string, string>>;
   /** The time limit of a whole request, including its body. */
   readonly timeoutMs: number;
@@ -100,11 +101,11 @@ async function exchange(
   signal: AbortSignal,
   state: TransferState,
 ): Promise<RequestOutcome> {
-  const { pool, headers, nowMs } = connection;
+  const { dispatcher, origin, headers, nowMs } = connection;
   let head: { status: number; headers: HeaderValues } | null = null;
   let heardMs: number | null = null;
   try {
-    const response = await pool.request({ method: 'GET', path: target, headers, signal });
+    const response = await dispatcher.request({ origin, method: 'GET', path: target, headers, signal });
     heardMs = nowMs();
     head = { status: response.statusCode, headers: flatten(response.headers) };
     const maxBytes = head.status < 300 ? MAX_PAGE_BYTES : MAX_ERROR_BYTES;

@@ -6,7 +6,9 @@ import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
 import { takeLock } from '../../state/lock.ts';
 import { type ScriptedStep, startApiServer } from '../support/api-server.ts';
-import { folder, mirrorFile, obsync, refusal, TOKEN } from './setup.ts';
+import { startProxyServer } from '../support/proxy-server.ts';
+import { CA_FILE, startTlsServer } from '../support/tls-server.ts';
+import { folder, mirrorFile, obsync, refusal, start, TOKEN } from './setup.ts';
 
 const env = { OBSYNC_TOKEN: TOKEN };
 const ERROR_401 = { status: 401, body: { error: { code: 'unauthenticated', message: `no such token: ${TOKEN}` } } };
@@ -108,10 +110,36 @@ describe('obsync sync', () => {
     expect(ended).toMatchObject({ code: 3, stderr: expect.stringContaining(`in the token file ${file} is refused`) });
   });
 
+  test('it trusts the authority that --ca-file names, and asks for it without', async () => {
+    const service = await startTlsServer();
+    onTestFinished(() => service.close());
+    const sync = ['sync', '--base-url', `https://127.0.0.1:${service.port}`];
+    const refused = await obsync(sync, { env });
+    expect(refused).toMatchObject({ code: 1, stderr: expect.stringContaining('with --ca-file') });
+    expect(refused.stderr).not.toContain('retrying');
+    expect(await obsync([...sync, '--ca-file', CA_FILE], { env })).toMatchObject({ code: 0 });
+    expect(await start(sync, { env: { ...env, NODE_EXTRA_CA_CERTS: CA_FILE } }).ended).toMatchObject({ code: 0 });
+    const wrong = join(folder(), 'ca.pem');
+    writeFileSync(wrong, 'no certificate');
+    const ended = await obsync([...sync, '--ca-file', wrong], { env });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('contains no certificate') });
+  });
+
+  test('it reaches the service through HTTPS_PROXY', async () => {
+    const [service, proxy] = [await startTlsServer(), await startProxyServer()];
+    onTestFinished(() => service.close());
+    onTestFinished(() => proxy.close());
+    const sync = ['sync', '--base-url', `https://127.0.0.1:${service.port}`, '--ca-file', CA_FILE];
+    expect(await obsync(sync, { env: { ...env, HTTPS_PROXY: proxy.host } })).toMatchObject({ code: 0 });
+    expect(new Set(proxy.requests)).toEqual(new Set([`CONNECT 127.0.0.1:${service.port}`]));
+    const refused = await obsync(sync, { env: { ...env, HTTPS_PROXY: 'ftp://user:secret@proxy' } });
+    expect(refused).toMatchObject({ code: 2, stderr: expect.stringMatching(/^(?!.*secret).*HTTPS_PROXY must be/) });
+  });
+
   test('it logs the failure before each retry, and says at the end what to check', async () => {
     const { stderr } = await obsync(['sync', '--base-url', 'http://127.0.0.1:1', '--retries', '1'], { env });
     expect(stderr).toMatch(
-      /INFO: GET \/public\/beta\/environments: the connection failed \(\w+\), retrying in 0\.\d s\n/,
+      /INFO: GET \/public\/beta\/environments: the connection to 127\.0\.0\.1:1 failed \(\w+\), retrying in 0\.\d s\n/,
     );
     expect(stderr).toMatch(
       /after 2 tries\. Try again later; if it fails again, check the base URL and the network\.\n$/,

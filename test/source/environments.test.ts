@@ -1,6 +1,7 @@
+import nock from 'nock';
 import { describe, expect, test } from 'vitest';
 import type { Reply } from '../support/api-server.ts';
-import { always, answerWith } from './nock-setup.ts';
+import { always, answerWith, SERVICE_URL } from './nock-setup.ts';
 import { failureOf } from './setup.ts';
 
 const page = (id: string, next: string | null): Reply => ({
@@ -22,10 +23,23 @@ describe('the list of environments', () => {
     },
   );
 
-  test('it is requested again if the body is neither (R24)', async () => {
-    const { requests, source } = answerWith([{ body: { id: 'e' } }, { body: [] }]);
+  test('it is requested again if the body is cut off (R24)', async () => {
+    const { requests, source } = answerWith([{ body: '[{"id":"e' }, { body: [] }]);
     expect(await source.environments()).toEqual([]);
     expect(requests).toHaveLength(2);
+  });
+
+  test.each<[string, Reply]>([
+    ['a page of HTML', { headers: { 'content-type': 'text/html' }, body: 'Welcome' }],
+    ['HTML without its type', { body: '<html>log in</html>' }],
+    ['JSON of something else', { body: { ok: true } }],
+    ['a redirect to a login', { status: 302, headers: { location: 'https://login.example.com/?back=1' } }],
+  ])('%s instead of it fails at once, names the host and says what to check', async (_, reply) => {
+    const { requests, source } = answerWith([reply]);
+    const { recovery, message } = await failureOf(source.environments());
+    expect([recovery, requests.length]).toEqual(['run', 1]);
+    expect(message).toContain('api.example.com answered');
+    expect(message.endsWith('check the base URL, and whether a gateway or proxy asks for a login.')).toBe(true);
   });
 
   test.each<[string, Reply[], string]>([
@@ -44,6 +58,20 @@ describe('the list of environments', () => {
     expect(failure.recovery).toBe('run');
     expect(failure.message).toMatch(/^Cannot list the environments: /);
     expect(failure.message.endsWith(` ${advice}`)).toBe(true);
+  });
+
+  test('a host that cannot be found fails at once, named; a name server that is busy is asked again', async () => {
+    const failWith = (code: string) =>
+      nock(SERVICE_URL)
+        .get(/^/)
+        .replyWithError(Object.assign(new Error('dns'), { code }));
+    failWith('ENOTFOUND');
+    const { source, time } = answerWith([]);
+    const { message } = await failureOf(source.environments());
+    expect(message).toContain('the address of api.example.com cannot be found (ENOTFOUND). Check the base URL');
+    expect(time.slept).toEqual([]);
+    failWith('EAI_AGAIN');
+    expect(await answerWith([{ body: [] }]).source.environments()).toEqual([]);
   });
 
   test('a refused token is reported as such', async () => {

@@ -154,7 +154,11 @@ function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Followi
     requests += 1;
     const { statusCode: status, headers, rawPayload } = await server.inject({ url: target, headers: ADMITTED });
     const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
-    const verdict = classify(outcome, { path: target, secret: TOKEN, advice: null }, bodyDecoder);
+    const verdict = classify(
+      outcome,
+      { path: target, host: 'served.test', proxy: null, secret: TOKEN, advice: null },
+      bodyDecoder,
+    );
     if (verdict.kind === 'done') {
       const at = dateOf(headers);
       if (at !== null) times = withReading(times, { at, elapsedSeconds: 0 });

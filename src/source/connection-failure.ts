@@ -1,0 +1,54 @@
+/** The other end of a connection, as messages name it. */
+export interface RemoteHost {
+  /** The service's host and port. */
+  readonly host: string;
+  /** The proxy that is set for it, whether or not `NO_PROXY` lists the service; null if there is none. */
+  readonly proxy: string | null;
+}
+
+/** What happened to a connection, and what to do if that lasts: another try alone would not help. */
+interface ConnectionFailure {
+  readonly text: string;
+  /** Null if another try may help. */
+  readonly advice: string | null;
+}
+
+/** Explains a failed connection by the code of Node or undici; an empty one is unknown. */
+export function connectionFailure(code: string, { host, proxy }: RemoteHost): ConnectionFailure {
+  const [what, advice] = explanation(code, proxy) ?? ['the connection to HOST failed', null];
+  const text = what.replace('HOST', proxy === null || what.includes(proxy) ? host : `${host} (proxy: ${proxy})`);
+  return { text: code === '' ? text : `${text} (${code})`, advice };
+}
+
+function explanation(code: string, proxy: string | null): readonly [text: string, advice: string] | null {
+  if (code === 'ENOTFOUND')
+    return ['the address of HOST cannot be found', 'Check the base URL and whether HTTPS_PROXY has to name a proxy.'];
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return ['the certificate of HOST is for another host', 'Check the base URL.'];
+  if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
+    return ['the certificate of HOST is not valid now', 'Renew it, or correct the clock of this machine.'];
+  if (UNTRUSTED.has(code))
+    return [
+      'the certificate of HOST is not trusted',
+      'If a private authority issued it, name the file of its certificate with --ca-file.',
+    ];
+  if (NOT_TLS.has(code)) return ['HOST does not speak TLS', 'Check whether the base URL is http, and its port.'];
+  if (proxy !== null && REFUSED_BY_PROXY.has(code))
+    return [`the proxy ${proxy} refuses to connect to HOST`, 'Check the proxy, its user and its password.'];
+  return null;
+}
+
+/** OpenSSL's names for a chain that ends in no trusted certificate. */
+const UNTRUSTED = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'CERT_UNTRUSTED',
+]);
+
+const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG', 'EPROTO']);
+
+/** undici's codes for a proxy that answers CONNECT, or a request over http, with something else than success. */
+const REFUSED_BY_PROXY = new Set(['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']);
