@@ -11,7 +11,7 @@ import { TokenNotOnHostError } from '../workers/token-not-on-host.ts';
 import { withSchema } from './accounts-database.ts';
 
 /** The options of an account's syncs: those of `sync` that do not apply to a single run. */
-const ACCOUNT_SYNC_OPTIONS = [...REQUEST_OPTIONS, 'history', 'fullEvery'] as const;
+const ACCOUNT_SYNC_OPTIONS = [...REQUEST_OPTIONS, 'history', 'fullEvery', 'grace'] as const;
 
 /** An account: its service, where to find its token (`tokenEnv` or `tokenFile`), and how to sync it. */
 export interface AccountOptions
@@ -35,7 +35,8 @@ export function accountFrom(given: AccountOptions, address: string): SyncAccount
   const options = Object.fromEntries(
     ACCOUNT_SYNC_OPTIONS.filter((option) => isSet(option, given[option])).map((option) => [option, given[option]]),
   );
-  const { baseUrl } = syncSettings({ baseUrl: given.baseUrl, ...options, token: 'not-looked-up' });
+  // Files are those of the workers' hosts.
+  const { baseUrl } = syncSettings({ baseUrl: given.baseUrl, ...options, caFile: undefined, token: 'not-looked-up' });
   const { cron, delaySeconds } = cronRules(given);
   return { name, baseUrl, ...tokenLocation(given), schema, cron, delaySeconds, options };
 }

@@ -10,7 +10,7 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 /** Options of the commands that sync. */
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
-  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'logLevel', 'config'),
+  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', 'logLevel', 'config'),
 };
 
 const VERIFY_OPTIONS = {
@@ -49,7 +49,7 @@ const ACCOUNTS_OPTIONS = {
     describe: 'file on the workers’ hosts that contains the access token of the account',
   },
   ...pick('schema', 'cron', 'delay', ...REQUEST_OPTIONS),
-  ...pick('history', 'fullEvery', 'replace', 'drop', 'json', 'config'),
+  ...pick('history', 'fullEvery', 'grace', 'replace', 'drop', 'json', 'config'),
 } as const;
 
 /** Every command. Its code is loaded only when it runs: help needs none of it, and no command needs another's. */
@@ -76,7 +76,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'status',
     describe: 'show what is mirrored, how fresh it is, and the last problems; sends no requests',
-    options: pick('db', 'dbFile', 'all', 'json', 'config'),
+    options: pick('db', 'dbFile', 'maxAge', 'all', 'json', 'config'),
     run: async (args, io) => (await import('./status.ts')).status(args, io),
   },
   {

@@ -41,7 +41,7 @@ const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
 function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;
   return [
-    ...(unavailable ? ['unavailable: the service reports that it is not live'] : []),
+    ...(unavailable && last_run?.error == null ? ['unavailable: the service reports that it is not live'] : []),
     ...(under_way === null ? [] : [unfinishedRound(under_way, { now, isRunning: run?.status === 'running' })]),
     ...(rows_held > 0
       ? [`${counted(rows_held, 'deletion')} held back: \`obsync sync --allow-shrink\` applies them`]

@@ -1,8 +1,10 @@
 import { status as readStatus } from '../api/status.ts';
+import { readDuration } from '../settings/option-error.ts';
 import { renderAllStatus } from './all-status-view.ts';
 import type { CommandAction } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
+import { stalenessOf } from './staleness.ts';
 import { renderStatus } from './status-view.ts';
 
 export const status: CommandAction = async (args, io) => {
@@ -11,6 +13,12 @@ export const status: CommandAction = async (args, io) => {
     // Loaded only here: the status of a mirror in a file needs no PostgreSQL driver.
     const { statusOfAll } = await import('../api/all-status.ts');
     printReport(await statusOfAll(options), args, io, renderAllStatus);
-  } else printReport(await readStatus(options), args, io, renderStatus);
-  return 0;
+    return 0;
+  }
+  const maxAge = args['maxAge'] === undefined ? null : readDuration('maxAge', String(args['maxAge']));
+  const report = await readStatus(options);
+  printReport(report, args, io, renderStatus);
+  const stale = maxAge === null ? [] : stalenessOf(report, maxAge);
+  for (const line of stale) io.stderr.write(`${line}\n`);
+  return stale.length === 0 ? 0 : 1;
 };

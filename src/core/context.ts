@@ -10,6 +10,8 @@ export interface DecisionOptions {
   readonly overlapSeconds: number;
   readonly pageSize: number;
   readonly allowShrink: boolean;
+  /** How long a stream that was live may answer 404 before the run fails (R15). */
+  readonly graceSeconds: number;
   /** What the mirror cannot hold (R20); null if it can hold everything. */
   readonly limits?: StorageLimits | null | undefined;
 }

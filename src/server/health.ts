@@ -1,23 +1,50 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
-import { httpErrorParts, mirrorDamaged } from './errors.ts';
-import type { MirrorReads } from './mirror-reads.ts';
+import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
+import { httpErrorParts, mirrorDamaged, unprocessable } from './errors.ts';
+import type { MirrorReads, MirrorSnapshot } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
-import { syncAgeSeconds } from './sync-age.ts';
+import { environmentAges, syncAgeSeconds } from './sync-age.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
 
+interface HealthAnswer {
+  readonly status: 'up' | 'stale';
+  readonly last_sync_age_seconds: number | null;
+  /** The age of the stalest stream; null if one was never read to its end. Only if an age is asked for. */
+  readonly oldest_age_seconds?: number | null;
+}
+
+function healthOf(view: MirrorSnapshot, nowMs: number, maxSeconds: number | null): HealthAnswer {
+  const last_sync_age_seconds = syncAgeSeconds(view, nowMs);
+  if (maxSeconds === null) return { status: 'up', last_sync_age_seconds };
+  const ages = environmentAges(view, nowMs).map(({ seconds }) => seconds ?? Number.POSITIVE_INFINITY);
+  const oldest = ages.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...ages);
+  const oldest_age_seconds = Number.isFinite(oldest) ? oldest : null;
+  return { status: oldest > maxSeconds ? 'stale' : 'up', last_sync_age_seconds, oldest_age_seconds };
+}
+
+function maxAgeOf(given: unknown): number | null {
+  if (given === undefined) return null;
+  const seconds = typeof given === 'string' ? durationSeconds(given) : null;
+  if (seconds === null) throw unprocessable(`max_age must be ${DURATION_FORM}`);
+  return seconds;
+}
+
 /**
  * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads too little to notice
- * damage itself, so it reports damage that another request has found.
+ * damage itself, so it reports damage that another request has found. With `max_age`, a mirror with an older stream is 503.
  */
 export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: () => number): NoteError {
   const damaged = mirrorDamaged();
   let isDamaged = false;
-  server.get('/healthz', { schema: { hide: true } }, (_request, reply) => {
+  server.get<{ Querystring: { max_age?: unknown } }>('/healthz', { schema: { hide: true } }, (request, reply) => {
     setDateHeader(reply, reads.state());
     if (isDamaged) throw damaged;
-    return reads.read((view) => ({ status: 'up', last_sync_age_seconds: syncAgeSeconds(view, nowMs()) }));
+    const maxSeconds = maxAgeOf(request.query.max_age);
+    const answer = reads.read((view) => healthOf(view, nowMs(), maxSeconds));
+    if (answer.status === 'stale') reply.code(503);
+    return answer;
   });
   return (error, log) => {
     if (isDamaged || httpErrorParts(error)?.code !== damaged.code) return;

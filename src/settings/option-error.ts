@@ -1,5 +1,6 @@
 import { SyncError } from '../core/errors.ts';
-import { type NumberRange, OPTIONS } from './option-table.ts';
+import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
+import { type NumberRange, OPTIONS, type OptionEntry } from './option-table.ts';
 import type { NumberOption } from './options.ts';
 
 /** An option has an invalid value, wherever it was set. */
@@ -36,6 +37,17 @@ export function readNumber(name: NumberOption, given: unknown): number {
   const value = Number(given ?? defaultValue);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
   throw new OptionError(name, `--${flagOf(name)} needs a ${rangeText(range)}`);
+}
+
+/**
+ * The seconds of a duration, or of the option's default.
+ * @throws OptionError
+ */
+export function readDuration(name: 'grace' | 'maxAge', given: string | undefined): number {
+  const { default: defaultValue }: OptionEntry = OPTIONS[name];
+  const seconds = durationSeconds(given ?? String(defaultValue));
+  if (seconds === null) throw new OptionError(name, `--${flagOf(name)} needs ${DURATION_FORM}`);
+  return seconds;
 }
 
 /** `whole number from 1 to 64` */

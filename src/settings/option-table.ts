@@ -115,6 +115,17 @@ export const OPTIONS = {
     default: false,
     describe: 'apply the deletions that were held back, after asking for as many by id as fit in 20 requests',
   },
+  grace: {
+    type: 'string',
+    default: '24h',
+    describe:
+      'how long a stream that was live may answer 404 before runs exit 1, counted from when it was last read; a number ' +
+      'with its unit: s, m, h or d',
+  },
+  maxAge: {
+    type: 'string',
+    describe: 'exit 1 if a stream is older than this, or if the last run failed; a number with its unit: s, m, h or d',
+  },
   allowHttp: { type: 'boolean', default: false, describe: 'send the token over plain http to other machines' },
   caFile: {
     type: 'string',

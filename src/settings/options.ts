@@ -45,7 +45,9 @@ export interface ServiceOptions extends MirrorOptions, OptionsNamed<'tokenFile' 
 }
 
 /** Options of everything that syncs. */
-export interface SyncOptions extends ServiceOptions, OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink'> {
+export interface SyncOptions
+  extends ServiceOptions,
+    OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace'> {
   /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;
 }

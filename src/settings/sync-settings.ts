@@ -7,7 +7,7 @@ import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import type { CollectionsEvent } from './collection-events.ts';
-import { readChoice, readNumber, readOption } from './option-error.ts';
+import { readChoice, readDuration, readNumber, readOption } from './option-error.ts';
 import { OPTIONS } from './option-table.ts';
 import type { NumberOption, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
@@ -60,6 +60,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     fullEveryDays: number('fullEvery'),
     overlapSeconds: number('overlap'),
     pageSize: number('pageSize'),
+    graceSeconds: readDuration('grace', options.grace),
     allowShrink: options.allowShrink ?? OPTIONS.allowShrink.default,
     concurrency: number('concurrency'),
     retries: number('retries'),

@@ -61,11 +61,13 @@ export function summaryOf(
 function statusOf({ rest, error }: StreamResult, held: number): StreamSummary['status'] {
   if (error !== null) return error.recovery === 'forbidden' ? 'denied' : endsRun(error) ? 'stopped' : 'failed';
   if (rest === 'waiting' || rest === 'unavailable') return rest;
+  if (rest === 'lost') return 'unavailable';
   return held > 0 ? 'held' : 'done';
 }
 
 function restReason({ rest, error }: StreamResult): string {
   if (error !== null) return endsRun(error) ? 'not reached' : 'failed';
+  if (rest === 'lost') return 'unavailable';
   return rest === 'done' ? 'finished earlier in this cycle' : (rest ?? 'none');
 }
 
@@ -74,6 +76,8 @@ function problemOf(stream: Stream, { rest, error }: StreamResult, held: number):
   if (error !== null) return isRunRecovery(error.recovery) ? null : error.message;
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]} to end: see the error of that stream, or sync it as well`;
+  if (rest === 'lost')
+    return 'the service says that it is not live (404), though it was: its rows stay as they are, and a run exits 1 once that has lasted longer than --grace';
   if (held === 0) return null;
   return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it returns the rows again, they stay`;
 }

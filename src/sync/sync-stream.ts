@@ -9,6 +9,7 @@ import { cutOff, type RecoveryDecision, recover } from '../core/decide/recover.t
 import { startRound, withRead } from '../core/decide/round.ts';
 import { isHeld } from '../core/decide/shrink-guard.ts';
 import { datedRead, roundReadAt, settledBefore } from '../core/decide/trusted-until.ts';
+import { lossOf } from '../core/decide/unavailable.ts';
 import { decodeRead } from '../core/decode/decode-slices.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
 import type { Commit, Destination } from '../core/ports/destination.ts';
@@ -40,8 +41,8 @@ interface SkippedReads {
   count: number;
 }
 
-/** How a stream ended. */
-export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable';
+/** How a stream ended. `lost`: it is unavailable, though it was live before (R15). */
+export type StreamOutcome = 'done' | 'hourly' | 'waiting' | 'unavailable' | 'lost';
 
 /**
  * Brings one stream up to date, page by page. With `unfinished`, it only continues a round of an earlier cycle and
@@ -90,13 +91,14 @@ async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinishe
     const isDue = checkpoint.round !== null && checkpoint.round.cycle !== context.cycle;
     if (only === 'unfinished' && !isDue) return stream.method === 'window' ? 'done' : throwIfSkipped(sync, 'done');
     const step = await decideStep(sync, checkpoint, context, state.histories);
-    if (step.do === 'rest') return throwIfSkipped(sync, step.why);
+    if (step.do === 'rest')
+      return throwIfSkipped(sync, step.why === 'unavailable' ? lossIn(sync, checkpoint) : step.why);
     if (step.do === 'fetch') {
       // Another stream may have ended the run during the lookup.
       sync.continueOrStop();
       if (isOverdue(step.request.query, sync.context())) continue;
       const fetched = await syncPage(sync, step, state);
-      if (fetched === 'unavailable') return throwIfSkipped(sync, fetched);
+      if (fetched === 'unavailable') return throwIfSkipped(sync, lossIn(sync, checkpoint));
       checkpoint = fetched;
     } else if (step.do === 'finish') {
       checkpoint = await applyRoundEnd(sync, step, state.markableStreams);
@@ -123,6 +125,15 @@ function throwIfSkipped<Ended>({ stream, skipped: { first, count } }: StreamSync
   const what = count === 1 ? 'A history' : `${count} histories`;
   const text = `${what} could not be read; the next run reads ${count === 1 ? 'it' : 'them'} after all others. ${first.message}`;
   throw new SyncError('stream', text, { cause: first });
+}
+
+/** @throws SyncError if the stream has not been live for longer than the grace (R15) */
+function lossIn({ context }: StreamSync, checkpoint: Checkpoint): StreamOutcome {
+  const loss = lossOf(checkpoint, context());
+  if (loss === 'never-live') return 'unavailable';
+  if (loss === 'lately') return 'lost';
+  const text = `The service says that it is not live (404). Its rows are those of ${checkpoint.watermark}, when it was last read. If it is gone for good, leave it out: name the other streams with --stream.`;
+  throw new SyncError('stream', text);
 }
 
 /** Decides the next step, and loads from the mirror what the decision needs. */

@@ -56,7 +56,14 @@ type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Pa
 
 /** Run 5, which is its own cycle. */
 export function context({ options, ...given }: Circumstances = {}): Context {
-  const usual = { full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 2000, allowShrink: false };
+  const usual = {
+    full: false,
+    fullEveryDays: 7,
+    graceSeconds: 86_400,
+    overlapSeconds: 3600,
+    pageSize: 2000,
+    allowShrink: false,
+  };
   const serverTime = given.serverTime === undefined ? T : given.serverTime;
   return {
     run: 5,

@@ -23,6 +23,7 @@ const OPTIONS: RunOptions = {
   baseUrl: 'http://world.test',
   full: false,
   fullEveryDays: 7,
+  graceSeconds: 86_400,
   overlapSeconds: 3600,
   pageSize: 2,
   allowShrink: false,

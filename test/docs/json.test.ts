@@ -61,7 +61,7 @@ beforeAll(async () => {
     await print('verify');
     await print('verify', '--repair');
     await printAccounts(source.url);
-    printed['serve'] = [(await source.get('/healthz')).body];
+    printed['serve'] = [(await source.get('/healthz?max_age=2h')).body];
   } finally {
     source.kill('SIGKILL');
     await source.ended;

@@ -96,6 +96,7 @@ export const RUN_OPTIONS: RunOptions = {
   baseUrl: 'http://world.test',
   full: false,
   fullEveryDays: 7,
+  graceSeconds: 86_400,
   overlapSeconds: 3600,
   pageSize: 2000,
   allowShrink: false,

@@ -211,6 +211,21 @@ describe('the reported age of an environment', () => {
     ...more,
   });
 
+  test.each<[string, ReturnType<typeof checkpoint>[], number | null]>([
+    ['a mirror that was never read', [], null],
+    ['a mirror with a stream of two hours', USUAL.map((name) => checkpoint(name, name === 'tests' ? 7200 : 60)), 7200],
+  ])('/healthz?max_age answers 503 for %s, unless that is young enough', async (_, checkpoints, oldest) => {
+    const { server, writing } = serve(nothing);
+    if (checkpoints.length > 0) writing.db.insert(syncCheckpoints).values(checkpoints).run();
+    const ask = async (maxAge: string) => (await server).inject(`/healthz?max_age=${maxAge}`);
+    const [stale, young] = [await ask('1h'), await ask('121m')];
+    expect(stale.statusCode).toBe(503);
+    expect(stale.json()).toEqual({ status: 'stale', last_sync_age_seconds: null, oldest_age_seconds: oldest });
+    expect(young.statusCode).toBe(oldest === null ? 503 : 200);
+    expect((await ask('1')).json()).toMatchObject({ error: { message: expect.stringContaining('such as 90s, 15m') } });
+    expect((await ask('1')).statusCode).toBe(422);
+  });
+
   test.each<[string, ReturnType<typeof checkpoint>[], number]>([
     ['never read at all', [], Number.POSITIVE_INFINITY],
     ['with a stream that was never read', [checkpoint('assets', 60)], Number.POSITIVE_INFINITY],

@@ -127,7 +127,15 @@ export function createFollower(): Follower {
         signal: new AbortController().signal,
         onProgress: () => {},
       };
-      const options = { overlapSeconds, pageSize, full, allowShrink, fullEveryDays: 7, concurrency: 1 };
+      const options = {
+        overlapSeconds,
+        pageSize,
+        full,
+        allowShrink,
+        fullEveryDays: 7,
+        graceSeconds: 86_400,
+        concurrency: 1,
+      };
       return runSync(ports, {
         ...options,
         baseUrl: 'http://mirror.test',

@@ -32,7 +32,10 @@ test.each([
     remove(scene.env, 'tests', 't1', 'lost');
     const summary = await scene.mirrored.sync({ full: true });
     expect(summary.status).toBe('done');
-    expect(streamSummary(summary, stream).status).toBe('unavailable');
+    expect(streamSummary(summary, stream)).toMatchObject({
+      status: 'unavailable',
+      error: expect.stringContaining('though it was'),
+    });
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(true);
     expect(scene.mirrored.rows(`select * from ${stream}`)).toEqual(before);
     scene.env.notLive.clear();
@@ -41,6 +44,41 @@ test.each([
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(false);
     expectMirrored(scene);
   })(),
+);
+
+test(
+  'a run fails once a stream that was live has answered 404 for longer than the grace, until it is live again (R15)',
+  withSyncedWorld(async (scene) => {
+    scene.env.notLive.add('latest-test-executions');
+    scene.world.advance(25 * HOUR);
+    expect((await scene.mirrored.sync({ graceSeconds: 48 * HOUR })).status).toBe('done');
+    for (const wish of [{}, { only: ['latest_test_executions'] as const }]) {
+      const summary = await scene.mirrored.sync(wish);
+      expect(summary.status).toBe('problems');
+      expect(streamSummary(summary, 'latest_test_executions')).toMatchObject({
+        status: 'failed',
+        error: expect.stringMatching(
+          /^The service says that it is not live \(404\)\. Its rows are those of 2026-11-20T/,
+        ),
+      });
+    }
+    scene.env.notLive.clear();
+    expect((await scene.mirrored.sync()).status).toBe('done');
+    expectMirrored(scene);
+  }),
+);
+
+test(
+  'a stream that never was live fails no run, however long it answers 404 (R15)',
+  withWorld(async (scene) => {
+    scene.env.notLive.add('asset-health-scores');
+    for (const days of [0, 30]) {
+      scene.world.advance(days * 24 * HOUR);
+      const summary = await scene.mirrored.sync();
+      expect(summary.status).toBe('done');
+      expect(streamSummary(summary, 'asset_health_scores')).toMatchObject({ status: 'unavailable', error: null });
+    }
+  }),
 );
 
 test.each([

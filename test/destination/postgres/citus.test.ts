@@ -112,7 +112,14 @@ describe('a mirror with partitioned tables', () => {
           onProgress: () => {},
         },
         {
-          ...{ baseUrl: 'http://world.test', full: false, fullEveryDays: 7, overlapSeconds: 3600, pageSize: 50 },
+          ...{
+            baseUrl: 'http://world.test',
+            full: false,
+            fullEveryDays: 7,
+            graceSeconds: 86_400,
+            overlapSeconds: 3600,
+            pageSize: 50,
+          },
           ...{ allowShrink: false, catalogue: CATALOGUE, streams: CATALOGUE, environments: [], concurrency: 1 },
         },
       );

@@ -129,6 +129,7 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
         baseUrl: 'http://world.test',
         full: number % 25 === 24,
         fullEveryDays: 7,
+        graceSeconds: 86_400,
         overlapSeconds: 3600,
         pageSize: 3,
         allowShrink: number % 2 === 0,
