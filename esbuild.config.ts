@@ -1,22 +1,11 @@
-import { rmSync } from 'node:fs';
-import { build, type Plugin } from 'esbuild';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { build, type Metafile, type Plugin } from 'esbuild';
+import { licenceNotices } from './licence-notices.ts';
 import manifest from './package.json' with { type: 'json' };
 import { buildPage } from './page.config.ts';
 
 const outdir = process.argv[2] ?? 'dist';
-
-/** What is loaded by every command, or by every run, is compiled in: file by file it takes longer than all they do. */
-const COMPILED_IN = [
-  'croner',
-  'csv-stringify',
-  'drizzle-orm',
-  'log-update',
-  'p-queue',
-  'pino',
-  'pino-pretty',
-  'undici',
-  'yargs',
-];
 
 /** What measures the words of help for the parser: its own makes a segmenter at every start, which takes longer than the rest of it. */
 const textWidth: Plugin = {
@@ -50,12 +39,23 @@ const noTranslations: Plugin = {
   },
 };
 
+/** The package's entry, which an older Node can load as far as it has to: it cannot even link the library. */
+function entryOf({ outputs }: Metafile): string {
+  const [, library] = Object.entries(outputs).find(([path]) => basename(path) === 'library.js') ?? [];
+  return `import { outdatedNode } from './node-version.js';
+const outdated = outdatedNode();
+if (outdated !== null) throw new Error(outdated);
+export const { ${library?.exports.join(', ')} } = await import('./library.js');
+`;
+}
+
 rmSync(outdir, { recursive: true, force: true });
-await build({
+const { metafile } = await build({
   // Beside the program itself, what the threads of a run and of `serve` run.
   entryPoints: {
     main: 'src/cli/main.ts',
-    index: 'src/index.ts',
+    library: 'src/index.ts',
+    'node-version': 'src/settings/node-version.ts',
     'run-thread': 'src/api/thread/run-thread.ts',
     'read-thread': 'src/server/read-thread.ts',
   },
@@ -71,6 +71,12 @@ await build({
   banner: {
     js: "import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);",
   },
-  external: Object.keys(manifest.dependencies).filter((name) => !COMPILED_IN.includes(name)),
+  // The package needs nothing else: whatever is compiled in starts faster and takes less room. pg would use `pg-native` if it were there.
+  external: [...Object.keys(manifest.dependencies), 'pg-native'],
+  metafile: true,
 });
+writeFileSync(join(outdir, 'index.js'), entryOf(metafile));
+writeFileSync(join(outdir, 'LICENCES.txt'), licenceNotices(metafile, ['node_modules/@fastify/swagger-ui']));
+for (const file of ['swagger-ui-bundle.js', 'swagger-ui.css'])
+  cpSync(join('node_modules/@fastify/swagger-ui/static', file), join(outdir, 'docs', file));
 await buildPage(outdir);

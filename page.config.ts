@@ -3,6 +3,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build, type Metafile, type OutputFile } from 'esbuild';
+import { licenceNotices } from './licence-notices.ts';
 import { DICTIONARY } from './schema/dictionary.ts';
 import { METRICS } from './schema/metrics.ts';
 import { TERM_PLACES } from './src/page/term-places.ts';
@@ -37,7 +38,8 @@ export async function buildPage(outdir: string): Promise<void> {
     metafile: true,
   });
   mkdirSync(files, { recursive: true });
-  const notices = licenceNotices(metafile);
+  // Dagre's own bundle holds graphlib.
+  const notices = licenceNotices(metafile, ['node_modules/@dagrejs/graphlib']);
   const licences = `licences-${createHash('sha256').update(notices).digest('hex').slice(0, 8).toUpperCase()}.txt`;
   writeFileSync(join(files, licences), notices);
   writeFileSync(join(folder, 'index.html'), fillTemplate(metafile, licences));
@@ -65,23 +67,6 @@ function termTexts(): Readonly<Record<string, string>> {
       return [term, description.replaceAll('`', '')];
     }),
   );
-}
-
-/** The licences of all packages that are compiled into the page. */
-function licenceNotices({ inputs }: Metafile): string {
-  const folders = Object.keys(inputs).map((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]);
-  const packages = [...new Set(folders.filter((folder) => folder !== undefined))].sort();
-  // Dagre's own bundle holds it.
-  packages.push('node_modules/@dagrejs/graphlib');
-  return packages
-    .map((folder) => {
-      const { name, version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Record<
-        string,
-        string
-      >;
-      return `${name} ${version}\n\n${readFileSync(join(folder, 'LICENSE'), 'utf8').trim()}\n`;
-    })
-    .join('\n----------\n\n');
 }
 
 function fillTemplate({ outputs }: Metafile, licences: string): string {

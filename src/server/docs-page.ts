@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { PAGE_POLICY } from './answer-headers.ts';
 import { addStaticContent, CACHE_FOREVER, REVALIDATE } from './static-content.ts';
@@ -21,12 +22,8 @@ const [SCRIPT, STYLE] = ['text/javascript; charset=utf-8', 'text/css; charset=ut
  * content.
  */
 export function addDocsPage(server: FastifyInstance): void {
-  const bundle = addFile(
-    server,
-    SCRIPT,
-    fileAt(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui-bundle.js')),
-  );
-  const style = addFile(server, STYLE, fileAt(import.meta.resolve('@fastify/swagger-ui/static/swagger-ui.css')));
+  const bundle = addFile(server, SCRIPT, swaggerUi('swagger-ui-bundle.js'));
+  const style = addFile(server, STYLE, swaggerUi('swagger-ui.css'));
   const start = addFile(server, SCRIPT, () => Buffer.from(START));
   addStaticContent(server, '/docs', {
     type: 'text/html; charset=utf-8',
@@ -42,7 +39,12 @@ export function addDocsPage(server: FastifyInstance): void {
   server.get('/docs/', { schema: { hide: true } }, (_request, reply) => reply.redirect('../docs'));
 }
 
-const fileAt = (url: string) => (): Buffer => readFileSync(new URL(url));
+/** A file of Swagger UI: beside the compiled program, or from its package when running from source. */
+function swaggerUi(name: string): () => Buffer {
+  const compiled = join(import.meta.dirname, 'docs', name);
+  const path = existsSync(compiled) ? compiled : new URL(import.meta.resolve(`@fastify/swagger-ui/static/${name}`));
+  return () => readFileSync(path);
+}
 
 /** @returns the address of the file, relative to the page, because a proxy may serve the page below another path */
 function addFile(server: FastifyInstance, type: string, make: () => Buffer): string {

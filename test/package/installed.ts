@@ -1,11 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import fastify from 'fastify/package.json' with { type: 'json' };
 import { onTestFinished } from 'vitest';
 
 const run = promisify(execFile);
@@ -17,6 +18,7 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /** The oldest Node that the package supports, installed next to the tests' own. */
 export const OLDEST_NODE = '22.20.0';
+const OUTDATED_NODE = '20.19.5';
 
 export interface Ended {
   readonly code: number;
@@ -27,10 +29,14 @@ export interface Ended {
 /** The package as users install it. */
 export interface Installed {
   readonly tarball: string;
-  /** A folder with only the installed package and the examples. */
+  /** A folder with the installed package, the examples and what these import. */
   readonly folder: string;
+  /** The size of the package with all that it needs. */
+  readonly bytes: number;
   /** The binary of the oldest supported Node. */
   readonly oldestNode: string;
+  /** The binary of a Node that is older. */
+  readonly outdatedNode: string;
   remove(): void;
 }
 
@@ -41,12 +47,22 @@ export async function installPackage(): Promise<Installed> {
   const tarball = await pack(staged, place);
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ name: 'a-user', type: 'module', private: true }));
-  await npm(folder, ['install', tarball, nodePackage(OLDEST_NODE)]);
+  await npm(folder, ['install', tarball]);
+  const bytes = sizeOf(join(folder, 'node_modules'));
+  // What the examples import, and the oldest Node.
+  await npm(folder, [
+    'install',
+    `fastify@${fastify.version}`,
+    nodePackage(OLDEST_NODE),
+    nodePackage(OUTDATED_NODE, 'outdated-node'),
+  ]);
   cpSync(join(ROOT, 'examples'), join(folder, 'examples'), { recursive: true });
   return {
     tarball,
     folder,
+    bytes,
     oldestNode: join(folder, 'node_modules/.bin/node'),
+    outdatedNode: join(folder, 'node_modules/outdated-node/bin/node'),
     remove: () => rmSync(place, { recursive: true }),
   };
 }
@@ -56,6 +72,7 @@ async function pack(staged: string, destination: string): Promise<string> {
     'package.json',
     'README.md',
     'LICENSE',
+    'prepare.mjs',
     'src/bi/metabase.mjs',
     'schema/migrations',
     'schema/migrations-postgres',
@@ -68,10 +85,16 @@ async function pack(staged: string, destination: string): Promise<string> {
   return join(destination, filename);
 }
 
+function sizeOf(folder: string): number {
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  return files.reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+}
+
 /** The package with only the binary: the package `node` would run a script to fetch it. */
-function nodePackage(version: string): string {
+function nodePackage(version: string, alias = ''): string {
   const platform = process.platform === 'win32' ? 'win' : process.platform;
-  return `node-${platform}-${process.arch}@${version}`;
+  const name = `node-${platform}-${process.arch}@${version}`;
+  return alias === '' ? name : `${alias}@npm:${name}`;
 }
 
 function npm(cwd: string, args: readonly string[]): Promise<{ stdout: string }> {

@@ -22,6 +22,20 @@ describe('the published package', () => {
     expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
   });
 
+  test('it takes less than 60 MB with all that it needs', () => {
+    expect(installed.bytes).toBeLessThan(60e6);
+  });
+
+  test('an older Node is told to be updated, in one line, by the program and by the library', async () => {
+    const message = 'obsync needs Node 22.20 or later, but this is Node 20.19.5: update Node';
+    const where = { cwd: installed.folder };
+    const program = await execute(installed.outdatedNode, ['node_modules/obsync/dist/main.js', 'status'], where);
+    expect(program).toMatchObject({ code: 2, stdout: '', stderr: `${message}\n` });
+    writeFileSync(join(installed.folder, 'uses.mjs'), "import { sync } from 'obsync'; await sync({});");
+    const library = await execute(installed.outdatedNode, ['uses.mjs'], where);
+    expect(library).toMatchObject({ code: 1, stderr: expect.stringContaining(`\nError: ${message}\n`) });
+  });
+
   test('every kind of module resolution finds its declarations', async () => {
     const { code, stdout } = await execute(
       process.execPath,
