@@ -46,9 +46,10 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
         itemsOf(read).some((item) => item['id'] === id) && !mayLag(transition, read, transition.after.rows.get(id))
       );
     if (TYPED.includes(stream)) return false;
+    const lookups = reads.filter((each) => !isConfirmation(each, stream) && idsOf(each).includes(id));
     const asked = lastLookup(
       stream,
-      reads.filter((each) => idsOf(each).includes(id) && number <= each.lastMark),
+      lookups.filter((each) => number <= each.lastMark),
     );
     return asked.length > 0 && asked.every(isComplete) && rowsAreLive(transition, asked, id);
   }
