@@ -1,4 +1,4 @@
-import { lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
@@ -35,14 +35,25 @@ export function takeLock(mirrorPath: string): MirrorLock {
     };
   } catch (cause) {
     connection?.close();
-    if (isBusy(cause))
-      throw new SyncError('locked', `another sync is using ${mirrorPath}: wait until it has ended, or stop it`, {
-        cause,
-      });
+    if (isBusy(cause)) {
+      const text = `another sync${holderOf(path)} is using ${mirrorPath}: wait until it has ended, or stop it`;
+      throw new SyncError('locked', text, { cause });
+    }
     throw new SyncError('usage', `${path} cannot be locked: check that its folder exists and may be written`, {
       cause,
     });
   }
+}
+
+/** ` (process 123)`, where the system lists locks: Linux does, but not in every sandbox. */
+function holderOf(path: string): string {
+  if (!existsSync('/proc/locks')) return '';
+  const file = `:${statSync(path).ino} `;
+  const line = readFileSync('/proc/locks', 'utf8')
+    .split('\n')
+    .find((each) => each.includes(file) && !each.includes('->'));
+  const [, pid] = /\sWRITE\s+(\d+)\s/.exec(line ?? '') ?? [];
+  return pid === undefined ? '' : ` (process ${pid})`;
 }
 
 /** The file that a mirror's lock is taken on. */

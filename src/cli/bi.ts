@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../api/bi.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
-import type { CommandAction } from './command.ts';
+import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
@@ -12,7 +12,7 @@ export const bi: CommandAction = async (args, io) => {
   const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
   const db = NAME_MIRROR.includes(report.tool) ? givenFile(libraryOptions(args), 'bi') : null;
   if (db !== null && !existsSync(db)) {
-    const log = await io.log('warn');
+    const log = await io.log(logSettings({}));
     log.warn(`${db} does not exist yet: the files refer to it as the mirror. Sync into it, or name another with --db`);
   }
   printReport(report, args, io, renderFiles);

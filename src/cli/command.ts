@@ -15,11 +15,31 @@ export interface CommandIo {
   readonly stdin: Readable;
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  log(level: string): Promise<Logger>;
+  log(settings: LogSettings): Promise<Logger>;
   /** A log that never blocks the program, even if nothing reads it. */
-  serverLog(level: string): Promise<Logger>;
+  serverLog(settings: LogSettings): Promise<Logger>;
   /** Limits the heap of this process from now on. */
   limitHeap(): void;
+}
+
+/** What of the log is written, and how: as text, or as an object of JSON per line. */
+export interface LogSettings {
+  readonly level: string;
+  readonly format: 'text' | 'json';
+}
+
+/** The log that a command line asks for; by default, only problems are logged. */
+export function logSettings(args: CommandArguments): LogSettings {
+  const { quiet, logLevel = 'warn' } = args;
+  return {
+    level: quiet === true && !isQuiet({ logLevel }) ? 'warn' : String(logLevel),
+    format: args['logFormat'] === 'json' ? 'json' : 'text',
+  };
+}
+
+/** Whether a command that finds nothing wrong prints nothing, as cron jobs want: the log has problems only. */
+export function isQuiet({ quiet, logLevel }: CommandArguments): boolean {
+  return quiet === true || ['fatal', 'error', 'warn'].includes(String(logLevel));
 }
 
 /** The values of a command's options and arguments by name, such as `pageSize`. */

@@ -10,7 +10,7 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 /** Options of the commands that sync. */
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
-  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', 'logLevel', 'config'),
+  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', 'logLevel', 'logFormat', 'config'),
 };
 
 const VERIFY_OPTIONS = {
@@ -19,7 +19,7 @@ const VERIFY_OPTIONS = {
     ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('depth', 'repair', 'against', 'logLevel', 'json', 'config'),
+  ...pick('depth', 'repair', 'against', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
 } as const;
 
 const QUERY_OPTIONS = {
@@ -57,7 +57,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'sync',
     describe: 'bring the mirror up to date, once',
-    options: { ...SYNC_OPTIONS, ...pick('verbose', 'json') },
+    options: { ...SYNC_OPTIONS, ...pick('quiet', 'verbose', 'json') },
     run: async (args, io) => (await import('./sync.ts')).sync(args, io),
   },
   {
@@ -119,7 +119,9 @@ export const COMMANDS: readonly CliCommand[] = [
       'env',
       'keep',
       'targetSize',
+      'quiet',
       'logLevel',
+      'logFormat',
       'json',
       'config',
     ),
@@ -137,7 +139,7 @@ export const COMMANDS: readonly CliCommand[] = [
           'where the copy is made: a new file, or postgres://user@host/database?schema=name, where no mirror is yet; ' +
           'with a password only in OBSYNC_TO',
       },
-      ...pick('logLevel', 'json', 'config'),
+      ...pick('quiet', 'logLevel', 'logFormat', 'json', 'config'),
     },
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
@@ -164,7 +166,18 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'serve',
     describe:
       'serve the mirror as the read API of the source, to clients with the token in OBSYNC_SERVE_TOKEN or one of --tokens',
-    options: pick('db', 'dbFile', 'host', 'port', 'tokens', 'rateLimit', 'dimensionWeights', 'logLevel', 'config'),
+    options: pick(
+      'db',
+      'dbFile',
+      'host',
+      'port',
+      'tokens',
+      'rateLimit',
+      'dimensionWeights',
+      'logLevel',
+      'logFormat',
+      'config',
+    ),
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {
@@ -193,7 +206,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile'),
       concurrency: { ...OPTIONS.concurrency, describe: 'number of syncs at the same time' },
-      ...pick('metricsPort', 'metricsHost', 'logLevel', 'config'),
+      ...pick('metricsPort', 'metricsHost', 'logLevel', 'logFormat', 'config'),
     },
     run: async (args, io) => (await import('./worker.ts')).worker(args, io),
   },

@@ -1,13 +1,13 @@
 import { type CopyOptions, copy } from '../api/copy.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';
-import type { CommandAction } from './command.ts';
+import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
 import { counted } from './words.ts';
 
 export const copyTo: CommandAction = async (args, io) => {
-  const log = await io.log(args['logLevel'] as string);
+  const log = await io.log(logSettings(args));
   io.limitHeap();
   return untilSignal(io, 'a long write: nothing was copied', async (signal) => {
     const report = await copy({
@@ -16,7 +16,7 @@ export const copyTo: CommandAction = async (args, io) => {
       signal,
       onProgress: ({ table, rows }) => log.info({ table, rows }, 'copied'),
     });
-    printReport(report, args, io, renderCopy);
+    printReport(report, args, io, renderCopy, true);
     return 0;
   });
 };

@@ -9,7 +9,7 @@ import { removeEarlierDemo } from '../demo/remove-earlier-demo.ts';
 import { openSampleSource, type SampleSource } from '../demo/sample-source.ts';
 import { givenFile } from '../settings/addresses/mirror-address.ts';
 import type { RunSummary } from '../sync/summary.ts';
-import type { CommandAction, CommandIo } from './command.ts';
+import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { watchRun } from './progress-view.ts';
@@ -33,7 +33,7 @@ export const demo: CommandAction = async (args, io) => {
   try {
     const server = await serve({ db: source.path, token: TOKEN, port: 0, rateLimit: 'off' });
     try {
-      const runs = { io, stop, baseUrl: server.url, db, logLevel: args['logLevel'] as string };
+      const runs = { io, stop, baseUrl: server.url, db, args };
       const failure = await syncTwice(runs, source);
       if (failure !== null) return failure;
       await answer(db, io);
@@ -56,7 +56,7 @@ interface DemoRuns {
   readonly stop: StopRequest;
   readonly baseUrl: string;
   readonly db: string;
-  readonly logLevel: string;
+  readonly args: CommandArguments;
 }
 
 /** @returns an exit code if a run failed, else null */
@@ -86,8 +86,8 @@ function failed(summary: RunSummary, { stop, io }: DemoRuns): number {
   return exitCodeOfRun(summary, stop.received());
 }
 
-async function syncOnce({ io, stop, baseUrl, db, logLevel }: DemoRuns): Promise<RunSummary> {
-  const view = await watchRun(io, logLevel);
+async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunSummary> {
+  const view = await watchRun(io, args);
   try {
     const service = { baseUrl, token: TOKEN, shareQuota: false };
     return await sync({ ...service, db, history: true, signal: stop.signal, onProgress: view.onProgress });

@@ -1,12 +1,12 @@
 import { type ExportOptions, exportMirror } from '../api/export.ts';
-import type { CommandAction } from './command.ts';
+import { type CommandAction, logSettings } from './command.ts';
 import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
-  const log = await io.log(args['logLevel'] as string);
+  const log = await io.log(logSettings(args));
   io.limitHeap();
   return untilSignal(io, 'a long read: the last complete export is unchanged', async (signal) => {
     const report = await exportMirror({
@@ -16,7 +16,7 @@ export const exportTo: CommandAction = async (args, io) => {
       onProgress: ({ table, rows }) => log.info({ table, rows }, 'exported'),
     });
     for (const warning of report.warnings) log.warn(warning);
-    printReport(report, args, io, renderExport);
+    printReport(report, args, io, renderExport, report.warnings.length === 0);
     return 0;
   });
 };

@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream';
 import { type Logger, pino } from 'pino';
 import { type PrettyOptions, prettyFactory, default as prettyStream } from 'pino-pretty';
+import type { LogSettings } from './command.ts';
 import { openLineQueue } from './line-queue.ts';
 import { printable } from './printable.ts';
 
@@ -12,21 +13,34 @@ const PRETTY: PrettyOptions = {
   messageFormat: (log, key) => printable(String(log[key])),
 };
 
-/** Plain lines, by default on stderr: time, level, message. Errors show their stack only at `debug`. */
-export function createLog(level: string, destination: 2 | Writable = 2): Logger {
-  return pino(optionsOf(level), prettyStream({ ...PRETTY, destination, sync: true }));
+/**
+ * Plain lines, by default on stderr: time, level, message; or objects of JSON. Errors show their stack only at `debug`.
+ */
+export function createLog({ level, format }: LogSettings, output: 2 | Writable = 2): Logger {
+  if (format === 'text') return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: output, sync: true }));
+  return pino(
+    { ...optionsOf(level), ...JSON_LINES },
+    output === 2 ? pino.destination({ dest: 2, sync: true }) : output,
+  );
 }
+
+/** Times as the tables have them, and names of levels instead of numbers. */
+const JSON_LINES: pino.LoggerOptions = {
+  timestamp: pino.stdTimeFunctions.isoTime,
+  formatters: { level: (level) => ({ level }) },
+};
 
 /**
  * The log of a server, which runs whether or not anything reads its log. `flush` calls back when the lines are written,
  * or when the reader was too slow.
  */
-export function createServerLog(level: string): Logger {
-  const prettify = prettyFactory(PRETTY);
+export function createServerLog({ level, format }: LogSettings): Logger {
+  const isText = format === 'text';
+  const prettify = isText ? prettyFactory(PRETTY) : String;
   const queue = openLineQueue(2, (dropped) =>
     log.warn(`${dropped} log lines were dropped because they were not read in time`),
   );
-  const log: Logger = pino(optionsOf(level), {
+  const log: Logger = pino(isText ? optionsOf(level) : { ...optionsOf(level), ...JSON_LINES }, {
     write: (line: string) => queue.write(String(prettify(line))),
     flush: (done: () => void) => void queue.end().then(done),
   } as pino.DestinationStream);

@@ -37,7 +37,7 @@ export function createParser(
   const parser: Argv = yargs()
     .scriptName('obsync')
     .usage(
-      '$0 <command> [options]\n\nMirrors a data-observability service into SQLite or PostgreSQL and keeps it up to date.',
+      '$0 <command> [options]\n\nMirrors the read API of Elementary Cloud, or of a service with the same API, into SQLite or PostgreSQL and keeps it up to date.',
     )
     .locale('en')
     .updateStrings({
@@ -50,6 +50,7 @@ export function createParser(
     .options(FLAGS)
     .strict()
     .demandCommand()
+    .completion('completion', 'print a script that completes commands and options in bash or zsh')
     .epilogue(EXIT_CODES)
     .wrap(Math.min(120, width ?? 100))
     .exitProcess(false)

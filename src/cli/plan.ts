@@ -10,7 +10,7 @@ import { stopOnSignals } from './signals.ts';
 
 export const plan: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchRun(io, args['logLevel'] as string);
+  const view = await watchRun(io, args);
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const report = await forecast(options);

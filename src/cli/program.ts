@@ -5,7 +5,7 @@ import { OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
-import type { CommandArguments, CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
 import { createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
@@ -33,8 +33,11 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
   });
   try {
     // The parser would silently ignore everything after it.
-    if (argv.includes('--')) throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
-    await parser.parseAsync(argv.map(withoutComment), {}, (_error, _parsed, help) => {
+    if (argv.includes('--') && argv[0] !== '--get-yargs-completions')
+      throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
+    const [first, ...rest] = argv;
+    const words = first === 'help' ? [...rest, '--help'] : argv;
+    await parser.parseAsync(words.map(withoutComment), {}, (_error, _parsed, help) => {
       if (help !== '') io.stdout.write(`${help}\n`);
     });
     return code;
@@ -67,7 +70,7 @@ async function warn(args: CommandArguments, io: CommandIo): Promise<void> {
   });
   const warnings = [...unknownVariables(io.env), ...open, ...warningsOfAddresses(addressesIn(args), io.env)];
   if (warnings.length === 0) return;
-  const log = await io.log((args['logLevel'] as string | undefined) ?? 'warn');
+  const log = await io.log(logSettings(args));
   for (const each of warnings) log.warn(each);
 }
 
@@ -108,8 +111,8 @@ function processIo(): CommandIo {
     },
     stdout: process.stdout,
     stderr: process.stderr,
-    log: async (level) => (await import('./log.ts')).createLog(level),
-    serverLog: async (level) => (await import('./log.ts')).createServerLog(level),
+    log: async (settings) => (await import('./log.ts')).createLog(settings),
+    serverLog: async (settings) => (await import('./log.ts')).createServerLog(settings),
     limitHeap,
   };
 }

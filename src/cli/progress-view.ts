@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
-import type { CommandIo, OutputStream } from './command.ts';
+import { type CommandArguments, type CommandIo, isQuiet, logSettings, type OutputStream } from './command.ts';
 import {
   INITIAL,
   nextProgress,
@@ -23,9 +23,15 @@ export interface RunView {
 const FRAME_MS = 100;
 
 /** Loads only the view that is used: a run under cron needs no live view, and a run on a terminal no log. */
-export async function watchRun(io: CommandIo, level: string): Promise<RunView> {
-  const isLive = io.stderr.isTTY === true && !['debug', 'trace'].includes(level);
-  return isLive ? liveView(io.stderr) : logRun(await io.log(level));
+export async function watchRun(io: CommandIo, args: CommandArguments): Promise<RunView> {
+  const isLive = showsProgress(io, args);
+  return isLive ? liveView(io.stderr) : logRun(await io.log(logSettings(args)));
+}
+
+/** Whether a terminal shows the progress of a run in place, instead of a log. */
+export function showsProgress({ stderr }: CommandIo, args: CommandArguments): boolean {
+  const { level, format } = logSettings(args);
+  return stderr.isTTY === true && format === 'text' && !isQuiet(args) && !['debug', 'trace'].includes(level);
 }
 
 async function liveView(output: OutputStream): Promise<RunView> {

@@ -1,5 +1,5 @@
 import { schedule as keepInSync } from '../api/schedule.ts';
-import type { CommandAction } from './command.ts';
+import { type CommandAction, logSettings } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { logRun } from './progress-view.ts';
@@ -7,7 +7,7 @@ import { stopOnSignals } from './signals.ts';
 
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const log = await io.log(args['logLevel'] as string);
+  const log = await io.log(logSettings(args));
   // A schedule writes log lines even on a terminal.
   const view = logRun(log);
   io.limitHeap();

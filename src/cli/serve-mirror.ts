@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { type RunningServer, serve } from '../api/serve.ts';
-import type { CommandArguments, CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
@@ -12,7 +12,7 @@ import { stopOnSignals } from './signals.ts';
  * @throws SyncError `usage`
  */
 export async function serveMirror(args: CommandArguments, io: CommandIo): Promise<number> {
-  const log = await io.serverLog(args['logLevel'] as string);
+  const log = await io.serverLog(logSettings(args));
   const stop = stopOnSignals('a long read');
   let server: RunningServer | null = null;
   let missed = false;

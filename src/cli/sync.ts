@@ -11,7 +11,7 @@ import { hasTable, renderSummary } from './summary-view.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchRun(io, args['logLevel'] as string);
+  const view = await watchRun(io, args);
   io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
@@ -25,17 +25,13 @@ export const sync: CommandAction = async (args, io) => {
   }
 };
 
-/** Cron mails every line of output, so a successful run prints nothing if the log level asks for problems only. */
 function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void {
-  const quiet =
-    io.stdout.isTTY !== true && summary.status === 'done' && QUIET_LEVELS.includes(args['logLevel'] as string);
   const verbose = args['verbose'] === true;
-  if (args['json'] === true || (summary.run !== null && !quiet && hasTable(summary)))
-    printReport(summary, args, io, (shown, width) => renderSummary(shown, { width, verbose }));
+  const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
+  if (args['json'] === true || (summary.run !== null && hasTable(summary)))
+    printReport(summary, args, io, render, summary.status === 'done');
   if (summary.error !== null) printFailure(summary.error, io);
 }
-
-const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];
 
 export function exitCodeOfRun(summary: RunSummary, signal: NodeJS.Signals | null): number {
   if (summary.recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);

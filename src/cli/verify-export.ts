@@ -17,7 +17,7 @@ export const verifyAgainst: CommandAction = async (args, io) => {
   const against = args['against'] as string;
   return untilSignal(io, 'a long read: nothing was changed', async (signal) => {
     const report = await verifyExport({ ...mirrorOptions(args), against, signal });
-    printReport(report, args, io, renderVerifyExport);
+    printReport(report, args, io, renderVerifyExport, report.equal);
     return report.equal ? 0 : 1;
   });
 };

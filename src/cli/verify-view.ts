@@ -1,7 +1,8 @@
 import type { VerifyEvent } from '../api/verify.ts';
 import type { StreamReport, VerifyFinding, VerifyReport } from '../verify/verify-report.ts';
-import type { CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { requestText, unsharedText, waitText } from './progress-state.ts';
+import { showsProgress } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 
 /** Shows the progress of a verification on stderr: one live line on a terminal, else only its waits. */
@@ -10,9 +11,9 @@ export interface VerifyView {
   end(): void;
 }
 
-export async function watchVerify(io: CommandIo, level: string): Promise<VerifyView> {
-  const log = await io.log(level);
-  const isLive = io.stderr.isTTY === true && !['debug', 'trace'].includes(level);
+export async function watchVerify(io: CommandIo, args: CommandArguments): Promise<VerifyView> {
+  const log = await io.log(logSettings(args));
+  const isLive = showsProgress(io, args);
   const draw = isLive ? (await import('log-update')).createLogUpdate(io.stderr) : null;
   return {
     onProgress(event) {

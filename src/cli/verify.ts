@@ -11,7 +11,7 @@ import { renderVerify, watchVerify } from './verify-view.ts';
 
 export const verify: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
-  const view = await watchVerify(io, args['logLevel'] as string);
+  const view = await watchVerify(io, args);
   io.limitHeap();
   try {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
@@ -32,7 +32,8 @@ export const verify: CommandAction = async (args, io) => {
 };
 
 function show(report: VerifyReport, args: CommandArguments, io: CommandIo): void {
-  if (args['json'] === true || report.environments.length > 0) printReport(report, args, io, renderVerify);
+  if (args['json'] === true || report.environments.length > 0)
+    printReport(report, args, io, renderVerify, report.equal === true);
   if (report.error !== null) printFailure(report.error, io);
 }
 

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.ts';
-import type { CommandAction } from './command.ts';
+import { type CommandAction, logSettings } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
 import { stopOnSignals } from './signals.ts';
 
 export const worker: CommandAction = async (args, io) => {
   const stop = stopOnSignals('syncs: other workers take over their jobs');
-  const log = await io.log(args['logLevel'] as string);
+  const log = await io.log(logSettings(args));
   io.limitHeap();
   try {
     // The library validates the values.

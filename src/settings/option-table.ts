@@ -248,8 +248,20 @@ export const COMMAND_OPTIONS = {
     default: 'info',
     choices: ['fatal', 'error', 'warn', 'info', 'debug', 'trace'],
     describe:
-      'how much is logged: warn only problems, debug also every request and the stack of an error, trace also the ' +
+      'how much is logged: warn only problems, and a command that finds nothing wrong prints no report; debug also every request and the stack of an error, trace also the ' +
       'query of each request',
+  },
+  logFormat: {
+    type: 'string',
+    default: 'text',
+    choices: ['text', 'json'],
+    describe: 'how the log is written: as text, or as one JSON object per line',
+  },
+  quiet: {
+    type: 'boolean',
+    default: false,
+    alias: 'q',
+    describe: 'the same as --log-level warn: print nothing unless something is wrong; what --json prints stays',
   },
   verbose: { type: 'boolean', default: false, describe: 'also show unchanged streams' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },

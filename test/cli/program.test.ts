@@ -207,6 +207,22 @@ describe('the help', () => {
     });
   });
 
+  test('help COMMAND prints the help of the command', async () => {
+    const help = await obsync(['help', 'sync']);
+    expect(help).toEqual(await obsync(['sync', '--help']));
+    expect(await obsync(['help'])).toEqual(await obsync(['--help']));
+    expect(help).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  test('completion prints a script for the shell, which completes commands and options', async () => {
+    const script = await obsync(['completion']);
+    expect(script).toMatchObject({ code: 0, stdout: expect.stringContaining('--get-yargs-completions'), stderr: '' });
+    const completed = async (...words: string[]) =>
+      (await obsync(['--get-yargs-completions', 'obsync', ...words])).stdout.split('\n');
+    expect(await completed('')).toEqual(expect.arrayContaining(['sync', 'status']));
+    expect(await completed('status', '--')).toEqual(expect.arrayContaining(['--max-age', '--json']));
+  });
+
   test('the help of export names every format that it writes', () => {
     const described = COMMANDS.find(({ name }) => name === 'export')?.describe.toLowerCase() ?? '';
     expect(EXPORT_FORMATS.filter((format) => !described.includes(format))).toEqual([]);

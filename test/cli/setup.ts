@@ -4,7 +4,7 @@ import { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { expect, inject } from 'vitest';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
-import type { CommandIo } from '../../src/cli/command.ts';
+import type { CommandIo, LogSettings } from '../../src/cli/command.ts';
 import { createLog } from '../../src/cli/log.ts';
 import { main } from '../../src/cli/program.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -119,7 +119,7 @@ let placeInUse: string | null = null;
 /** What a command has of its process, with its outputs in memory. */
 export function testIo(env: CommandIo['env']) {
   const [stdout, stderr] = [new CollectedOutput(), new CollectedOutput()];
-  const log = async (level: string) => createLog(level, stderr);
+  const log = async (settings: LogSettings) => createLog(settings, stderr);
   return { env, stdin: Readable.from([]), stdout, stderr, log, serverLog: log, limitHeap: () => {} };
 }
 

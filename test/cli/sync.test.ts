@@ -60,15 +60,16 @@ describe('obsync sync', () => {
     expect(readdirSync(cwd)).toEqual([]);
   });
 
-  test('it exits 4 before any request while another process has the lock of the mirror', async () => {
+  test('it exits 4 before any request while another process has the lock of the mirror, and names the process', async () => {
     const api = await server(ERROR_401);
     const db = mirrorOf(api.url);
     const lock = takeLock(db);
     const { code, stderr } = await obsync(['sync', '--base-url', api.url, '--db', db], { env });
     lock.release();
+    const holder = existsSync('/proc/locks') ? ` (process ${process.pid})` : '';
     expect({ code, stderr }).toEqual({
       code: 4,
-      stderr: `obsync: another sync is using ${db}: wait until it has ended, or stop it\n`,
+      stderr: `obsync: another sync${holder} is using ${db}: wait until it has ended, or stop it\n`,
     });
     expect(api.requests).toHaveLength(0);
   });

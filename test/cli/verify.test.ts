@@ -37,7 +37,7 @@ async function synced() {
   const api = await startApiServer((request) => answer(request.target));
   onTestFinished(() => api.close());
   const where = ['--base-url', api.url, '--db', `${folder()}/m.db`];
-  expect(await obsync(['sync', ...where, '--log-level', 'warn'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
+  expect(await obsync(['sync', ...where, '--quiet'], { env })).toEqual({ code: 0, stdout: '', stderr: '' });
   return { api, db: where[3] as string, where };
 }
 

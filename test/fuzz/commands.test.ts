@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import type { LogSettings } from '../../src/cli/command.ts';
 import { createLog } from '../../src/cli/log.ts';
 import { main } from '../../src/cli/program.ts';
 import { STREAM_NAMES } from '../../src/streams/catalogue.ts';
@@ -252,7 +253,7 @@ interface Ran extends Ended {
 /** Runs a command line in this process. A schedule gets SIGTERM once it listens. */
 async function run({ name, words, env }: ReturnType<typeof spell>): Promise<Ran> {
   const log = new CollectedOutput();
-  const io = { ...testIo(env), log: async (level: string) => createLog(level, log) };
+  const io = { ...testIo(env), log: async (settings: LogSettings) => createLog(settings, log) };
   const before = process.listeners('SIGTERM');
   const running = inPlace({ cwd: place.cwd, env }, () => main(words, io));
   let isEnded = false;

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 const locked = expect.objectContaining({
   recovery: 'locked',
-  message: expect.stringMatching(/^another sync is using .*obsync\.db: [^\n]+$/),
+  message: expect.stringMatching(/^another sync( \(process \d+\))? is using .*obsync\.db: [^\n]+$/),
 });
 
 describe('takeLock (R26)', () => {

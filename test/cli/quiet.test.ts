@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { folder, obsync, TOKEN } from './setup.ts';
+
+const env = { OBSYNC_TOKEN: TOKEN };
+
+async function setUp() {
+  const world = createWorld(['e1']);
+  furnish(world.environment());
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  const cwd = folder();
+  const where = ['--base-url', server.url, '--db', 'm.db'];
+  return { world, cwd, where, run: (...args: string[]) => obsync(args, { cwd, env }) };
+}
+
+test.each([['--quiet'], ['-q'], ['--log-level', 'warn'], ['--log-level', 'error', '--quiet']])(
+  'no command that finds nothing wrong prints anything with %s %s, and --json still prints',
+  async (...quiet) => {
+    const { run, where, cwd } = await setUp();
+    const nothing = { code: 0, stdout: '', stderr: '' };
+    expect(await run('sync', ...where, ...quiet)).toEqual(nothing);
+    expect(await run('verify', ...where, ...quiet)).toEqual(nothing);
+    expect(await run('export', '--db', 'm.db', '--to', 'lake', ...quiet)).toEqual(nothing);
+    expect(await run('verify', '--db', 'm.db', '--against', 'lake', ...quiet)).toEqual(nothing);
+    expect(await run('copy', '--db', 'm.db', '--to', join(cwd, 'copy.db'), ...quiet)).toEqual(nothing);
+    const { stdout } = await run('sync', ...where, ...quiet, '--json');
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'done' });
+  },
+);
+
+test('what is wrong is printed with --quiet as without', async () => {
+  const { run, where, world } = await setUp();
+  await run('sync', ...where, '--quiet');
+  world.environment().denied.add('columns');
+  const { code, stdout, stderr } = await run('sync', ...where, '--quiet');
+  expect(code).toBe(1);
+  expect(stdout).toContain('ended with problems');
+  expect(stderr).toContain('WARN');
+});
+
+test('--log-format json writes an object with time, level and message for each line of the log', async () => {
+  const { run, where } = await setUp();
+  const { stderr } = await run('sync', ...where, '--log-format', 'json');
+  const lines = stderr
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  expect(lines.length).toBeGreaterThan(3);
+  for (const line of lines)
+    expect(line).toMatchObject({ level: 'info', msg: expect.any(String), time: expect.stringMatching(/^\d{4}-.*Z$/) });
+});
