@@ -76,7 +76,8 @@ function parseConfig(path: string): object {
     if (isJsonObject(parsed)) return parsed;
   } catch (cause) {
     if (cause instanceof SyncError) throw cause;
-    throw new SyncError('usage', `${path} is not valid JSON: write the options as one JSON object`, { cause });
+    const where = cause instanceof Error ? ` (${cause.message})` : '';
+    throw new SyncError('usage', `${path} is not valid JSON${where}: write the options as one JSON object`, { cause });
   }
   throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
 }

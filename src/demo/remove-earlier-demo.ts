@@ -7,15 +7,16 @@ import { ENVIRONMENT_IDS } from './sample.ts';
 
 /**
  * Removes the mirror of an earlier demo and no other file.
- * @throws SyncError `usage`, or `locked` while a demo or a reader has it open
+ * @throws SyncError `usage`, also if nothing can be written there, or `locked` while a demo or a reader has it open
  */
 export function removeEarlierDemo(db: string): void {
   refuseNoFolder(db);
-  if (!mirrorExists(db)) return;
+  const isThere = mirrorExists(db);
   // Avoids creating a lock file beside a file that is not a mirror.
-  refuseInvalidMirror(db);
+  if (isThere) refuseInvalidMirror(db);
   const lock = takeLock(db);
   try {
+    if (!isThere) return;
     refuseOther(db);
     refuseOpen(db);
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${db}${suffix}`, { force: true });

@@ -134,7 +134,7 @@ describe('the settings of a command', () => {
     ['neither true nor false', { full: 1 }, /config\.json: --full needs true or false/],
     ['a number for a string', { db: 5 }, /config\.json: --db needs a string/],
     ['a list', ['db'], /is not a JSON object/],
-    ['text that is not valid JSON', '{db: 1}', /is not valid JSON/],
+    ['text that is not valid JSON', '{db: 1}', /is not valid JSON \(.*line 1 column 2.*\): write/],
   ])('a config file with %s is refused', async (_, settings, line) => {
     const cwd = folder();
     expect(await obsync(['sync', '--config', config(settings)], { cwd, env })).toEqual(refusal(line));
