@@ -146,7 +146,7 @@ function openAsAnyone(installed: Installation): string {
 describe('a mirror opened by an unprivileged user', () => {
   let installed: Installation;
   beforeAll(() => {
-    installed = installForAnyone('src', 'state');
+    installed = installForAnyone('src', 'state', 'node_modules/drizzle-orm');
     return installed.remove;
   });
 

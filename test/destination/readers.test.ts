@@ -52,7 +52,7 @@ function makeAlone(): void {
 describe('a reader without write permission', () => {
   let installed: Installation;
   beforeAll(() => {
-    installed = installForAnyone('src', 'state');
+    installed = installForAnyone('src', 'state', 'node_modules/drizzle-orm');
   });
   afterAll(() => installed.remove());
 
