@@ -14,7 +14,7 @@ export const copyTo: CommandAction = async (args, io) => {
       // The library validates the values.
       ...(libraryOptions(args) as unknown as CopyOptions),
       signal,
-      onProgress: ({ table, rows }) => log.info({ table, rows }, 'copied'),
+      onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} copied`),
     });
     printReport(report, args, io, renderCopy, true);
     return 0;

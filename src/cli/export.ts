@@ -4,6 +4,7 @@ import { renderExport } from './export-view.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
+import { counted } from './words.ts';
 
 export const exportTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
@@ -13,7 +14,7 @@ export const exportTo: CommandAction = async (args, io) => {
       // The library validates the values.
       ...(libraryOptions(args) as unknown as ExportOptions),
       signal,
-      onProgress: ({ table, rows }) => log.info({ table, rows }, 'exported'),
+      onProgress: ({ table, rows }) => log.info(`${table}: ${counted(rows, 'row')} exported`),
     });
     for (const warning of report.warnings) log.warn(warning);
     printReport(report, args, io, renderExport, report.warnings.length === 0);

@@ -75,10 +75,11 @@ function logEnvironments(
 }
 
 function logEnd(log: Logger, { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>): void {
-  const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted } = summary;
+  const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted, rows_rejected } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;
+  const isIdle = status === 'done' && rows_written + rows_deleted + rows_rejected === 0;
   // The command reports the error that ends the whole run, so it appears once.
-  if (summary.error === null || status === 'stopped') log.info(line);
+  if (summary.error === null || status === 'stopped') log[isIdle ? 'debug' : 'info'](line);
   else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);
 }

@@ -186,7 +186,8 @@ describe('obsync sync', () => {
   });
 
   test.each([
-    ['info', /Production assets: done/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
+    ['debug', /Production assets: done/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
+    ['info', /^[^\n]* 1 environment: Production\n$/, /^nothing changed in 1 environment\nrun 1 is done: .*\n$/],
     ['warn', /^$/, /^$/],
   ])('without a terminal a successful run prints at --log-level %s: %s', async (level, logged, printed) => {
     const api = await server({ body: [{ id: 'e1', name: 'Production' }] }, { body: { items: [], has_more: false } });
