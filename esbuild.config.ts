@@ -42,10 +42,12 @@ const noTranslations: Plugin = {
 /** The package's entry, which an older Node can load as far as it has to: it cannot even link the library. */
 function entryOf({ outputs }: Metafile): string {
   const [, library] = Object.entries(outputs).find(([path]) => basename(path) === 'library.js') ?? [];
-  return `import { outdatedNode } from './node-version.js';
+  return `import { createRequire } from 'node:module';
+import { outdatedNode } from './node-version.js';
 const outdated = outdatedNode();
 if (outdated !== null) throw new Error(outdated);
-export const { ${library?.exports.join(', ')} } = await import('./library.js');
+// Not \`await import\`: programs may load the package by \`require\`.
+export const { ${library?.exports.join(', ')} } = createRequire(import.meta.url)('./library.js');
 `;
 }
 

@@ -1,4 +1,4 @@
-import { existsSync, lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { lstatSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import Database from 'better-sqlite3';
 import { SyncError } from '../src/core/errors.ts';
@@ -45,15 +45,19 @@ export function takeLock(mirrorPath: string): MirrorLock {
   }
 }
 
-/** ` (process 123)`, where the system lists locks: Linux does, but not in every sandbox. */
+/** ` (process 123)`, where the system lists locks: Linux does, but not in every sandbox or file system. */
 function holderOf(path: string): string {
-  if (!existsSync('/proc/locks')) return '';
-  const file = `:${statSync(path).ino} `;
-  const line = readFileSync('/proc/locks', 'utf8')
-    .split('\n')
-    .find((each) => each.includes(file) && !each.includes('->'));
-  const [, pid] = /\sWRITE\s+(\d+)\s/.exec(line ?? '') ?? [];
-  return pid === undefined ? '' : ` (process ${pid})`;
+  try {
+    const { dev, ino } = statSync(path);
+    const [major, minor] = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+    const file = [...[major, minor].map((part) => part.toString(16).padStart(2, '0')), ino].join(':');
+    const locks = readFileSync('/proc/locks', 'utf8').split('\n');
+    const held = locks.map((line) => /\sWRITE (\d+) (\S+) /.exec(line)).find((lock) => lock?.[2] === file);
+    return held === undefined || held === null ? '' : ` (process ${held[1]})`;
+  } catch {
+    // The message is about the lock: without its holder it is still true.
+    return '';
+  }
 }
 
 /** The file that a mirror's lock is taken on. */

@@ -33,7 +33,11 @@ export function accountFrom(given: AccountOptions, address: string): SyncAccount
   if (schema === 'public')
     throw new OptionError('schema', 'any program may use the schema public: name another one with --schema');
   const options = Object.fromEntries(
-    ACCOUNT_SYNC_OPTIONS.filter((option) => isSet(option, given[option])).map((option) => [option, given[option]]),
+    ACCOUNT_SYNC_OPTIONS.filter((option) => isSet(option, given[option])).map((option) => [
+      option,
+      // Workers run in other folders, so the path must be absolute.
+      option === 'caFile' ? resolve(String(given.caFile)) : given[option],
+    ]),
   );
   // Files are those of the workers' hosts.
   const { baseUrl } = syncSettings({ baseUrl: given.baseUrl, ...options, caFile: undefined, token: 'not-looked-up' });

@@ -119,7 +119,7 @@ function refusal({ argv, aliases }: ParsedLine, message: string): SyncError {
   return refused(message);
 }
 
-const COMMAND_NAMES = COMMANDS.map(({ name }) => name);
+export const COMMAND_NAMES = COMMANDS.map(({ name }) => name);
 
 type ParsedLine = Exclude<Argv['parsed'], false>;
 

@@ -7,7 +7,7 @@ import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { exitCodeOf } from './exit-code.ts';
-import { createParser, flagsOf, withoutComment } from './parser.ts';
+import { COMMAND_NAMES, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';
 import { widthOf } from './terminal-width.ts';
@@ -36,7 +36,7 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
     if (argv.includes('--') && argv[0] !== '--get-yargs-completions')
       throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     const [first, ...rest] = argv;
-    const words = first === 'help' ? [...rest, '--help'] : argv;
+    const words = first === 'help' && rest.every((name) => COMMAND_NAMES.includes(name)) ? [...rest, '--help'] : argv;
     await parser.parseAsync(words.map(withoutComment), {}, (_error, _parsed, help) => {
       if (help !== '') io.stdout.write(`${help}\n`);
     });

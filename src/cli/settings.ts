@@ -54,7 +54,7 @@ function readVariables(options: CommandOptions, env: CommandIo['env']): [string,
 }
 
 /** Options that name a file relative to the config file, not to the current folder. */
-const RELATIVE_TO_CONFIG = ['tokenFile', 'dbFile'];
+const RELATIVE_TO_CONFIG = ['tokenFile', 'dbFile', 'caFile'];
 
 function readConfig(path: string): [string, SettingValue][] {
   const names = Object.keys(ALL_OPTIONS).filter((name) => name !== 'config');

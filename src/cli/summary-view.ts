@@ -75,7 +75,8 @@ const COUNTS = [
   ['rejected', 'rows_rejected'],
 ] as const;
 
-function problems({ streams, missing, streams_not_reached, clock_spread_seconds }: RunSummary): string[] {
+/** What the summary says is wrong, or may be. */
+export function problems({ streams, missing, streams_not_reached, clock_spread_seconds }: RunSummary): string[] {
   return [
     ...(clock_spread_seconds > CLOCK_TOLERANCE_SECONDS
       ? [

@@ -7,7 +7,7 @@ import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';
 import { watchRun } from './progress-view.ts';
 import { stopOnSignals } from './signals.ts';
-import { hasTable, renderSummary } from './summary-view.ts';
+import { hasTable, problems, renderSummary } from './summary-view.ts';
 
 export const sync: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
@@ -29,7 +29,7 @@ function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void 
   const verbose = args['verbose'] === true;
   const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
   if (args['json'] === true || (summary.run !== null && hasTable(summary)))
-    printReport(summary, args, io, render, summary.status === 'done');
+    printReport(summary, args, io, render, summary.status === 'done' && problems(summary).length === 0);
   if (summary.error !== null) printFailure(summary.error, io);
 }
 

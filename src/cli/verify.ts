@@ -33,7 +33,7 @@ export const verify: CommandAction = async (args, io) => {
 
 function show(report: VerifyReport, args: CommandArguments, io: CommandIo): void {
   if (args['json'] === true || report.environments.length > 0)
-    printReport(report, args, io, renderVerify, report.equal === true);
+    printReport(report, args, io, renderVerify, report.equal === true && report.repair === null);
   if (report.error !== null) printFailure(report.error, io);
 }
 

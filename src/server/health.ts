@@ -3,7 +3,7 @@ import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { httpErrorParts, mirrorDamaged, unprocessable } from './errors.ts';
 import type { MirrorReads, MirrorSnapshot } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
-import { environmentAges, syncAgeSeconds } from './sync-age.ts';
+import { oldestAgeSeconds, syncAgeSeconds } from './sync-age.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
@@ -11,17 +11,16 @@ export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
 interface HealthAnswer {
   readonly status: 'up' | 'stale';
   readonly last_sync_age_seconds: number | null;
-  /** The age of the stalest stream; null if one was never read to its end. Only if an age is asked for. */
+  /** As in `oldestAgeSeconds`; only if an age is asked for. */
   readonly oldest_age_seconds?: number | null;
 }
 
 function healthOf(view: MirrorSnapshot, nowMs: number, maxSeconds: number | null): HealthAnswer {
   const last_sync_age_seconds = syncAgeSeconds(view, nowMs);
   if (maxSeconds === null) return { status: 'up', last_sync_age_seconds };
-  const ages = environmentAges(view, nowMs).map(({ seconds }) => seconds ?? Number.POSITIVE_INFINITY);
-  const oldest = ages.length === 0 ? Number.POSITIVE_INFINITY : Math.max(...ages);
-  const oldest_age_seconds = Number.isFinite(oldest) ? oldest : null;
-  return { status: oldest > maxSeconds ? 'stale' : 'up', last_sync_age_seconds, oldest_age_seconds };
+  const oldest_age_seconds = oldestAgeSeconds(view, nowMs);
+  const isYoung = oldest_age_seconds !== null && oldest_age_seconds <= maxSeconds;
+  return { status: isYoung ? 'up' : 'stale', last_sync_age_seconds, oldest_age_seconds };
 }
 
 function maxAgeOf(given: unknown): number | null {

@@ -28,5 +28,16 @@ export function environmentAges(
   return rows.map((row) => ({ environment: String(row['environment']), seconds: secondsSince(row['at'], nowMs) }));
 }
 
+/** The streams that some run has read, but for those that were never live at the source. */
+const OLDEST = `select count(*) as streams, total(c.watermark is null) as unread, min(c.watermark) as at
+  from sync_checkpoints c join environments e on e.id = c.env_id join json_each(@streams) s on s.value = c.stream
+  where e.missing_since is null and not (c.unavailable is 1 and c.watermark is null)`;
+
+/** The age of the stalest stream that runs read; null if there is none, or one was never read to its end. */
+export function oldestAgeSeconds(view: MirrorSnapshot, nowMs: number): number | null {
+  const [found] = view.rows({ sql: OLDEST, values: { streams: USUAL_STREAMS } });
+  return found?.['unread'] === 0 ? secondsSince(found['at'], nowMs) : null;
+}
+
 const secondsSince = (at: unknown, nowMs: number): number | null =>
   typeof at === 'string' ? Math.max(0, Math.round((nowMs - Date.parse(at)) / 1000)) : null;

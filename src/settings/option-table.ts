@@ -130,7 +130,7 @@ export const OPTIONS = {
   caFile: {
     type: 'string',
     describe:
-      'file of certificates (PEM) to trust as well, such as that of a private authority; the variable ' +
+      'PEM file of additional certificate authorities to trust, for example your company’s; the variable ' +
       'NODE_EXTRA_CA_CERTS does the same for every connection',
   },
   cron: {
@@ -261,7 +261,7 @@ export const COMMAND_OPTIONS = {
     type: 'boolean',
     default: false,
     alias: 'q',
-    describe: 'the same as --log-level warn: print nothing unless something is wrong; what --json prints stays',
+    describe: 'the same as --log-level warn: print nothing unless something is wrong; --json still prints its document',
   },
   verbose: { type: 'boolean', default: false, describe: 'also show unchanged streams' },
   json: { type: 'boolean', default: false, describe: 'print one JSON document on stdout' },

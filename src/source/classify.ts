@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/quota/retry-delay.ts';
-import { connectionFailure, type RemoteHost } from './connection-failure.ts';
+import { connectionFailure, isRefusedByProxy, type RemoteHost } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { HEAVY_BYTES } from './heavy-turns.ts';
@@ -158,10 +158,19 @@ function serverFailure(answer: HttpAnswer, description: RequestDescription): Ret
 }
 
 function transportFailure({ kind, cause }: TransportError, remote: RemoteHost): RetriableFailure {
-  if (kind === 'time-out') return { ...broken('no complete answer in time', cause), kind: 'slow' };
+  const { host, proxy } = remote;
+  const peer = proxy === null ? host : `${host} (proxy: ${proxy})`;
+  if (kind === 'time-out') return { ...broken(`no complete answer from ${peer} in time`, cause), kind: 'slow' };
   if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
-  const { text, advice } = connectionFailure(errorCode(cause), remote);
+  if (isRefusedByProxy(errorCode(cause), remote) && cause instanceof Error)
+    return broken(`the proxy ${proxy} did not connect to ${host}: ${cause.message}`, cause);
+  const { text, advice } = connectionFailure(errorCode(cause), remote, soughtHost(cause));
   return { ...broken(text, cause), setupAdvice: advice };
+}
+
+/** The host whose address could not be looked up; null for other errors. */
+function soughtHost(cause: unknown): string | null {
+  return cause instanceof Error && 'hostname' in cause && typeof cause.hostname === 'string' ? cause.hostname : null;
 }
 
 function broken(text: string, cause: unknown): RetriableFailure {

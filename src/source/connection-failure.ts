@@ -13,14 +13,25 @@ interface ConnectionFailure {
   readonly advice: string | null;
 }
 
-/** Explains a failed connection by the code of Node or undici; an empty one is unknown. */
-export function connectionFailure(code: string, { host, proxy }: RemoteHost): ConnectionFailure {
-  const [what, advice] = explanation(code, proxy) ?? ['the connection to HOST failed', null];
+/**
+ * Explains a failed connection by the code of Node or undici; an empty one is unknown. `soughtHost` is the host whose
+ * address was looked up: that of the service or of the proxy.
+ */
+export function connectionFailure(
+  code: string,
+  { host, proxy }: RemoteHost,
+  soughtHost: string | null = null,
+): ConnectionFailure {
+  const isProxy = proxy !== null && soughtHost !== null && new URL(`http://${proxy}`).hostname === soughtHost;
+  const [what, advice] = explanation(code, isProxy ? proxy : null) ?? ['the connection to HOST failed', null];
   const text = what.replace('HOST', proxy === null || what.includes(proxy) ? host : `${host} (proxy: ${proxy})`);
   return { text: code === '' ? text : `${text} (${code})`, advice };
 }
 
+/** `proxy` is the proxy whose address was looked up; null if it was that of the service. */
 function explanation(code: string, proxy: string | null): readonly [text: string, advice: string] | null {
+  if (code === 'ENOTFOUND' && proxy !== null)
+    return [`the address of the proxy ${proxy} cannot be found`, 'Check HTTPS_PROXY or HTTP_PROXY.'];
   if (code === 'ENOTFOUND')
     return ['the address of HOST cannot be found', 'Check the base URL and whether HTTPS_PROXY has to name a proxy.'];
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
@@ -33,8 +44,6 @@ function explanation(code: string, proxy: string | null): readonly [text: string
       'If a private authority issued it, name the file of its certificate with --ca-file.',
     ];
   if (NOT_TLS.has(code)) return ['HOST does not speak TLS', 'Check whether the base URL is http, and its port.'];
-  if (proxy !== null && REFUSED_BY_PROXY.has(code))
-    return [`the proxy ${proxy} refuses to connect to HOST`, 'Check the proxy, its user and its password.'];
   return null;
 }
 
@@ -52,3 +61,8 @@ const NOT_TLS = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_
 
 /** undici's codes for a proxy that answers CONNECT, or a request over http, with something else than success. */
 const REFUSED_BY_PROXY = new Set(['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']);
+
+/** Whether the proxy was reached but did not connect. Its status is only in undici's message. */
+export function isRefusedByProxy(code: string, { proxy }: RemoteHost): boolean {
+  return proxy !== null && REFUSED_BY_PROXY.has(code);
+}

@@ -61,7 +61,7 @@ async function fetchPage(
       description,
       decode: decodeEnvironments,
       onRequest: undefined,
-      beginsRun: true,
+      beginsRun: cursor === null,
     });
   } catch (error) {
     const isRestart = error instanceof SyncError && error.recovery === 'restart-read';

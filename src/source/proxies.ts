@@ -34,6 +34,15 @@ export function proxyHostOf(baseUrl: string, { httpProxy, httpsProxy }: ProxySet
 
 function parseProxy(name: string, given: string): URL {
   const url = URL.parse(given.includes('://') ? given : `http://${given}`);
-  if (url !== null && ['http:', 'https:'].includes(url.protocol)) return url;
-  throw new SyncError('usage', `${name} must be the address of a proxy, like http://proxy.example.com:3128.`);
+  if (url !== null && ['http:', 'https:'].includes(url.protocol) && isEncoded(url.username + url.password)) return url;
+  const text = `${name} must be the address of a proxy, like http://proxy.example.com:3128, with a % in a password as %25.`;
+  throw new SyncError('usage', text);
+}
+
+function isEncoded(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== '' || text === '';
+  } catch {
+    return false;
+  }
 }

@@ -70,10 +70,10 @@ describe('obsync plan', () => {
     const { requests, seconds, quota: told } = (await run<ForecastReport>(plan, { ...options, full: true })).json();
     expect(requests).toBeGreaterThan(5);
     expect(requests).toBeLessThan(105);
-    expect({ seconds, told }).toEqual({
-      seconds: 30,
-      told: { limit: 100, remaining: 5, reset_seconds: 30, window_seconds: 30 },
-    });
+    // The rest of the window, which passes meanwhile.
+    expect(seconds).toBeGreaterThan(0);
+    expect(seconds).toBeLessThanOrEqual(30);
+    expect(told).toEqual({ limit: 100, remaining: 5, reset_seconds: seconds, window_seconds: 30 });
     quota.told = false;
     // The previous plan left 5, and this one used one of them.
     expect((await run<ForecastReport>(plan, options)).json()).toMatchObject({ quota: { remaining: 4 } });

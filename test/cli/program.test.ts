@@ -211,6 +211,10 @@ describe('the help', () => {
     const help = await obsync(['help', 'sync']);
     expect(help).toEqual(await obsync(['sync', '--help']));
     expect(await obsync(['help'])).toEqual(await obsync(['--help']));
+    expect(await obsync(['help', 'snyc'])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('unknown command'),
+    });
     expect(help).toMatchObject({ code: 0, stderr: '' });
   });
 

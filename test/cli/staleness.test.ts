@@ -24,6 +24,8 @@ function filled({ status = 'done', columns = 1, isGone = false }: Filled) {
     saveCheckpoint(db, 'e1', 'assets', { ...NO_PROGRESS, watermark: at });
     if (columns !== null) saveCheckpoint(db, 'e1', 'columns', { ...NO_PROGRESS, watermark: hoursAgo(columns) });
     saveCheckpoint(db, 'e1', 'tests', { ...NO_PROGRESS, unavailable: true });
+    // Read with --history, once.
+    saveCheckpoint(db, 'e1', 'test_executions', { ...NO_PROGRESS, watermark: hoursAgo(9) });
   };
 }
 
@@ -31,8 +33,8 @@ test.each<[string, Filled, number, RegExp]>([
   ['is young, even if a stream was never live', {}, 0, /^$/],
   ['has an old stream', { columns: 3 }, 1, /^Production columns is 3 h old\n$/],
   ['has an old stream in an environment that is gone', { columns: 3, isGone: true }, 0, /^$/],
-  ['had a problem in its last run', { status: 'problems' }, 1, /^the last run, 1, failed\n$/],
-  ['was refused in its last run', { status: 'refused' }, 1, /^the last run, 1, failed\n$/],
+  ['had a problem in its last run', { status: 'problems' }, 1, /^run 1, the last one, failed\n$/],
+  ['was refused in its last run', { status: 'refused' }, 1, /^run 1, the last one, failed\n$/],
   ['was stopped by its limit of requests', { status: 'stopped' }, 0, /^$/],
 ])('status --max-age 2h tells by its exit code whether a mirror is stale that %s', async (_, mirror, code, stderr) => {
   const db = mirrorFile(filled(mirror));
@@ -45,6 +47,11 @@ test.each<[string, Filled, number, RegExp]>([
 test('status --max-age exits 1 for a mirror that was never synced', async () => {
   const ended = await obsync(['status', '--db', mirrorFile(), '--max-age', '90m']);
   expect(ended).toMatchObject({ code: 1, stderr: 'there has been no run yet\n' });
+});
+
+test('status --all has no --max-age', async () => {
+  const ended = await obsync(['status', '--all', '--max-age', '2h', '--db', 'postgres://h/d']);
+  expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('--max-age is for one mirror') });
 });
 
 test.each(['2', '2 h', 'h', '1w', '-1h', '1e3s', ''])(

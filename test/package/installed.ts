@@ -73,6 +73,7 @@ async function pack(staged: string, destination: string): Promise<string> {
     'README.md',
     'LICENSE',
     'prepare.mjs',
+    'examples/systemd',
     'src/bi/metabase.mjs',
     'schema/migrations',
     'schema/migrations-postgres',

@@ -36,6 +36,12 @@ describe('the published package', () => {
     expect(library).toMatchObject({ code: 1, stderr: expect.stringContaining(`\nError: ${message}\n`) });
   });
 
+  test('a program in the older form of modules can require it', async () => {
+    writeFileSync(join(installed.folder, 'requires.cjs'), "console.log(typeof require('obsync').sync);");
+    const required = await execute(installed.oldestNode, ['requires.cjs'], { cwd: installed.folder });
+    expect(required).toMatchObject({ code: 0, stdout: 'function\n' });
+  });
+
   test('every kind of module resolution finds its declarations', async () => {
     const { code, stdout } = await execute(
       process.execPath,

@@ -213,6 +213,11 @@ describe('the reported age of an environment', () => {
 
   test.each<[string, ReturnType<typeof checkpoint>[], number | null]>([
     ['a mirror that was never read', [], null],
+    [
+      'a mirror with a stream that was never read to its end',
+      [checkpoint('assets', 60), checkpoint('tests', null)],
+      null,
+    ],
     ['a mirror with a stream of two hours', USUAL.map((name) => checkpoint(name, name === 'tests' ? 7200 : 60)), 7200],
   ])('/healthz?max_age answers 503 for %s, unless that is young enough', async (_, checkpoints, oldest) => {
     const { server, writing } = serve(nothing);

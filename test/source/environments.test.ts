@@ -70,6 +70,14 @@ describe('the list of environments', () => {
     const { message } = await failureOf(source.environments());
     expect(message).toContain('the address of api.example.com cannot be found (ENOTFOUND). Check the base URL');
     expect(time.slept).toEqual([]);
+    nock(SERVICE_URL)
+      .get(/^/)
+      .replyWithError(Object.assign(new Error('dns'), { code: 'ENOTFOUND', hostname: 'proxy.example.com' }));
+    const proxies = { httpProxy: '', httpsProxy: 'http://proxy.example.com:3128/', noProxy: '*' };
+    const { message: ofProxy } = await failureOf(answerWith([], { proxies }).source.environments());
+    expect(ofProxy).toContain(
+      'the address of the proxy proxy.example.com:3128 cannot be found (ENOTFOUND). Check HTTPS',
+    );
     failWith('EAI_AGAIN');
     expect(await answerWith([{ body: [] }]).source.environments()).toEqual([]);
   });
@@ -89,6 +97,11 @@ describe('a list of environments in pages', () => {
       '/public/beta/environments?cursor=x%2F1',
       '/public/beta/environments?cursor=x%2F2',
     ]);
+  });
+
+  test('a page of HTML in place of a later page is retried, because the service has answered before (R24)', async () => {
+    const { source } = answerWith([page('e1', 'x'), { body: '<html>' }, page('e2', null)]);
+    expect(await source.environments()).toEqual([{ id: 'e1' }, { id: 'e2' }]);
   });
 
   test.each<[string, Reply[]]>([

@@ -34,7 +34,7 @@ test.each([
     expect(summary.status).toBe('done');
     expect(streamSummary(summary, stream)).toMatchObject({
       status: 'unavailable',
-      error: expect.stringContaining('though it was'),
+      error: expect.stringContaining('but was live before'),
     });
     expect(scene.mirrored.checkpoint(stream).unavailable).toBe(true);
     expect(scene.mirrored.rows(`select * from ${stream}`)).toEqual(before);

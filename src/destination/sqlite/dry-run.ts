@@ -128,7 +128,8 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
       expectedRows(mirror, envId, { stream, request, stored: storedOf(envId), now }),
     async refused(envId, stream) {
       const status = mirror.connection.prepare(LAST_STATUS).pluck().get(envId, stream.name);
-      return status === 'denied' ? 'forbidden' : status === 'unavailable' ? 'not-live' : null;
+      if (status === 'denied') return 'forbidden';
+      return storedOf(envId).get(stream.name)?.unavailable === true ? 'not-live' : null;
     },
   };
 }
