@@ -29,18 +29,18 @@ export interface LogSettings {
 }
 
 /** The log that a command line asks for; by default, only problems are logged. */
-export function logSettings(args: CommandArguments): LogSettings {
-  const { quiet, logLevel = 'warn' } = args;
-  return {
-    level: quiet === true && !isQuiet({ logLevel }) ? 'warn' : String(logLevel),
-    format: args['logFormat'] === 'json' ? 'json' : 'text',
-  };
+export function logSettings({ quiet, logLevel = 'warn', logFormat }: CommandArguments): LogSettings {
+  const asked = String(logLevel);
+  const level = quiet === true && !QUIET_LEVELS.includes(asked) ? 'warn' : asked;
+  return { level, format: logFormat === 'json' ? 'json' : 'text' };
 }
 
-/** Whether a command that finds nothing wrong prints nothing, as cron jobs want: the log has problems only. */
-export function isQuiet({ quiet, logLevel }: CommandArguments): boolean {
-  return quiet === true || ['fatal', 'error', 'warn'].includes(String(logLevel));
+/** Whether a command that finds nothing wrong prints nothing, as cron jobs want. */
+export function isQuiet(args: CommandArguments): boolean {
+  return QUIET_LEVELS.includes(logSettings(args).level);
 }
+
+const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];
 
 /** The values of a command's options and arguments by name, such as `pageSize`. */
 export type CommandArguments = Readonly<Record<string, unknown>>;

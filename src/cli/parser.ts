@@ -52,7 +52,7 @@ export function createParser(
     .demandCommand()
     .completion('completion', 'print a script that completes commands and options in bash or zsh')
     .epilogue(EXIT_CODES)
-    .wrap(Math.min(120, width ?? 100))
+    .wrap(Math.min(120, width ?? 80))
     .exitProcess(false)
     .showHelpOnFail(false)
     .fail((message: string | null) => {

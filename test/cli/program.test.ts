@@ -233,7 +233,7 @@ describe('the help', () => {
   });
 
   test('the help of sync says which numbers an option accepts, and its default', async () => {
-    const { stdout } = await obsync(['sync', '--help']);
+    const stdout = (await obsync(['sync', '--help'])).stdout.replaceAll(/\s+/g, ' ');
     expect(stdout).toMatch(
       /--page-size +rows per request \(whole number from 1 to 2000\)\s+\[number\] \[default: 2000\]/,
     );
