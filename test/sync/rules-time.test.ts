@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { putAsset, putColumn, remove } from '../model/environment.ts';
+import { execute, putAsset, putColumn, remove } from '../model/environment.ts';
 import { streamSummary } from '../model/test-mirror.ts';
 import { DAY, HOUR } from '../model/world.ts';
 import { FEED_STREAMS } from '../support/catalogue.ts';
@@ -84,6 +84,23 @@ test(
     expect((await mirrored.sync({ history: true })).status).toBe('done');
     expect(mirrored.requests('executions').every(({ query }) => 'start_time_from' in query)).toBe(true);
     expect(mirrored.requests('executions').length).toBeGreaterThan(0);
+  }),
+);
+
+test(
+  'a history that a run without a Date left unfinished is read again, from 90 days ago (R1, R22)',
+  withWorld(async (scene) => {
+    const { mirrored, world, env } = scene;
+    for (let n = 0; n < 3; n++) execute(env, 't1', `more-${n}`);
+    await mirrored.sync({ only: ['assets', 'tests', 'latest_test_executions'] });
+    world.dates = 'never';
+    const wish = { only: ['test_executions'] as const, history: true, pageSize: 1, concurrency: 1 };
+    expect((await mirrored.sync({ ...wish, maxRequests: 3 })).status).toBe('stopped');
+    expect(mirrored.checkpoint('test_executions').round?.read?.query).not.toHaveProperty('start_time_from');
+    world.dates = 'always';
+    const summary = await mirrored.sync(wish);
+    expect(mirrored.requests('executions').every(({ query }) => 'start_time_from' in query)).toBe(true);
+    expect(summary.status).toBe('done');
   }),
 );
 

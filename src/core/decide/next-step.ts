@@ -251,11 +251,13 @@ function parameterOf(stream: Stream, about: LookupRead['about']): string {
 }
 
 /**
- * Whether to give up the round because its time bound is too old to send again (R3). A scan only skips its tombstones
- * feed.
+ * Whether to give up the round because its time bound is too old to send again (R3), or because a history has none,
+ * though one is known by now: without it the service returns only 30 days (R1). A scan only skips its tombstones feed.
  */
 function isOutOfReach(round: Round, context: Context): boolean {
   if (round.mode === 'scan') return false;
+  if (round.mode === 'window' && round.read?.query['start_time_from'] === undefined)
+    return round.read !== null && context.serverTime !== null;
   const next = round.steps[0];
   return isUnsendable(round.read?.query ?? (next?.do === 'list' ? next.query : {}), context);
 }
