@@ -1,13 +1,14 @@
 import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { migrate } from '../../src/api/migrate.ts';
 import { openStore } from '../../src/api/open-store.ts';
 import { runWorker } from '../../src/api/run-worker.ts';
 import { status } from '../../src/api/status.ts';
 import { copyMirror } from '../../src/destination/copy-mirror.ts';
-import { freshPath } from '../crash/scenes.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 /** A mirror behind a proxy that resets the next connections while they are being opened. */
 async function setUp() {
@@ -49,7 +50,7 @@ test.each<[string, (db: string) => Promise<unknown>]>([
   [
     'copy',
     async (db) => {
-      const to = freshPath();
+      const to = join(testFolder(), 'copy.db');
       await copyMirror(await openStore(db), await openStore(to), WATCH);
       expect(existsSync(to)).toBe(true);
     },

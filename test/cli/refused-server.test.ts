@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { freshPath } from '../crash/scenes.ts';
 import { testDatabase } from '../support/postgres/database.ts';
 import { postgresServer } from '../support/postgres.ts';
 import { obsync, refusal, TOKEN } from './setup.ts';
@@ -11,8 +10,8 @@ const COMMANDS = [
   ['migrate'],
   ['status'],
   ['query', 'select 1'],
-  ['copy', '--to', freshPath()],
-  ['export', '--to', freshPath()],
+  ['copy', '--to', 'copy.db'],
+  ['export', '--to', 'lake'],
   ['accounts', 'add', 'shop', '--base-url', 'https://api.example.com', '--token-env', 'OBSYNC_TOKEN'],
   ['accounts', 'list'],
   ['status', '--all'],
