@@ -26,6 +26,7 @@ import { latestTestExecutions } from '../../src/streams/latest-test-executions.t
 import { tableAssets } from '../../src/streams/table-assets.ts';
 import { testExecutions } from '../../src/streams/test-executions.ts';
 import { tests } from '../../src/streams/tests.ts';
+import { DECISION_OPTIONS } from '../support/decision-options.ts';
 
 /** The run's time in these tests, and times around it. The overlap reaches back to 03:10. */
 export const T = '2026-11-20T04:10:00.000000Z';
@@ -56,14 +57,6 @@ type Circumstances = Partial<Omit<Context, 'options'>> & { readonly options?: Pa
 
 /** Run 5, which is its own cycle. */
 export function context({ options, ...given }: Circumstances = {}): Context {
-  const usual = {
-    full: false,
-    fullEveryDays: 7,
-    graceSeconds: 86_400,
-    overlapSeconds: 3600,
-    pageSize: 2000,
-    allowShrink: false,
-  };
   const serverTime = given.serverTime === undefined ? T : given.serverTime;
   return {
     run: 5,
@@ -72,7 +65,7 @@ export function context({ options, ...given }: Circumstances = {}): Context {
     latestServerTime: serverTime,
     newestReading: serverTime,
     ...given,
-    options: { ...usual, ...options },
+    options: { ...DECISION_OPTIONS, ...options },
   };
 }
 

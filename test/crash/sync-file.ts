@@ -7,6 +7,7 @@ import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { World } from '../model/world.ts';
+import { DECISION_OPTIONS } from '../support/decision-options.ts';
 
 export type SyncFileOptions = Partial<Pick<RunOptions, 'baseUrl' | 'full' | 'concurrency' | 'pageSize'>> & {
   /** How long commits that change nothing may wait to be batched. */
@@ -21,12 +22,8 @@ export interface Ended {
 
 const OPTIONS: RunOptions = {
   baseUrl: 'http://world.test',
-  full: false,
-  fullEveryDays: 7,
-  graceSeconds: 86_400,
-  overlapSeconds: 3600,
+  ...DECISION_OPTIONS,
   pageSize: 2,
-  allowShrink: false,
   catalogue: CATALOGUE,
   streams: CATALOGUE,
   environments: [],

@@ -16,6 +16,7 @@ import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
 import { loadCheckpoint } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
+import { DECISION_OPTIONS } from '../support/decision-options.ts';
 import { NO_TWIN } from './mirror-twin.ts';
 import type { LoggedRequest, World } from './world.ts';
 
@@ -94,12 +95,7 @@ export interface TestMirror {
 
 export const RUN_OPTIONS: RunOptions = {
   baseUrl: 'http://world.test',
-  full: false,
-  fullEveryDays: 7,
-  graceSeconds: 86_400,
-  overlapSeconds: 3600,
-  pageSize: 2000,
-  allowShrink: false,
+  ...DECISION_OPTIONS,
   catalogue: CATALOGUE,
   streams: [],
   environments: [],

@@ -22,6 +22,7 @@ import { runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import type { Row, TestMirror } from '../model/test-mirror.ts';
 import { FEED_TABLES } from './catalogue.ts';
+import { DECISION_OPTIONS } from './decision-options.ts';
 
 export const TOKEN = 'secret';
 const ADMITTED = { authorization: `Bearer ${TOKEN}` };
@@ -127,17 +128,9 @@ export function createFollower(): Follower {
         signal: new AbortController().signal,
         onProgress: () => {},
       };
-      const options = {
-        overlapSeconds,
-        pageSize,
-        full,
-        allowShrink,
-        fullEveryDays: 7,
-        graceSeconds: 86_400,
-        concurrency: 1,
-      };
       return runSync(ports, {
-        ...options,
+        ...DECISION_OPTIONS,
+        ...{ overlapSeconds, pageSize, full, allowShrink, concurrency: 1 },
         baseUrl: 'http://mirror.test',
         catalogue: CATALOGUE,
         streams: CATALOGUE,

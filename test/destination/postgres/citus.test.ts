@@ -27,6 +27,7 @@ import { standInForCitus } from '../../support/citus/stand-in.ts';
 import { watched } from '../../support/citus/watched.ts';
 import { minute } from '../../support/conformance/workbench.ts';
 import { describeDestination } from '../../support/conformance.ts';
+import { DECISION_OPTIONS } from '../../support/decision-options.ts';
 import { emptyMirror, mirrorIn } from '../../support/pglite-conformance.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
@@ -112,15 +113,8 @@ describe('a mirror with partitioned tables', () => {
           onProgress: () => {},
         },
         {
-          ...{
-            baseUrl: 'http://world.test',
-            full: false,
-            fullEveryDays: 7,
-            graceSeconds: 86_400,
-            overlapSeconds: 3600,
-            pageSize: 50,
-          },
-          ...{ allowShrink: false, catalogue: CATALOGUE, streams: CATALOGUE, environments: [], concurrency: 1 },
+          ...{ ...DECISION_OPTIONS, baseUrl: 'http://world.test', pageSize: 50 },
+          ...{ catalogue: CATALOGUE, streams: CATALOGUE, environments: [], concurrency: 1 },
         },
       );
       expect(summary).toMatchObject({ status: 'done', error: null });

@@ -19,6 +19,7 @@ import { actions, applyAction } from '../../model/actions.ts';
 import { populate } from '../../model/populate.ts';
 import { createWorld, HOUR, type World } from '../../model/world.ts';
 import { type AskMirror, expectSameRows, TABLES, VIEWS } from '../../support/compare-mirrors.ts';
+import { DECISION_OPTIONS } from '../../support/decision-options.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
 
 let server: Awaited<ReturnType<typeof pgliteConnection>>;
@@ -127,10 +128,8 @@ async function live(seed: number, mirrorOf: (clock: () => string) => HistoryMirr
       },
       {
         baseUrl: 'http://world.test',
+        ...DECISION_OPTIONS,
         full: number % 25 === 24,
-        fullEveryDays: 7,
-        graceSeconds: 86_400,
-        overlapSeconds: 3600,
         pageSize: 3,
         allowShrink: number % 2 === 0,
         catalogue: CATALOGUE,

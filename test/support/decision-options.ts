@@ -1,0 +1,11 @@
+import type { DecisionOptions } from '../../src/core/context.ts';
+
+/** The defaults of the options that decisions depend on. */
+export const DECISION_OPTIONS = {
+  full: false,
+  fullEveryDays: 7,
+  graceSeconds: 86_400,
+  overlapSeconds: 3600,
+  pageSize: 2000,
+  allowShrink: false,
+} as const satisfies DecisionOptions;
