@@ -8,8 +8,8 @@ const USUAL = new Set(selectStreams({ streamNames: [], history: false }).map(({ 
 const FAILED: ReadonlySet<RunStatusReport['status']> = new Set(['problems', 'refused', 'killed']);
 
 /**
- * Why the mirror is stale, a line per reason; none if every stream that runs read is at most so old, and the last run did
- * not fail. An environment that is no longer listed has no age, nor has a stream that was never live.
+ * Why the mirror is stale, a line per reason; none if every stream that runs read is at most so old, and the last run
+ * did not fail. An environment that is no longer listed has no age, nor has a stream that was never live.
  */
 export function stalenessOf({ last_run: run, environments }: StatusReport, maxAgeSeconds: number): string[] {
   if (run === null) return ['there has been no run yet'];

@@ -32,7 +32,8 @@ function maxAgeOf(given: unknown): number | null {
 
 /**
  * Adds `/healthz`, for monitoring the process. It needs no token and costs no quota. It reads too little to notice
- * damage itself, so it reports damage that another request has found. With `max_age`, a mirror with an older stream is 503.
+ * damage itself, so it reports damage that another request has found. With `max_age`, it answers 503 if a stream is
+ * older.
  */
 export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: () => number): NoteError {
   const damaged = mirrorDamaged();

@@ -1,6 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import { retryAfterMs } from '../core/quota/retry-delay.ts';
-import { connectionFailure, isRefusedByProxy, type RemoteHost } from './connection-failure.ts';
+import { connectionFailure, isRefusedByProxy, type RemoteHost, remoteName } from './connection-failure.ts';
 import { type BodyDecoder, decodeError, parseJson } from './envelope.ts';
 import { parseHeavyPage } from './heavy-page.ts';
 import { HEAVY_BYTES } from './heavy-turns.ts';
@@ -158,12 +158,11 @@ function serverFailure(answer: HttpAnswer, description: RequestDescription): Ret
 }
 
 function transportFailure({ kind, cause }: TransportError, remote: RemoteHost): RetriableFailure {
-  const { host, proxy } = remote;
-  const peer = proxy === null ? host : `${host} (proxy: ${proxy})`;
-  if (kind === 'time-out') return { ...broken(`no complete answer from ${peer} in time`, cause), kind: 'slow' };
+  if (kind === 'time-out')
+    return { ...broken(`no complete answer from ${remoteName(remote)} in time`, cause), kind: 'slow' };
   if (kind === 'encoding') return broken('a body that cannot be decompressed', cause);
   if (isRefusedByProxy(errorCode(cause), remote) && cause instanceof Error)
-    return broken(`the proxy ${proxy} did not connect to ${host}: ${cause.message}`, cause);
+    return broken(`the proxy ${remote.proxy} did not connect to ${remote.host}: ${cause.message}`, cause);
   const { text, advice } = connectionFailure(errorCode(cause), remote, soughtHost(cause));
   return { ...broken(text, cause), setupAdvice: advice };
 }

@@ -6,6 +6,11 @@ export interface RemoteHost {
   readonly proxy: string | null;
 }
 
+/** `api.example.com`, with its proxy if one is set. */
+export function remoteName({ host, proxy }: RemoteHost): string {
+  return proxy === null ? host : `${host} (proxy: ${proxy})`;
+}
+
 /** What happened to a connection, and what to do if that lasts: another try alone would not help. */
 interface ConnectionFailure {
   readonly text: string;
@@ -19,12 +24,13 @@ interface ConnectionFailure {
  */
 export function connectionFailure(
   code: string,
-  { host, proxy }: RemoteHost,
+  remote: RemoteHost,
   soughtHost: string | null = null,
 ): ConnectionFailure {
+  const { proxy } = remote;
   const isProxy = proxy !== null && soughtHost !== null && new URL(`http://${proxy}`).hostname === soughtHost;
   const [what, advice] = explanation(code, isProxy ? proxy : null) ?? ['the connection to HOST failed', null];
-  const text = what.replace('HOST', proxy === null || what.includes(proxy) ? host : `${host} (proxy: ${proxy})`);
+  const text = what.replace('HOST', remoteName(remote));
   return { text: code === '' ? text : `${text} (${code})`, advice };
 }
 
