@@ -1,4 +1,5 @@
-import { COMMAND_OPTIONS, OPTIONS, REQUEST_OPTIONS } from '../settings/option-table.ts';
+import { COMMAND_OPTIONS } from '../settings/command-options.ts';
+import { OPTIONS, REQUEST_OPTIONS } from '../settings/option-table.ts';
 import type { CliCommand } from './command.ts';
 
 export const ALL_OPTIONS = { ...OPTIONS, ...COMMAND_OPTIONS };

@@ -1,7 +1,8 @@
 import { didYouMean } from '../core/closest-name.ts';
 import { SyncError } from '../core/errors.ts';
+import { LIBRARY_OPTIONS } from './command-options.ts';
 import { OptionError } from './option-error.ts';
-import { LIBRARY_OPTIONS, OPTIONS, type OptionEntry } from './option-table.ts';
+import { OPTIONS, type OptionEntry } from './option-table.ts';
 
 type OptionType = OptionEntry['type'] | (typeof LIBRARY_OPTIONS)[keyof typeof LIBRARY_OPTIONS];
 

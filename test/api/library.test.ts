@@ -27,7 +27,8 @@ import {
   type VerifyReport,
   verify,
 } from '../../src/index.ts';
-import type { LIBRARY_OPTIONS, OPTIONS } from '../../src/settings/option-table.ts';
+import type { LIBRARY_OPTIONS } from '../../src/settings/command-options.ts';
+import type { OPTIONS } from '../../src/settings/option-table.ts';
 import { clock, syncSettings, watcherOf } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { folder } from '../cli/setup.ts';
