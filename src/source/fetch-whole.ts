@@ -11,7 +11,7 @@ import {
   refusedAlone,
 } from './classify.ts';
 import { type FetchRequest, noteTime, type SourceConnection, sendOnce } from './connection.ts';
-import { failureOfProbe, sendProbe, waitForService } from './probe.ts';
+import { failureOfProbe, probeTarget, waitForService } from './probe.ts';
 import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 
@@ -64,14 +64,14 @@ async function tryOnce<T>(
 ): Promise<Classification<T> | null> {
   const { limiter } = connection;
   const { refused, retry, fresh } = PRIORITY;
-  let isProbe = false;
+  let probe: FetchRequest<unknown> | null = null;
   const sending = {
     send() {
-      isProbe = needsProbe(refusals, limiter.lastPassMs);
-      return isProbe ? sendProbe(connection, request.path) : sendOnce(connection, request);
+      probe = needsProbe(refusals, limiter.lastPassMs) ? probeTarget(connection, request.path) : null;
+      return sendOnce(connection, probe ?? request);
     },
     judge: (outcome: RequestOutcome) =>
-      isProbe ? judgeProbe(connection, outcome) : judge(connection, request, outcome),
+      probe === null ? judge(connection, request, outcome) : judgeProbe(connection, probe, outcome),
   };
   return limiter.send(sending, refusals.lastMs !== null ? refused : failures.length > 0 ? retry : fresh);
 }
@@ -90,9 +90,14 @@ function judge<T>(
   return verdict;
 }
 
-function judgeProbe(connection: SourceConnection, outcome: RequestOutcome): Classification<never> | null {
+function judgeProbe(
+  connection: SourceConnection,
+  probe: FetchRequest<unknown>,
+  outcome: RequestOutcome,
+): Classification<never> | null {
   const failure = failureOfProbe(connection, outcome);
   if (failure === null) return null;
+  connection.health.noteFailure(probe.path);
   // Not `slow`: the failed probe says nothing about the page itself, so halving it would not help.
   return { kind: 'retry', failure: { ...failure, kind: 'broken', text: `a probe of another list: ${failure.text}` } };
 }

@@ -8,11 +8,6 @@ import { PRIORITY } from './rate-limiter.ts';
 import type { RequestOutcome } from './send.ts';
 import { endpointPath, pageTarget } from './target.ts';
 
-/** Requests a row of another list than `own`, because `own` is refused or fails. */
-export function sendProbe(connection: SourceConnection, own: readonly string[]): Promise<RequestOutcome> {
-  return sendOnce(connection, probeTarget(connection, own));
-}
-
 /** Why a probe failed; null if it was answered, or refused (429), which says nothing about the service. */
 export function failureOfProbe(
   { health, options }: SourceConnection,
@@ -64,7 +59,8 @@ async function probeUntilBack(connection: SourceConnection, path: readonly strin
   }
 }
 
-function probeTarget(connection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
+/** A request for a row of another list than `own`, because `own` is refused or fails. */
+export function probeTarget(connection: SourceConnection, own: readonly string[]): FetchRequest<unknown> {
   const { environments, options, health } = connection;
   const elsewhere = { environments, lists: options.lists, avoid: health.outage.lists };
   const request = probeRequest(connection.probes++, elsewhere, own);

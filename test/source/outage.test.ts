@@ -43,6 +43,18 @@ describe('an outage', () => {
     expect(new Set(probes).size).toBe(4);
   });
 
+  test('probes that fail while pages are refused reveal an outage as failed pages do (R24)', async () => {
+    const refused: Reply = { status: 429, headers: { 'retry-after': '1' } };
+    const answer: ScriptedStep = ({ target }) => (target.endsWith('limit=1') ? error503 : refused);
+    const { server, source } = await setUp([listed, answer], { retries: 3, concurrency: 1 });
+    await source.environments();
+    const failures = await Promise.all(MANY.map((path) => failureOf(source.page(list(path)))));
+    expect(new Set(failures.map(({ recovery }) => recovery))).toEqual(new Set(['run']));
+    const probes = server.requests.filter(({ target }) => target.endsWith('limit=1'));
+    // Three reveal the outage, then the four tries of its probe fail.
+    expect(probes).toHaveLength(7);
+  });
+
   test('a probe waits as long as a 503 asks for (R24)', async () => {
     const asks: Reply = { ...error503, headers: { 'retry-after': '20' } };
     const { source, time } = await setUp([listed, asks], { retries: 1, concurrency: 1 });
