@@ -10,7 +10,11 @@ export function watermarkIsBounded(): Invariant {
     const key = after.waiting === null ? own : beside;
     if (pageOf(commit).returnedKeys !== undefined && !firstPages.has(key)) firstPages.set(key, serverTime);
     const most = firstPages.has(key) ? firstPages.get(key) : serverTime;
-    if (roundEndOf(commit) !== undefined) firstPages.delete(key);
+    if (roundEndOf(commit) !== undefined) {
+      // The waiting scan counts from the first page of either (R9).
+      if (key === beside && most !== undefined && !firstPages.has(own)) firstPages.set(own, most);
+      firstPages.delete(key);
+    }
     if (commit.kind === 'discard' && commit.forget === 'all') for (const each of [own, beside]) firstPages.delete(each);
     if (after.watermark === before.watermark) return [];
     if (roundEndOf(commit) === undefined) return [`it moved to ${after.watermark} before its round had ended`];
