@@ -87,7 +87,7 @@ const isFailing = sql.raw(`status IN ('WARN', 'FAIL', 'ERROR')`);
 /** Every execution that a run ever saw (R17). */
 export const testExecutions = table(
   'test_executions',
-  'A row per run of a sub-test that the mirror has ever seen: the latest runs of every sync, and whole histories with `--history`.',
+  'A row per run of a sub-test that the mirror has ever seen: the latest runs of every sync, and whole histories with `--history`. `--keep-executions` prunes old ones (`pruned_history`).',
   execution('the id of the run'),
   (t) => [
     primaryKey({ columns: [t.env_id, t.sub_test_unique_id, t.id] }),

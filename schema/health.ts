@@ -45,7 +45,7 @@ export const assetHealthScoreDimensionsStaged = stagedTable('asset_health_score_
 /** R17. */
 export const assetHealthScoreHistory = table(
   'asset_health_score_history',
-  'A row per asset, dimension (or `total`) and hour: every score that the mirror has ever seen.',
+  'A row per asset, dimension (or `total`) and hour: every score that the mirror has ever seen. After 90 days only the last score of each day stays (`--thin-scores`, `pruned_history`).',
   { ...dimension(), dimension: dimensionOrTotal().notNull() },
   (t) => [primaryKey({ columns: [t.env_id, t.asset_id, t.dimension, t.bucket_at] })],
 );

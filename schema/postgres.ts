@@ -41,6 +41,7 @@ export const syncStreamRuns = inPostgres(syncTables.syncStreamRuns);
 export const syncCheckpoints = inPostgres(syncTables.syncCheckpoints);
 export const marks = inPostgres(syncTables.marks);
 export const heldRemovals = inPostgres(syncTables.heldRemovals);
+export const prunedHistory = inPostgres(syncTables.prunedHistory);
 export const testReadings = inPostgres(syncTables.testReadings);
 export const historyFailures = inPostgres(syncTables.historyFailures);
 export const testExecutionGaps = inPostgres(syncTables.testExecutionGaps);

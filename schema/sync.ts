@@ -41,7 +41,7 @@ const whatWentWrong = () => text('what went wrong, in words');
 
 export const syncRuns = table(
   'sync_runs',
-  'A row per run. Runs are kept for 90 days.',
+  'A row per run. Runs are kept for 90 days (`--keep-runs`).',
   {
     id: integer('the number of the run').primaryKey({ autoIncrement: true }),
     /** R6. */
@@ -213,6 +213,24 @@ export const heldRemovals = table(
     absent_at: time('the time that its `deleted_at` will be').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
+);
+
+/** R17. */
+export const prunedHistory = table(
+  'pruned_history',
+  'A row per environment, history and action: what the retention options have removed from a history.',
+  {
+    env_id: envId(),
+    history: text('`test_executions` or `asset_health_score_history`').notNull(),
+    action: text('`delete`, or `thin`: only the last score of each day stays', { enum: ['delete', 'thin'] }).notNull(),
+    complete_before: time('rows before this time are pruned; NULL until the first pruning has ended'),
+    pruning_before: time('the same of the pruning that the next run continues; NULL if none is unfinished'),
+    pruned_through: text('the last asset or test that it has pruned').notNull(),
+    row_count: integer('rows removed so far').notNull(),
+    /** R21. */
+    mirrored_at: time("the mirror's own time of the last removal").notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.env_id, t.history, t.action] })],
 );
 
 /** R20. */

@@ -21,6 +21,7 @@ export {
   type WorkerStatus,
 } from './api/all-status.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
+export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
 export { type CopyOptions, copy } from './api/copy.ts';
 export {

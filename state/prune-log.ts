@@ -1,19 +1,15 @@
 import { and, desc, eq, inArray, sql } from 'drizzle-orm';
 import { syncRuns, syncStreamRuns } from '../schema/sync.ts';
-import { addDays, type Instant } from '../src/core/time/instant.ts';
+import type { Instant } from '../src/core/time/instant.ts';
 import { all, first, queryBuilder, type StateStatements } from './state-statements.ts';
-
-/** How many days runs are kept in the log. */
-const KEPT_DAYS = 90;
 
 /** How many of the oldest runs are checked: enough for any schedule, yet cheap. */
 const PRUNED_AT_ONCE = 10;
 
 /**
- * Deletes old runs from the log, except the last entry of each stream and the last run that ended well. `now` is T, so
- * a wrong machine clock deletes nothing (R1).
+ * Deletes older runs from the log, except the last entry of each stream and the last run that ended well.
  */
-export function* pruneLog(now: Instant): StateStatements<void> {
+export function* pruneLog(before: Instant): StateStatements<void> {
   const oldest = yield* all(queryBuilder.select().from(syncRuns).orderBy(syncRuns.id).limit(PRUNED_AT_ONCE));
   const lastDone = yield* first(
     queryBuilder
@@ -24,7 +20,7 @@ export function* pruneLog(now: Instant): StateStatements<void> {
       .limit(1),
   );
   const ids = oldest
-    .filter((run) => (run.server_time ?? run.started_at) < addDays(now, -KEPT_DAYS) && run.id !== lastDone?.id)
+    .filter((run) => (run.server_time ?? run.started_at) < before && run.id !== lastDone?.id)
     .map((run) => run.id);
   if (ids.length === 0) return;
   const { run_id, env_id, stream } = syncStreamRuns;

@@ -5,6 +5,7 @@ import { streamsHoldingBack } from './held-removals.ts';
 import { saveListLengths } from './list-lengths.ts';
 import type { MirrorClock } from './mirror-clock.ts';
 import { pruneLog } from './prune-log.ts';
+import { loadPrunedHistory } from './pruned-history.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
 import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
 import { environmentsWithStaleDays } from './stale-days.ts';
@@ -29,7 +30,8 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     recordStreamRun: (row) => write(() => recordStreamRun(row), [row.env_id]),
     endRun: (run, end) => write(() => endRun(run, end, clock)),
     forgetRun: (id) => write(() => forgetRun(id), clock.moved() ?? []),
-    pruneLog: (now) => write(() => pruneLog(now)),
+    pruneLog: (before) => write(() => pruneLog(before)),
+    prunedHistory: () => read(loadPrunedHistory),
     environments: () => read(loadEnvironments),
     saveEnvironments: (environmentChanges, id) => write(() => saveEnvironments(environmentChanges, id, clock)),
     quota: () => read(loadQuota),

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { SyncError } from '../core/errors.ts';
 import { cronRules } from '../settings/cron-rules.ts';
 import { OptionError } from '../settings/option-error.ts';
-import { OPTIONS, type OptionEntry, REQUEST_OPTIONS } from '../settings/option-table.ts';
+import { OPTIONS, type OptionEntry, REQUEST_OPTIONS, RETENTION_OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type SyncSettings, syncSettings } from '../settings/sync-settings.ts';
@@ -11,7 +11,7 @@ import { TokenNotOnHostError } from '../workers/token-not-on-host.ts';
 import { withSchema } from './accounts-database.ts';
 
 /** The options of an account's syncs: those of `sync` that do not apply to a single run. */
-const ACCOUNT_SYNC_OPTIONS = [...REQUEST_OPTIONS, 'history', 'fullEvery', 'grace'] as const;
+const ACCOUNT_SYNC_OPTIONS = [...REQUEST_OPTIONS, ...RETENTION_OPTIONS, 'history', 'fullEvery', 'grace'] as const;
 
 /** An account: its service, where to find its token (`tokenEnv` or `tokenFile`), and how to sync it. */
 export interface AccountOptions

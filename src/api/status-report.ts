@@ -2,8 +2,10 @@ import { desc, eq } from 'drizzle-orm';
 import { environments as environmentsTable } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
+import { loadPrunedHistory } from '../../state/pruned-history.ts';
 import { all, first, queryBuilder, type StateStatements } from '../../state/state-statements.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
+import type { PrunedHistory } from '../core/decide/retention.ts';
 import type { RunEnd, StreamRun } from '../core/ports/state-store.ts';
 import type { StreamName } from '../core/stream.ts';
 import { type Instant, secondsBetween } from '../core/time/instant.ts';
@@ -43,6 +45,8 @@ export interface EnvironmentStatus {
   readonly cron: string | null;
   readonly missing_since: Instant | null;
   readonly streams: readonly StreamReportStatus[];
+  /** What the retention options have removed from the histories. */
+  readonly pruned: readonly Omit<PrunedHistory, 'env_id'>[];
 }
 
 export interface StreamReportStatus {
@@ -84,8 +88,13 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
     queryBuilder.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
   );
   const environments: EnvironmentStatus[] = [];
+  const pruned = Map.groupBy(yield* loadPrunedHistory(), ({ env_id }) => env_id);
   for (const { id, name: environment, cron, missing_since } of found)
-    environments.push({ env_id: id, environment, cron, missing_since, streams: yield* readStreams(scopeOf(id), now) });
+    environments.push({
+      ...{ env_id: id, environment, cron, missing_since },
+      streams: yield* readStreams(scopeOf(id), now),
+      pruned: (pruned.get(id) ?? []).filter(({ row_count }) => row_count > 0).map(({ env_id: _, ...each }) => each),
+    });
   return {
     db: name,
     base_url: (yield* first(queryBuilder.select().from(mirrorTable)))?.base_url ?? null,

@@ -1,5 +1,5 @@
 import { COMMAND_OPTIONS } from '../settings/command-options.ts';
-import { OPTIONS, REQUEST_OPTIONS } from '../settings/option-table.ts';
+import { OPTIONS, REQUEST_OPTIONS, RETENTION_OPTIONS } from '../settings/option-table.ts';
 import type { CliCommand } from './command.ts';
 
 export const ALL_OPTIONS = { ...OPTIONS, ...COMMAND_OPTIONS };
@@ -11,7 +11,8 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 /** Options of the commands that sync. */
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
-  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', 'logLevel', 'logFormat', 'config'),
+  ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', ...RETENTION_OPTIONS),
+  ...pick('logLevel', 'logFormat', 'config'),
 };
 
 const VERIFY_OPTIONS = {
@@ -50,7 +51,7 @@ const ACCOUNTS_OPTIONS = {
     describe: 'file on the workers’ hosts that contains the access token of the account',
   },
   ...pick('schema', 'cron', 'delay', ...REQUEST_OPTIONS),
-  ...pick('history', 'fullEvery', 'grace', 'replace', 'drop', 'json', 'config'),
+  ...pick('history', 'fullEvery', 'grace', ...RETENTION_OPTIONS, 'replace', 'drop', 'json', 'config'),
 } as const;
 
 /** Every command. Its code is loaded only when it runs: help needs none of it, and no command needs another's. */
@@ -150,6 +151,12 @@ export const COMMANDS: readonly CliCommand[] = [
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
     options: pick('db', 'dbFile', 'citus', 'json', 'config'),
     run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
+  },
+  {
+    name: 'compact',
+    describe: 'return the space of pruned rows to the file system, while no sync runs; readers go on reading',
+    options: pick('db', 'dbFile', 'json', 'config'),
+    run: async (args, io) => (await import('./compact.ts')).compact(args, io),
   },
   {
     name: 'bi',

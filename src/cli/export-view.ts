@@ -1,19 +1,19 @@
 import type { ExportReport } from '../api/export-mirror.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
-import { counted } from './words.ts';
+import { counted, sizeText } from './words.ts';
 
 /** Renders the contents of an export as a table, and what this run wrote. */
 export function renderExport(report: ExportReport, width: number | null): string {
   const { to, format, instant, rows, files, files_written, bytes_written, files_removed } = report;
   const removed = files_removed === 0 ? '' : `, ${counted(files_removed, 'old file')} removed`;
   return [
-    `${to} contains the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${size(report.bytes)}`,
+    `${to} contains the mirror as of ${instant} as ${format}: ${counted(rows, 'row')} in ${counted(files, 'file')}, ${sizeText(report.bytes)}`,
     renderFitting(
       COLUMNS,
       report.tables.filter((table) => table.rows > 0),
       width,
     ),
-    `${counted(files_written, 'file')} written (${size(bytes_written)})${removed}`,
+    `${counted(files_written, 'file')} written (${sizeText(bytes_written)})${removed}`,
     ...droppedLine(report),
     ...report.notes,
     '',
@@ -39,13 +39,7 @@ const COLUMNS: readonly FittingColumn<ExportReport['tables'][number]>[] = [
   { head: 'table', cell: ({ table }) => table },
   { head: 'rows', cell: ({ rows }) => rows },
   { head: 'files', cell: ({ files }) => files },
-  { head: 'size', cell: ({ bytes }) => size(bytes) },
+  { head: 'size', cell: ({ bytes }) => sizeText(bytes) },
   { head: 'written', cell: ({ files_written }) => files_written },
-  { head: 'size written', cell: ({ bytes_written }) => size(bytes_written) },
+  { head: 'size written', cell: ({ bytes_written }) => sizeText(bytes_written) },
 ];
-
-function size(bytes: number): string {
-  if (bytes < 1024) return `${bytes} B`;
-  const [amount, unit] = bytes < 1024 ** 2 ? [bytes / 1024, 'KiB'] : [bytes / 1024 ** 2, 'MiB'];
-  return `${amount.toFixed(1)} ${unit}`;
-}

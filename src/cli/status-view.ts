@@ -21,7 +21,15 @@ function renderEnvironment(environment: EnvironmentStatus, report: StatusReport,
   const { env_id, environment: name, cron, missing_since, streams } = environment;
   const title = `${name} (${env_id})${cron === null ? '' : `, cron ${cron}`}`;
   const missing = missing_since === null ? '' : `, not listed by the source since ${at(missing_since)}; its rows stay`;
-  return [title + missing, renderFitting(COLUMNS, streams, width), ...streams.flatMap((each) => notes(each, report))];
+  const remarks = [...streams.flatMap((each) => notes(each, report)), ...environment.pruned.map(prunedNote)];
+  return [title + missing, renderFitting(COLUMNS, streams, width), ...remarks];
+}
+
+function prunedNote({ history, action, complete_before, row_count }: EnvironmentStatus['pruned'][number]): string {
+  const what = action === 'thin' ? 'thinned to one a day' : 'pruned';
+  const until =
+    complete_before === null ? '; not finished' : ` before ${complete_before.slice(0, '2026-11-20'.length)}`;
+  return `  ${history}: ${what}${until}, ${counted(row_count, 'row')} removed`;
 }
 
 /** A stream without a watermark was never fully synced, unless another stream brings its rows. */

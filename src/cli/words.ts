@@ -7,3 +7,10 @@ export function counted(count: number, noun: string): string {
 export function modeText(mode: string, reason: string): string {
   return reason === mode || reason === 'increment' ? mode : `${mode} (${reason})`;
 }
+
+/** `1.5 MiB` */
+export function sizeText(bytes: number): string {
+  if (bytes < 1024) return `${bytes} B`;
+  const [amount, unit] = bytes < 1024 ** 2 ? [bytes / 1024, 'KiB'] : [bytes / 1024 ** 2, 'MiB'];
+  return `${amount.toFixed(1)} ${unit}`;
+}

@@ -1,3 +1,4 @@
+import type { RetentionPolicy } from './decide/retention.ts';
 import { limitsIn, type StorageLimits } from './decode/storage-limits.ts';
 import { LOOKBACK_DAYS } from './read-api.ts';
 import { addDays, addSeconds, type Instant } from './time/instant.ts';
@@ -12,6 +13,7 @@ export interface DecisionOptions {
   readonly allowShrink: boolean;
   /** How long a stream that was live may answer 404 before the run fails (R15). */
   readonly graceSeconds: number;
+  readonly retention: RetentionPolicy;
   /** What the mirror cannot hold (R20); null if it can hold everything. */
   readonly limits?: StorageLimits | null | undefined;
 }

@@ -29,6 +29,8 @@ interface KeptRuns {
   lastRow: number;
   /** The mirror's clock. */
   at: string;
+  /** Changes if runs are pruned or the file is compacted: numbers of rows may then be used again. */
+  renumbered: string;
 }
 
 const kept = new WeakMap<object, Map<string, KeptRuns>>();
@@ -50,7 +52,11 @@ export function runsSince(reads: PageReads, env: string, from: string): Readonly
   const environments = kept.get(reads.memory) ?? new Map<string, KeptRuns>();
   kept.set(reads.memory, environments);
   const known = environments.get(env);
-  const fits = known !== undefined && known.since <= from && known.since >= daysBefore(from, MAX_KEPT_DAYS);
+  const fits =
+    known !== undefined &&
+    known.since <= from &&
+    known.since >= daysBefore(from, MAX_KEPT_DAYS) &&
+    (known.seenIn === reads || known.renumbered === stateOf(reads, env).renumbered);
   const current = fits ? known : readAll(reads, env, daysBefore(from, KEPT_DAYS));
   if (current.seenIn !== reads) readChanged(reads, env, current);
   environments.delete(env);
@@ -72,13 +78,19 @@ function readAll(reads: PageReads, env: string, since: string): KeptRuns {
   return { since, runs, seenIn: reads, ...stateOf(reads, env) };
 }
 
-function stateOf(reads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at'> {
+function stateOf(reads: PageReads, env: string): Pick<KeptRuns, 'lastRow' | 'at' | 'renumbered'> {
   const [row] = reads.rows({
     sql: `select (select max(rowid) from test_executions) as last_row,
-      (select mirrored_at from mirror_environments where env_id = @env) as at`,
+      (select mirrored_at from mirror_environments where env_id = @env) as at,
+      json_array((select schema_version from pragma_schema_version),
+        (select sum(row_count) from pruned_history where history = 'test_executions')) as renumbered`,
     values: { env },
   });
-  return { lastRow: numberOf(row?.['last_row']) ?? 0, at: textOf(row?.['at']) ?? '' };
+  return {
+    lastRow: numberOf(row?.['last_row']) ?? 0,
+    at: textOf(row?.['at']) ?? '',
+    renumbered: String(row?.['renumbered']),
+  };
 }
 
 /** `+` keeps SQLite from an index by environment: the new rows are the last ones. */

@@ -145,8 +145,17 @@ function environmentTrust(
     missing_since: missingSince,
     has_views: missingSince === null,
     denied_scopes: reader.deniedScopes,
+    pruned: prunedIn(reads, env),
     streams: streams.flatMap((stream) => streamTrust(reads, reader, { env, stream }) ?? []),
   };
+}
+
+/** Thinned scores are left out: every day still has one. */
+function prunedIn(reads: PageReads, env: string): EnvironmentTrust['pruned'] {
+  const sql = `select history, complete_before as before from pruned_history
+    where env_id = @env and action = 'delete' and complete_before is not null and row_count > 0 order by history`;
+  const rows = reads.rows({ sql, values: { env } });
+  return rows.map(({ history, before }) => ({ history: String(history), before: String(before) }));
 }
 
 interface StreamOfEnvironment {

@@ -65,6 +65,8 @@ export interface EnvironmentTrust {
   readonly has_views: boolean;
   /** Scopes that the reader's token lacks. The page hides the views that need them. */
   readonly denied_scopes: readonly string[];
+  /** Histories whose older rows were pruned, and the time before which they were. */
+  readonly pruned: readonly { readonly history: string; readonly before: Instant }[];
   readonly streams: readonly StreamTrust[];
 }
 

@@ -122,6 +122,17 @@ export const OPTIONS = {
       'how long a stream that was live may answer 404 before runs exit 1, counted from when it was last read; a number ' +
       'with its unit: s, m, h or d',
   },
+  thinScores: {
+    type: 'string',
+    default: '90d',
+    describe: 'age from which only the last health score of each day is kept, at least 8d; or off',
+  },
+  keepScores: { type: 'string', describe: 'how long health scores are kept, at least 8d; default: off, for ever' },
+  keepExecutions: {
+    type: 'string',
+    describe: 'how long executions of tests are kept, at least 90d; default: off, for ever',
+  },
+  keepRuns: { type: 'string', default: '90d', describe: 'how long the log of runs is kept, at least 7d' },
   maxAge: {
     type: 'string',
     describe: 'exit 1 if a stream is older than this, or if the last run failed; a number with its unit: s, m, h or d',
@@ -239,4 +250,12 @@ export const OPTIONS = {
 export const REQUEST_OPTIONS = [
   ...['env', 'stream', 'overlap', 'pageSize', 'concurrency'],
   ...['retries', 'timeout', 'maxWait', 'maxRequests', 'allowHttp', 'caFile'],
+] as const satisfies readonly (keyof typeof OPTIONS)[];
+
+/** How long histories are kept (R17). */
+export const RETENTION_OPTIONS = [
+  'thinScores',
+  'keepScores',
+  'keepExecutions',
+  'keepRuns',
 ] as const satisfies readonly (keyof typeof OPTIONS)[];

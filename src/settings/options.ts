@@ -1,6 +1,6 @@
 import type { SourceEvent } from '../core/ports/source.ts';
 import type { CollectionsEvent } from './collection-events.ts';
-import type { OPTIONS, OptionEntry, REQUEST_OPTIONS } from './option-table.ts';
+import type { OPTIONS, OptionEntry, REQUEST_OPTIONS, RETENTION_OPTIONS } from './option-table.ts';
 
 type OptionTable = typeof OPTIONS;
 
@@ -47,7 +47,7 @@ export interface ServiceOptions extends MirrorOptions, OptionsNamed<'tokenFile' 
 /** Options of everything that syncs. */
 export interface SyncOptions
   extends ServiceOptions,
-    OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace'> {
+    OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace' | (typeof RETENTION_OPTIONS)[number]> {
   /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;
 }

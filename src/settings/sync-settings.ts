@@ -11,6 +11,7 @@ import { readChoice, readDuration, readNumber, readOption } from './option-error
 import { OPTIONS } from './option-table.ts';
 import type { NumberOption, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
+import { readRetention } from './read-retention.ts';
 import { type AccessToken, readToken } from './token.ts';
 
 /** Which streams a run reads. */
@@ -62,6 +63,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     pageSize: number('pageSize'),
     graceSeconds: readDuration('grace', options.grace),
     allowShrink: options.allowShrink ?? OPTIONS.allowShrink.default,
+    retention: readRetention(options),
     concurrency: number('concurrency'),
     retries: number('retries'),
     timeoutMs: number('timeout') * 1000,

@@ -1,4 +1,5 @@
 import type { Context, DecisionOptions } from '../core/context.ts';
+import { pruningRules } from '../core/decide/retention.ts';
 import { endsRun, type RunRecovery, SyncError } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import { type JoinedRun, type MeasuredList, type RunStatus, WELL_ENDED } from '../core/ports/state-store.ts';
@@ -7,9 +8,10 @@ import { lastAttemptFailed } from '../core/schedule/cycle.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
 import type { Stream, StreamName } from '../core/stream.ts';
-import type { Instant } from '../core/time/instant.ts';
+import { addDays, type Instant } from '../core/time/instant.ts';
 import { measuring } from './measure-lists.ts';
 import type { RunPorts } from './ports.ts';
+import { pruneHistories } from './prune-histories.ts';
 import { renewDays } from './renew-days.ts';
 import { type RunSummary, type StreamSummary, summarize } from './summary.ts';
 import { type RunProgress, streamKey, syncEnvironments } from './sync-environments.ts';
@@ -33,7 +35,7 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
   const progress: RunProgress = { summaries: new Map(), heldElsewhere: [], leftOver: 'unread', notReached: 0 };
   const state: RunState = {
     startedAt,
-    catalogue: options.catalogue,
+    options,
     mirror: null,
     run: null,
     environments: [],
@@ -61,7 +63,7 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
 
 interface RunState {
   readonly startedAt: Instant;
-  readonly catalogue: readonly Stream[];
+  readonly options: RunOptions;
   mirror: OpenMirror | null;
   run: JoinedRun | null;
   environments: readonly ListedEnvironment[];
@@ -71,9 +73,15 @@ interface RunState {
 }
 
 /** Runs even if the run failed or was stopped: what it committed stays. */
-async function renew({ signal }: RunPorts, { mirror, run, environments }: RunState): Promise<void> {
+async function renew(
+  { signal, clock, source }: RunPorts,
+  { mirror, run, environments, options: { retention } }: RunState,
+): Promise<void> {
   if (mirror === null || run === null) return;
   const envIds = environments.map(({ id }) => id);
+  const { serverTime } = source.times();
+  if (serverTime !== null)
+    await pruneHistories({ mirror, signal }, run, envIds, pruningRules(retention, [serverTime, clock()]));
   await renewDays({ mirror, signal }, run, envIds);
 }
 
@@ -231,11 +239,13 @@ async function record(
   const leftOver = recovery === 'budget' || recovery === 'quota' ? state.reached.leftOver : null;
   await mirror.state.endRun(run, { status, error, ...counts, server_time, ended_at, left_over: leftOver });
   await keepMeasures(ports, mirror, state.lists);
-  if (server_time !== null) await mirror.state.pruneLog(server_time);
+  // T, so a wrong machine clock deletes nothing (R1).
+  const { keepRunsDays } = state.options.retention;
+  if (server_time !== null && keepRunsDays !== null) await mirror.state.pruneLog(addDays(server_time, -keepRunsDays));
 }
 
 /** The summaries in order of environment and catalogue. */
-function streamsOf({ environments, reached, catalogue }: RunState): StreamSummary[] {
+function streamsOf({ environments, reached, options: { catalogue } }: RunState): StreamSummary[] {
   const { summaries, heldElsewhere } = reached;
   const ended = environments.flatMap((environment) =>
     catalogue.flatMap((stream) => summaries.get(streamKey(environment, stream)) ?? []),

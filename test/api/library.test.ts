@@ -77,6 +77,12 @@ describe('the library', () => {
       { stream: ['asset' as 'assets'] },
       refused(/^--stream cannot be "asset": choose one of "assets"/, { option: 'stream' }),
     ],
+    [
+      'executions kept for less time than the service shows',
+      { keepExecutions: '30d' },
+      refused(/^--keep-executions needs at least 90 days, such as 120d, or off$/, { option: 'keepExecutions' }),
+    ],
+    ['a retention without a unit', { thinScores: '90' }, refused(/^--thin-scores needs at least 8 days/, {})],
     ['two tokens', { tokenFile: 'token' }, refused(/^two access tokens, one in the option token/)],
     ['an empty token', { token: ' ' }, refused(/^no access token/)],
     ['no base URL', { baseUrl: undefined as unknown as string }, refused(/^no base URL/)],

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
+import { prunedHistory } from '../../schema/sync.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, serving } from '../cli/serving.ts';
 import { folder, mirrorFile, obsync } from '../cli/setup.ts';
@@ -27,6 +29,17 @@ function fillSource({ db }: MirrorFile): void {
     .run();
 }
 
+function recordPruning(path: string): void {
+  const { db, connection } = openForWriting(path);
+  db.insert(prunedHistory)
+    .values({
+      ...{ env_id: 'e1', history: 'test_executions', action: 'delete', row_count: 1, mirrored_at: AT },
+      ...{ complete_before: AT, pruning_before: null, pruned_through: '' },
+    })
+    .run();
+  connection.close();
+}
+
 /** The `--json` output of the commands, in every state that has distinct fields. */
 const printed: Record<string, unknown[]> = {};
 
@@ -44,7 +57,9 @@ beforeAll(async () => {
     await print('sync', '--page-size', '1', '--max-requests', '3');
     await print('status');
     await print('sync');
+    recordPruning(join(where.cwd, 'obsync.db'));
     await print('status');
+    await print('compact');
     await print('plan');
     await print('describe');
     await print('export', '--to', 'lake');
@@ -126,6 +141,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['export'],
     ['copy'],
     ['migrate'],
+    ['compact'],
     ['bi'],
     ['report'],
     ['verify --against'],

@@ -26,6 +26,8 @@ export interface SyncCommand {
   readonly only: readonly CollectionName[] | undefined;
   readonly maxRequests: number | undefined;
   readonly allowShrink: boolean;
+  /** Whether the run keeps as little of the histories as it may (R17). */
+  readonly prunes: boolean;
   readonly overlapSeconds: number;
   readonly faults: readonly RunFault[];
   /** Faults of its requests. Only `simulateOverHttp` applies them. */
@@ -56,6 +58,7 @@ export const PLAIN_SYNC: SyncCommand = {
   only: undefined,
   maxRequests: undefined,
   allowShrink: false,
+  prunes: false,
   overlapSeconds: 3600,
   faults: [],
 };

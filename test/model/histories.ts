@@ -74,6 +74,7 @@ function syncCommands(set: ActionSet, wireFaults: fc.Arbitrary<readonly WireFaul
     only: fc.constantFrom(undefined, undefined, undefined, undefined, ...STREAM_SUBSETS),
     maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),
     allowShrink: set === 'all' ? fc.nat({ max: 3 }).map((n) => n === 0) : fc.constant(false),
+    prunes: fc.nat({ max: 3 }).map((n) => n === 0),
     overlapSeconds: fc.constant(PLAIN_SYNC.overlapSeconds),
     faults: fc.oneof(fc.constant([]), fc.array(runFaults(set), { maxLength: 3 })),
     wireFaults,

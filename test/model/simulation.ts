@@ -9,6 +9,7 @@ import { watchInvariants } from './invariants.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { populate } from './populate.ts';
 import { isFeed } from './request-log.ts';
+import { SHORTEST_RETENTION } from './retention.ts';
 import { createTestMirror, type TestMirror } from './test-mirror.ts';
 import { Crash, createWorld, DAY, HOUR, type World } from './world.ts';
 
@@ -42,7 +43,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
   const invariants = watchInvariants(mirrored, world);
   const [before, after] = [mirrored.beforeCommit, mirrored.afterCommit];
 
-  async function sync({ faults, maxRequests, only, ...options }: SyncCommand) {
+  async function sync({ faults, maxRequests, only, prunes, ...options }: SyncCommand) {
     const stopped = new AbortController();
     let [crashed, quiet, commits] = [false, true, 0];
     const commitsByStream = new Map<CollectionName, number>();
@@ -87,6 +88,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
     const hadEdgeLag = world.environment('e1').edgeLag;
     const run = mirrored.sync({
       ...options,
+      ...(prunes ? { retention: SHORTEST_RETENTION } : {}),
       signal: stopped.signal,
       ...(maxRequests ? { maxRequests } : {}),
       ...(only ? { only } : {}),

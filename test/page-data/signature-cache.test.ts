@@ -181,4 +181,29 @@ describe('the caches that outlive a state of the mirror', () => {
     expect([runsOn(reads()), anew()]).toEqual([1, 1]);
     close();
   });
+
+  test.each([
+    ['pruning', "update pruned_history set row_count = row_count + 1 where history = 'test_executions'"],
+    ['compaction', 'vacuum'],
+  ])('runs whose row numbers are used again after %s are counted (R17)', (_, between) => {
+    const { reads, commit, close } = changing();
+    const runsOn = () =>
+      trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups[0]?.run_count.at(-1) ??
+      0;
+    const insert = (id: string) =>
+      `insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
+      select 'e', 's', '${id}', id, 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now from tests limit 1;
+      update mirror_environments set mirrored_at = @now where env_id = 'e'`;
+    commit(
+      `${insert('first')}; insert into pruned_history values ('e', 'test_executions', 'delete', null, null, '', 0, @now)`,
+    );
+    const before = runsOn();
+    commit("delete from test_executions where id = 'first'");
+    commit(between);
+    commit(insert('second'));
+    expect(runsOn()).toBe(before);
+    commit(insert('third'));
+    expect(runsOn()).toBe(before + 1);
+    close();
+  });
 });

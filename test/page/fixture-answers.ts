@@ -37,6 +37,7 @@ export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
       name: 'Production',
       cron: '0 * * * *',
       missing_since: null,
+      pruned: [],
       has_views: true,
       denied_scopes: [],
       streams: [
@@ -50,6 +51,7 @@ export const mirrorTrust = (more: Partial<MirrorTrust> = {}): MirrorTrust => ({
       name: 'Staging',
       cron: null,
       missing_since: null,
+      pruned: [],
       has_views: true,
       denied_scopes: ['tests'],
       streams: [streamTrust('assets'), streamTrust('columns')],

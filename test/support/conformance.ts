@@ -2,6 +2,7 @@ import { describe } from 'vitest';
 import { describeCommits } from './conformance/commits.ts';
 import { describeDayMeans } from './conformance/day-means.ts';
 import { describeLookups } from './conformance/lookups.ts';
+import { describePruning } from './conformance/pruning.ts';
 import { describeRemovals } from './conformance/removals.ts';
 import { describeReplacements } from './conformance/replacements.ts';
 import { describeState } from './conformance/state.ts';
@@ -14,6 +15,7 @@ export function describeDestination(name: string, make: MakeMirror): void {
     describeCommits(bench);
     describeDayMeans(bench);
     describeLookups(bench);
+    describePruning(bench);
     describeRemovals(bench);
     describeReplacements(bench);
     describeState(bench);

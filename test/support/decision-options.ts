@@ -8,4 +8,5 @@ export const DECISION_OPTIONS = {
   overlapSeconds: 3600,
   pageSize: 2000,
   allowShrink: false,
+  retention: { thinScoresDays: 90, keepScoresDays: null, keepExecutionsDays: null, keepRunsDays: 90 },
 } as const satisfies DecisionOptions;

@@ -1,6 +1,7 @@
 import type { Checkpoint, LookupRead, Round } from '../checkpoint.ts';
 import type { ExistingRow } from '../decide/difference.ts';
 import type { RowChange } from '../decide/newest-wins.ts';
+import type { PruningRule } from '../decide/retention.ts';
 import type { DecodedRow, RejectedRow } from '../decode/decode.ts';
 import type { Row, Stream, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
@@ -257,4 +258,9 @@ export interface Destination {
    * @returns how many scores it read; null if no day is stale
    */
   renewDay(): Promise<number | null>;
+  /**
+   * Prunes one slice of a history in one transaction (R17).
+   * @returns how many rows it removed; null if nothing is left to prune
+   */
+  pruneHistory(rule: PruningRule): Promise<number | null>;
 }

@@ -1,3 +1,4 @@
+import type { PrunedHistory } from '../decide/retention.ts';
 import type { AccountQuota, KeptQuota } from '../quota/quota.ts';
 import type { LastAttempt, UnfinishedWork } from '../schedule/cycle.ts';
 import type { EnvironmentChanges } from '../schedule/environments.ts';
@@ -107,8 +108,8 @@ export interface StateStore {
   endRun(run: CycleRun, end: RunEnd): Promise<void>;
   /** Deletes the record of a run. */
   forgetRun(id: number): Promise<void>;
-  /** Deletes old runs from the log. `now` is T (R1). */
-  pruneLog(now: Instant): Promise<void>;
+  /** Deletes older runs from the log. */
+  pruneLog(before: Instant): Promise<void>;
   /** The environments in the mirror. */
   environments(): Promise<readonly Row[]>;
   /** Writes the changes that `reconcile` found, as part of this run. */
@@ -124,6 +125,8 @@ export interface StateStore {
   unfinishedStreams(cycle: number): Promise<ReadonlyMap<string, readonly StreamName[]>>;
   /** The streams of every environment that have held-back removals (R14). */
   streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
+  /** What has been pruned from the histories of every environment (R17). */
+  prunedHistory(): Promise<readonly PrunedHistory[]>;
   /** The environments with days whose mean scores are out of date. */
   environmentsWithStaleDays(): Promise<readonly string[]>;
 }

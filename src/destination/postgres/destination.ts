@@ -1,5 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
+import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
@@ -8,6 +9,7 @@ import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
 import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
+import { pruneHistory } from '../sql/prune-history.ts';
 import { writeNoted } from '../sql/seen-keys.ts';
 import type { MirrorScope, SqlStatements } from '../sql/statements.ts';
 import { POSTGRES } from './dialect.ts';
@@ -41,6 +43,10 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
           performOn(connection, statementsOf(postgresScope(options.envId), ...given)),
         ),
       );
+  const writing =
+    <Given extends unknown[], Result>(statementsOf: (...given: Given) => SqlStatements<Result>) =>
+    (...given: Given): Promise<Result> =>
+      withErrors(writeOnce(database, options, (connection) => performOn(connection, statementsOf(...given))));
   return {
     load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
@@ -53,14 +59,11 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     }),
     dueTests: asking((scope, _stream: Stream, limit: number) => dueTests(scope, run, limit)),
     outstanding: asking(outstandingCounts),
-    commit: (stream, commit, marking) =>
-      withErrors(
-        writeOnce(database, options, (connection) =>
-          performOn(connection, lockedCommit(options, { stream, commit, marking })),
-        ),
-      ),
-    renewDay: () =>
-      withErrors(writeOnce(database, options, (connection) => performOn(connection, lockedRenewal(options)))),
+    commit: writing((stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
+      lockedCommit(options, { stream, commit, marking }),
+    ),
+    renewDay: writing(() => lockedRenewal(options)),
+    pruneHistory: writing((rule: PruningRule) => lockedPruning(options, rule)),
   };
 }
 
@@ -76,12 +79,12 @@ interface CommitInput {
 }
 
 function* lockedCommit(
-  { envId, run, clock, lease }: PostgresOptions,
+  options: PostgresOptions,
   { stream, commit, marking }: CommitInput,
 ): SqlStatements<CommitResult> {
-  const scope = postgresScope(envId);
-  const moving: MirrorClock = { now: clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
-  const result = yield* commitStatements(scope, stream, { commit, run, clock: moving, marking });
+  const scope = postgresScope(options.envId);
+  const input = { commit, run: options.run, clock: lockingClock(options), marking };
+  const result = yield* commitStatements(scope, stream, input);
   yield* writeNoted(scope.noted);
   return result;
 }
@@ -89,4 +92,12 @@ function* lockedCommit(
 function* lockedRenewal({ envId, lease }: PostgresOptions): SqlStatements<number | null> {
   yield* lockEnvironment(envId, lease);
   return yield* renewDay(postgresScope(envId));
+}
+
+function lockedPruning(options: PostgresOptions, rule: PruningRule): SqlStatements<number | null> {
+  return pruneHistory(postgresScope(options.envId), rule, lockingClock(options));
+}
+
+function lockingClock({ envId, clock, lease }: PostgresOptions): MirrorClock {
+  return { now: clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
 }

@@ -6,6 +6,8 @@ import { backlog } from '../sql/backlog.ts';
 import { commitStatements } from '../sql/commit.ts';
 import { renewDay } from '../sql/health-means.ts';
 import { dueTests, existingRows, existingWithChildren, facts, outstandingCounts } from '../sql/lookups.ts';
+import { pruneHistory } from '../sql/prune-history.ts';
+import type { SqlStatements } from '../sql/statements.ts';
 import { perform, portMethods, sqliteScope } from './driver.ts';
 import { withFileErrors } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
@@ -23,6 +25,12 @@ export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock 
   const facing = withFileErrors(mirror.path);
   const asking = portMethods(mirror);
   const moving = clockOfOneWriter(clock);
+  const counting = <Given extends unknown[]>(statementsOf: (...given: Given) => SqlStatements<number | null>) =>
+    facing(
+      (...given: Given) =>
+        mirror.transactions.write(() => ({ isQuiet: false, count: perform(mirror.prepare, statementsOf(...given)) }))
+          .count,
+    );
   return {
     load: asking((stream) => loadCheckpoint(envId, stream)),
     facts: asking((stream, query) => facts(scope, stream, { ...query, run })),
@@ -35,10 +43,7 @@ export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock 
       const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
       return mirror.transactions.write(() => perform(mirror.prepare, statements));
     }),
-    renewDay: facing(
-      () =>
-        mirror.transactions.write(() => ({ isQuiet: false, lookedUp: perform(mirror.prepare, renewDay(scope)) }))
-          .lookedUp,
-    ),
+    renewDay: counting(() => renewDay(scope)),
+    pruneHistory: counting((rule) => pruneHistory(scope, rule, moving)),
   };
 }

@@ -181,6 +181,7 @@ function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination 
     },
     // It takes no request.
     renewDay: async () => null,
+    pruneHistory: async () => null,
   };
 }
 

@@ -68,13 +68,14 @@ function environmentSection(
   environment: EnvironmentTrust,
   { i, isVisible }: { readonly i: number; readonly isVisible: boolean },
 ): VNode {
-  const { env_id, name, cron, denied_scopes, streams } = environment;
+  const { env_id, name, cron, denied_scopes, pruned, streams } = environment;
   const warnings = environmentWarnings(environment, nowMs.value);
   const trusted = isVisible && streams.length > 0 ? 'good' : 'neutral';
   return html`<section key=${env_id} aria-labelledby="env-${i}">
     <h2 id="env-${i}" class="long">${levelIcon(warnings.length === 0 ? trusted : 'warn')} ${name}</h2>
     <p class="faint">${cron === null ? 'The service’s schedule is unknown.' : html`<span>The service’s schedule: <code>${cron}</code>.</span>`}
-    ${denied_scopes.length > 0 && ` Your token has no access here to: ${denied_scopes.join(', ')}.`}</p>
+    ${denied_scopes.length > 0 && ` Your token has no access here to: ${denied_scopes.join(', ')}.`}
+    ${pruned.map(({ history, before }) => ` ${history} before ${before.slice(0, '2026-11-20'.length)} is pruned.`)}</p>
     ${list(warnings)}
     ${dataTable({ caption: `Streams of ${name}`, columns: COLUMNS, rows: streams, keyOf: ({ stream }) => stream })}
   </section>`;

@@ -94,16 +94,31 @@ function isSeen({ seen, envId, stream }: CommitTransition, key: string): boolean
   return seen(stream, envId).some((both) => both.filter((part) => part !== '').join(' < ') === key);
 }
 
-/** Whether the row is also in the history, if the stream has one (R17). */
+/** Whether the row is also in the history, if the stream has one, unless it was pruned (R17). */
 function isArchived({ stream, rows, envId }: CommitTransition, item: Item): boolean {
-  if (stream === 'latest_test_executions')
-    return rows(
-      'select * from test_executions where env_id = ? and sub_test_unique_id = ? and id = ?',
-      ...[envId, item['sub_test_unique_id'], item['id']],
-    ).some((row) => includesRow(row, expectedRow('test_executions', item)));
+  if (stream === 'latest_test_executions') {
+    const wanted = expectedRow('test_executions', item);
+    const sql = 'select * from test_executions where env_id = ? and sub_test_unique_id = ? and id = ?';
+    const held = rows(sql, envId, item['sub_test_unique_id'], item['id']);
+    return (
+      held.some((row) => includesRow(row, wanted)) || isPruned(rows, wanted, { envId, history: 'test_executions' })
+    );
+  }
   if (stream !== 'asset_health_scores') return true;
   const kept = rows('select * from asset_health_score_history where env_id = ?', envId);
   return scoresOf(item).every((score) => kept.some((row) => includesRow(row, score)));
+}
+
+/** Whether a run has pruned the history at least up to this row, perhaps leaving it. */
+export function isPruned(
+  rows: CommitTransition['rows'],
+  row: Row,
+  { envId, history }: { readonly envId: string; readonly history: string },
+): boolean {
+  const sql = `select max(coalesce(complete_before, ''), coalesce(pruning_before, '')) as before from pruned_history
+    where env_id = ? and history = ?`;
+  const at = String(row[history === 'test_executions' ? 'start_time' : 'bucket_at']);
+  return rows(sql, envId, history).some(({ before }) => at < String(before));
 }
 
 /** The total and each dimension of a score. */

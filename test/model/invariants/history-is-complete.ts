@@ -1,6 +1,8 @@
 import type { Item } from '../environment.ts';
+import { expectedRow } from '../expected-rows.ts';
+import { SHORTEST_RETENTION } from '../retention.ts';
 import type { Row, TestMirror } from '../test-mirror.ts';
-import { scoresOf } from './checkpoint-has-rows.ts';
+import { isPruned, scoresOf } from './checkpoint-has-rows.ts';
 import type { CommitTransition } from './commit-transition.ts';
 
 const KEYS = {
@@ -8,36 +10,62 @@ const KEYS = {
   asset_health_score_history: ['env_id', 'asset_id', 'dimension', 'bucket_at'],
 } as const;
 
-/** The history keeps every execution and score of a committed page (R17). */
-export function historyIsComplete(mirrored: TestMirror): {
+const DAY_MS = 86_400_000;
+
+type History = keyof typeof KEYS;
+
+/** The history keeps every execution and score of a committed page that no retention option lets go (R17). */
+export function historyIsComplete(
+  mirrored: TestMirror,
+  machineMs: () => number,
+): {
   record(transition: CommitTransition): string[];
   missing(): string[];
 } {
-  const ever = new Set<string>();
-  const missing = (): string[] => {
-    const there = new Set(
-      Object.keys(KEYS).flatMap((table) =>
-        mirrored.rows(`select * from ${table}`).map((row) => keyIn(table as keyof typeof KEYS, row)),
-      ),
-    );
-    return [...ever].filter((key) => !there.has(key)).map((key) => `${key} is missing from the history`);
-  };
+  const ever = new Map<string, { readonly history: History; readonly row: Row }>();
+  let latestMs = 0;
   return {
     record({ envId, stream, page }) {
-      for (const item of (page?.items ?? []) as Item[]) for (const key of keysOf(envId, stream, item)) ever.add(key);
+      latestMs = Math.max(latestMs, machineMs());
+      for (const item of (page?.items ?? []) as Item[])
+        for (const seen of rowsOf(envId, stream, item)) ever.set(keyIn(seen.history, seen.row), seen);
       return [];
     },
-    missing: missing,
+    missing() {
+      const there = new Set(
+        (Object.keys(KEYS) as History[]).flatMap((history) =>
+          mirrored.rows(`select * from ${history}`).map((row) => keyIn(history, row)),
+        ),
+      );
+      const isAllowed = ({ history, row }: { history: History; row: Row }): boolean =>
+        isPruned(mirrored.rows, row, { envId: String(row['env_id']), history });
+      const gone = [...ever].filter(([key, seen]) => !there.has(key) && !isAllowed(seen));
+      return [...gone.map(([key]) => `${key} is missing from the history`), ...prunedTooEarly(mirrored, latestMs)];
+    },
   };
 }
 
-function keysOf(envId: string, stream: CommitTransition['stream'], item: Item): string[] {
-  if (stream === 'latest_test_executions' || stream === 'test_executions')
-    return [keyIn('test_executions', { ...(item as Row), env_id: envId })];
-  if (stream !== 'asset_health_scores') return [];
-  return scoresOf(item).map((score) => keyIn('asset_health_score_history', { ...score, env_id: envId }));
+/** What was pruned although the shortest retention keeps it, by the machine's latest time so far. */
+function prunedTooEarly(mirrored: TestMirror, latestMs: number): string[] {
+  const { thinScoresDays, keepExecutionsDays } = SHORTEST_RETENTION;
+  const days: Readonly<Record<string, number | null>> = {
+    asset_health_score_history: thinScoresDays,
+    test_executions: keepExecutionsDays,
+  };
+  return mirrored.rows('select * from pruned_history').flatMap((row) => {
+    const before = Date.parse(String(row['complete_before'] ?? row['pruning_before']));
+    const isEarly = before > latestMs - Number(days[String(row['history'])]) * DAY_MS;
+    return isEarly ? [`${row['history']} is pruned up to ${new Date(before).toISOString()}`] : [];
+  });
 }
 
-function keyIn(table: keyof typeof KEYS, row: Row): string {
+function rowsOf(envId: string, stream: CommitTransition['stream'], item: Item): { history: History; row: Row }[] {
+  if (stream === 'latest_test_executions' || stream === 'test_executions')
+    return [{ history: 'test_executions', row: { ...expectedRow('test_executions', item), env_id: envId } }];
+  if (stream !== 'asset_health_scores') return [];
+  return scoresOf(item).map((score) => ({ history: 'asset_health_score_history', row: { ...score, env_id: envId } }));
+}
+
+function keyIn(table: History, row: Row): string {
   return JSON.stringify([table, ...KEYS[table].map((name) => row[name])]);
 }

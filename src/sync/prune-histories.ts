@@ -1,0 +1,36 @@
+import type { PruningRule } from '../core/decide/retention.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { JoinedRun } from '../core/ports/state-store.ts';
+
+/** How many rows a run removes per environment and rule: some seconds of work. The next runs remove the rest. */
+const MAX_ROWS = 500_000;
+
+interface PruningPorts {
+  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
+  readonly signal: AbortSignal;
+}
+
+/** Prunes the histories of these environments, which the run holds (R17). It stops at a signal (R27). */
+export async function pruneHistories(
+  { mirror, signal }: PruningPorts,
+  { id }: Pick<JoinedRun, 'id'>,
+  envIds: readonly string[],
+  rules: readonly PruningRule[],
+): Promise<void> {
+  if (rules.length === 0 || envIds.length === 0) return;
+  const done = new Map(
+    (await mirror.state.prunedHistory()).map((each) => [keyOf(each.env_id, each), each.complete_before ?? '']),
+  );
+  for (const envId of envIds) {
+    const destination = mirror.destination(envId, id);
+    for (const rule of rules.filter((each) => (done.get(keyOf(envId, each)) ?? '') < each.before)) {
+      let removed: number | null = 0;
+      for (let total = 0; removed !== null && total < MAX_ROWS && !signal.aborted; total += removed ?? 0)
+        removed = await destination.pruneHistory(rule);
+    }
+  }
+}
+
+function keyOf(envId: string, { history, action }: Pick<PruningRule, 'history' | 'action'>): string {
+  return JSON.stringify([envId, history, action]);
+}

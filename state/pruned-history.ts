@@ -1,0 +1,11 @@
+import { prunedHistory } from '../schema/sync.ts';
+import type { PrunedHistory } from '../src/core/decide/retention.ts';
+import { all, queryBuilder, type StateStatements } from './state-statements.ts';
+
+/** What has been pruned from the histories of every environment (R17). */
+export function* loadPrunedHistory(): StateStatements<readonly PrunedHistory[]> {
+  const { env_id, history, action, complete_before, row_count } = prunedHistory;
+  const columns = { env_id, history, action, complete_before, row_count };
+  const select = queryBuilder.select(columns).from(prunedHistory).orderBy(env_id, history, action);
+  return (yield* all(select)) as readonly PrunedHistory[];
+}
