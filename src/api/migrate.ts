@@ -2,10 +2,11 @@ import type { DistributionReport, MirrorChange, MirrorStore, TableDistribution }
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
+import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import { openStore } from './open-store.ts';
+import { openStore, refuseNetworkFs } from './open-store.ts';
 
-export type MigrateOptions = OptionsNamed<'db' | 'dbFile' | 'citus'>;
+export type MigrateOptions = OptionsNamed<'db' | 'dbFile' | 'allowNetworkFs' | 'citus'>;
 
 export interface MigrateReport {
   /** The mirror; an address in PostgreSQL without its password. */
@@ -21,7 +22,9 @@ export interface MigrateReport {
  */
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {
   checkOptions(options);
-  const store = await openStore(givenAddress(options));
+  const db = givenAddress(options);
+  refuseNetworkFs({ db, allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default });
+  const store = await openStore(db);
   const distribution = options.citus === true ? distributionOf(store) : null;
   await distribution?.check();
   const change = await store.bringUpToDate();

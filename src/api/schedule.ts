@@ -9,6 +9,7 @@ import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } fr
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { refuseNetworkFs } from './open-store.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { resumeSource } from './session.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
@@ -31,6 +32,7 @@ export type ScheduleEvent =
 export async function schedule(options: ScheduleOptions): Promise<void> {
   checkOptions(options);
   const settings = syncSettings(options);
+  refuseNetworkFs(settings);
   const rules = scheduleRules(options, settings);
   const thread = startRunThread();
   try {

@@ -2,6 +2,7 @@ import { checkOptions } from '../settings/check-options.ts';
 import type { SyncOptions } from '../settings/options.ts';
 import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { refuseNetworkFs } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 /**
@@ -12,6 +13,7 @@ import { startRunThread } from './thread/in-thread.ts';
 export async function sync(options: SyncOptions): Promise<RunSummary> {
   checkOptions(options);
   const settings = syncSettings(options);
+  refuseNetworkFs(settings);
   const thread = startRunThread();
   try {
     return await thread.sync(settings, watcherOf(options));

@@ -24,6 +24,8 @@ export interface VerifySettings extends SyncSettings {
   readonly depth: CompareDepth;
   /** Whether to write the findings to the mirror. */
   readonly repair: boolean;
+  /** Whether the mirror may be written to. */
+  readonly mayRecord: boolean;
 }
 
 /** The listeners of a verification, and the signal that stops it. */
@@ -49,9 +51,9 @@ export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): 
 }
 
 /** Records the verification of a whole mirror for its readers, if the mirror can be written now. */
-async function record(store: MirrorStore, settings: SyncSettings, report: VerifyReport): Promise<void> {
+async function record(store: MirrorStore, settings: VerifySettings, report: VerifyReport): Promise<void> {
   const isWhole = settings.environments.length === 0 && settings.streamNames.length === 0;
-  if (!isWhole || report.error !== null || report.equal === null) return;
+  if (!isWhole || report.error !== null || report.equal === null || !settings.mayRecord) return;
   await store.record({
     ended_at: clock(),
     depth: report.depth,

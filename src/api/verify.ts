@@ -8,6 +8,7 @@ import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
 import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { VerifyProgress } from '../verify/verify.ts';
+import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface VerifyOptions extends ServiceOptions, OptionsNamed<'depth' | 'repair'> {
@@ -29,8 +30,11 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
   checkOptions(options);
   const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);
   const { onProgress: emit = () => {}, ...serviceOptions } = options;
-  const settings = { ...syncSettings(serviceOptions), depth, repair: options.repair ?? OPTIONS.repair.default };
-  refuseUnverified(settings.streamNames, depth);
+  const { repair = OPTIONS.repair.default } = options;
+  const run = syncSettings(serviceOptions);
+  refuseUnverified(run.streamNames, depth);
+  if (repair) refuseNetworkFs(run);
+  const settings = { ...run, depth, repair, mayRecord: refusedFs(run) === null };
   const thread = startRunThread();
   try {
     return await thread.verify(settings, {

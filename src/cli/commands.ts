@@ -12,7 +12,7 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
   ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', ...RETENTION_OPTIONS),
-  ...pick('logLevel', 'logFormat', 'config'),
+  ...pick('allowNetworkFs', 'logLevel', 'logFormat', 'config'),
 };
 
 const VERIFY_OPTIONS = {
@@ -21,7 +21,7 @@ const VERIFY_OPTIONS = {
     ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('depth', 'repair', 'against', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
+  ...pick('depth', 'repair', 'allowNetworkFs', 'against', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
 } as const;
 
 const QUERY_OPTIONS = {
@@ -41,7 +41,7 @@ const DEMO_OPTIONS = {
     default: false,
     describe: 'keep running until stopped: the source changes, syncs follow, and a page shows the mirror',
   },
-  ...pick('logLevel', 'config'),
+  ...pick('allowNetworkFs', 'logLevel', 'config'),
 } as const;
 
 const ACCOUNTS_OPTIONS = {
@@ -141,7 +141,7 @@ export const COMMANDS: readonly CliCommand[] = [
           'where the copy is made: a new file, or postgres://user@host/database?schema=name, where no mirror is yet; ' +
           'with a password only in OBSYNC_TO',
       },
-      ...pick('quiet', 'logLevel', 'logFormat', 'json', 'config'),
+      ...pick('allowNetworkFs', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
     },
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
@@ -149,7 +149,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'migrate',
     describe:
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',
-    options: pick('db', 'dbFile', 'citus', 'json', 'config'),
+    options: pick('db', 'dbFile', 'citus', 'allowNetworkFs', 'json', 'config'),
     run: async (args, io) => (await import('./migrate.ts')).migrate(args, io),
   },
   {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { openMirror } from '../api/open-mirror.ts';
+import { refuseNetworkFs } from '../api/open-store.ts';
 import { serve } from '../api/serve.ts';
 import { sync } from '../api/sync.ts';
 import type { SampleChanges } from '../demo/changes.ts';
@@ -26,6 +27,7 @@ const TOKEN = makeToken();
 
 export const demo: CommandAction = async (args, io) => {
   const db = givenFile({ db: args['db'] as string }, 'demo');
+  refuseNetworkFs({ db, allowNetworkFs: args['allowNetworkFs'] === true });
   removeEarlierDemo(db);
   const stop = stopOnSignals();
   io.stdout.write(`Making a sample source: two environments of a shop's warehouse ...\n`);
@@ -89,7 +91,7 @@ function failed(summary: RunSummary, { stop, io }: DemoRuns): number {
 async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunSummary> {
   const view = await watchRun(io, args);
   try {
-    const service = { baseUrl, token: TOKEN, shareQuota: false };
+    const service = { baseUrl, token: TOKEN, shareQuota: false, allowNetworkFs: args['allowNetworkFs'] === true };
     return await sync({ ...service, db, history: true, signal: stop.signal, onProgress: view.onProgress });
   } finally {
     view.end();

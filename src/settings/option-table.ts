@@ -144,6 +144,12 @@ export const OPTIONS = {
       'PEM file of additional certificate authorities to trust, for example your company’s; the variable ' +
       'NODE_EXTRA_CA_CERTS does the same for every connection',
   },
+  allowNetworkFs: {
+    type: 'boolean',
+    default: false,
+    describe:
+      'write a mirror in a file on a network file system (NFS, SMB, …), which only one machine may open; detected on Linux',
+  },
   cron: {
     type: 'string',
     describe: 'cron expression (UTC) for all environments; default: the cron expression of each environment',

@@ -28,7 +28,9 @@ export type OptionsNamed<Name extends keyof OptionTable> = {
 export type MirrorOptions = OptionsNamed<'db' | 'dbFile'>;
 
 /** Where the service is, and how to send requests to it. Each option means the same as on the command line. */
-export interface ServiceOptions extends MirrorOptions, OptionsNamed<'tokenFile' | (typeof REQUEST_OPTIONS)[number]> {
+export interface ServiceOptions
+  extends MirrorOptions,
+    OptionsNamed<'tokenFile' | 'allowNetworkFs' | (typeof REQUEST_OPTIONS)[number]> {
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;
   /** The access token; defaults to the variable `OBSYNC_TOKEN`. */

@@ -27,6 +27,7 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly proxies: ProxySettings;
   readonly ca: string | null;
   readonly db: string;
+  readonly allowNetworkFs: boolean;
   readonly retries: number;
   readonly timeoutMs: number;
   readonly maxWaitMs: number;
@@ -54,6 +55,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     ...readToken(options),
     ...networkSettings(options),
     db: givenAddress(options),
+    allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default,
     environments: options.env ?? [],
     streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
     history: options.history ?? OPTIONS.history.default,

@@ -218,7 +218,13 @@ describe('the library', () => {
   test('a verification that cannot start closes the mirror and releases its lock', async () => {
     const { options } = await setUp();
     await sync(options);
-    const settings = { ...syncSettings(options), token: 'not a token', depth: 'rows' as const, repair: true };
+    const settings = {
+      ...syncSettings(options),
+      token: 'not a token',
+      depth: 'rows' as const,
+      repair: true,
+      mayRecord: true,
+    };
     const watch = { ...watcherOf({}), onFailure: () => {}, onProgress: () => {} };
     await expect(verifyOnce(settings, watch)).rejects.toThrow('The token is empty or contains');
     takeLock(options.db).release();

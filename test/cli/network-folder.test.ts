@@ -1,0 +1,78 @@
+import fs, { existsSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { status, sync } from '../../src/index.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { startApiServer } from '../support/api-server.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { folder, obsync, refusal, TOKEN } from './setup.ts';
+
+const NFS = 0x6969;
+const { statfsSync } = fs;
+
+/** No test may mount a network file system, so the system says that every folder is on one. */
+beforeEach(() => {
+  fs.statfsSync = ((path: fs.PathLike) => ({ ...statfsSync(path), type: NFS })) as typeof statfsSync;
+  syncBuiltinESMExports();
+});
+
+afterEach(() => {
+  fs.statfsSync = statfsSync;
+  syncBuiltinESMExports();
+});
+
+async function setUp() {
+  const world = createWorld(['e1']);
+  for (const place of world.environments.values()) furnish(place);
+  const server = await serveWorld(world);
+  onTestFinished(() => server.close());
+  const cwd = folder();
+  const env = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN };
+  return { cwd, env, db: join(cwd, 'obsync.db'), options: { baseUrl: server.url, token: TOKEN } };
+}
+
+const REFUSED = refusal(
+  /is on a network file system \(nfs\), where SQLite can lose rows: put the mirror on a local disk or into PostgreSQL \(--db postgres:.*\), or pass --allow-network-fs/,
+);
+
+test('every command that writes a mirror refuses a network file system, and sends no request before it does', async () => {
+  const server = await startApiServer();
+  onTestFinished(() => server.close());
+  const env = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: TOKEN };
+  const cwd = folder();
+  for (const command of [
+    ['sync'],
+    ['schedule'],
+    ['verify', '--repair'],
+    ['migrate'],
+    ['copy', '--to', 'c.db'],
+    ['demo'],
+  ])
+    expect(await obsync(command, { cwd, env }), command[0]).toEqual(REFUSED);
+  expect(server.requests).toEqual([]);
+  expect(fs.readdirSync(cwd)).toEqual([]);
+});
+
+test('with --allow-network-fs they write it, and readers need no permission', async () => {
+  const { cwd, env, db, options } = await setUp();
+  expect(await obsync(['migrate', '--allow-network-fs'], { cwd, env })).toMatchObject({ code: 0 });
+  expect(await obsync(['sync'], { cwd, env: { ...env, OBSYNC_ALLOW_NETWORK_FS: 'true' } })).toMatchObject({ code: 0 });
+  expect(await sync({ ...options, db, allowNetworkFs: true })).toMatchObject({ status: 'done' });
+  expect(await obsync(['copy', '--to', 'c.db', '--allow-network-fs'], { cwd })).toMatchObject({ code: 0 });
+  for (const command of [['status'], ['query', 'select 1'], ['plan'], ['export', '--to', 'lake']])
+    expect(await obsync(command, { cwd, env }), command[0]).toMatchObject({ code: 0 });
+  expect(existsSync(join(cwd, 'c.db'))).toBe(true);
+  expect((await status({ db })).last_run?.status).toBe('done');
+});
+
+test('verify without --repair compares a mirror on a network file system, and records its result only if it may write', async () => {
+  const { cwd, env } = await setUp();
+  await obsync(['sync', '--allow-network-fs'], { cwd, env });
+  const recorded = async () => (await obsync(['query', 'select count(*) n from verifications'], { cwd })).stdout;
+  expect(await obsync(['verify'], { cwd, env })).toMatchObject({ code: 0 });
+  expect(await recorded()).toBe('n\n0\n');
+  expect(await obsync(['verify', '--allow-network-fs'], { cwd, env })).toMatchObject({ code: 0 });
+  expect(await recorded()).toBe('n\n1\n');
+});
