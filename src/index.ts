@@ -20,6 +20,7 @@ export {
   statusOfAll,
   type WorkerStatus,
 } from './api/all-status.ts';
+export { type BackupOptions, backup } from './api/backup.ts';
 export { type BiOptions, type BiReport, writeBi } from './api/bi.ts';
 export { type CompactOptions, type CompactReport, compact } from './api/compact.ts';
 export type { VerifyExportReport } from './api/compare-export.ts';
@@ -53,6 +54,7 @@ export type { CompareDepth as Depth } from './core/decide/difference.ts';
 export { type RecoveryKind as Recovery, SyncError } from './core/errors.ts';
 export type { CopyEvent, CopyReport } from './destination/copy-mirror.ts';
 export type { SqlParameters, SqlValue } from './destination/mirror-store.ts';
+export type { BackupReport } from './destination/sqlite/backup.ts';
 export type { ReadResult, StatementOptions } from './destination/sqlite/read-statement.ts';
 export type { CollectionsReport as VerifyReport } from './settings/collection-events.ts';
 export { OptionError } from './settings/option-error.ts';

@@ -146,6 +146,14 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
   {
+    name: 'backup',
+    describe:
+      'copy a mirror in a file, as of one instant, into one file that replaces an earlier backup; a sync may be writing meanwhile',
+    options: pick('db', 'dbFile', 'quiet', 'logLevel', 'json', 'config'),
+    positionals: [{ name: 'to', describe: 'the file of the backup, such as backup.db' }],
+    run: async (args, io) => (await import('./backup.ts')).backup(args, io),
+  },
+  {
     name: 'migrate',
     describe:
       'bring the tables of the mirror up to date, as every sync does first; with --citus, distribute them by environment',

@@ -33,14 +33,20 @@ export interface Started {
   kill(signal: NodeJS.Signals): void;
 }
 
+interface StartedWhere extends Where {
+  /** A program and its arguments that start the program with the rest of its command line. */
+  readonly within?: readonly string[];
+}
+
 interface Where {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
 }
 
 /** Starts the real program, with only the given `OBSYNC_…` variables. */
-export function start(args: readonly string[], { cwd, env = {} }: Where = {}): Started {
-  const child = spawn(NODE, [MAIN, ...args], {
+export function start(args: readonly string[], { cwd, env = {}, within = [] }: StartedWhere = {}): Started {
+  const [program = NODE, ...rest] = [...within, NODE, MAIN, ...args];
+  const child = spawn(program, rest, {
     cwd: cwd ?? folder(),
     env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env },
     stdio: ['ignore', 'pipe', 'pipe'],

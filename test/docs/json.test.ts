@@ -64,6 +64,7 @@ beforeAll(async () => {
     await print('describe');
     await print('export', '--to', 'lake');
     await print('copy', '--to', 'copy.db');
+    await print('backup', 'backup.db');
     await print('migrate');
     await printCitus();
     await print('bi', 'dbt', '--to', 'models');
@@ -140,6 +141,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['describe'],
     ['export'],
     ['copy'],
+    ['backup'],
     ['migrate'],
     ['compact'],
     ['bi'],

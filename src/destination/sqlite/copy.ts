@@ -1,4 +1,4 @@
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs';
+import { renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
@@ -7,6 +7,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
 import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
+import { flush } from './backup.ts';
 import { closeWritten } from './close.ts';
 import { fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
@@ -129,14 +130,8 @@ function finish(connection: Database): void {
   connection.pragma('journal_mode = WAL');
 }
 
-/** Flushes the file to disk before renaming it, so a power loss leaves no partial mirror. */
 function putInPlace(from: string, to: string): void {
-  const file = openSync(from, 'r+');
-  try {
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
-  }
+  flush(from);
   refuseTaken(to);
   renameSync(from, to);
   // Like a sync, leaves -wal and -shm beside the mirror, for readers that may not create them.

@@ -59,10 +59,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
  * @throws SyncError `usage`
  */
 export function openForReading(path: string): MirrorFile {
-  if (!mirrorExists(path)) {
-    const what = existsSync(path) ? 'is empty' : 'does not exist';
-    throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
-  }
+  refuseMissing(path);
   return guarded(
     path,
     () => {
@@ -97,6 +94,13 @@ export function refuseInvalidMirror(path: string): void {
     if (!mirrorExists(path)) return;
     connect(path, { readonly: true }).connection.close();
   });
+}
+
+/** @throws SyncError `usage` if there is no mirror */
+export function refuseMissing(path: string): void {
+  if (mirrorExists(path)) return;
+  const what = existsSync(path) ? 'is empty' : 'does not exist';
+  throw new SyncError('usage', `${path} ${what}: make it with \`obsync sync\`, or name another with --db`);
 }
 
 export function mirrorExists(path: string): boolean {

@@ -1,0 +1,30 @@
+import { type BackupReport, backUp } from '../destination/sqlite/backup.ts';
+import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { OptionError } from '../settings/option-error.ts';
+import type { MirrorOptions } from '../settings/options.ts';
+
+export interface BackupOptions extends MirrorOptions {
+  /** The file of the backup. An earlier backup there is replaced. */
+  readonly to: string;
+  /** Stops the backup when aborted: an earlier one stays. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * Copies a mirror in a file into one other file, as of one instant, while a sync may be writing.
+ * @throws SyncError
+ */
+export async function backup(options: BackupOptions): Promise<BackupReport> {
+  checkOptions(options);
+  const { to, signal = new AbortController().signal } = options;
+  const address = addressOf(givenAddress(options));
+  if (address.kind === 'postgres')
+    throw new OptionError(
+      options.dbFile === undefined ? 'db' : 'dbFile',
+      `backup copies a mirror in a file, and ${address.display} is in PostgreSQL: run \`pg_dump --schema=${address.schema}\`, or \`obsync copy --to FILE\``,
+    );
+  if (typeof to !== 'string' || to === '' || addressOf(to).kind !== 'file')
+    throw new OptionError('to', 'no file for the backup: name one, such as `obsync backup backup.db`');
+  return backUp(address.path, to, signal);
+}

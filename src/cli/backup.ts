@@ -1,0 +1,24 @@
+import { backup as backUp } from '../api/backup.ts';
+import type { BackupReport } from '../destination/sqlite/backup.ts';
+import type { CommandAction } from './command.ts';
+import { mirrorOptions } from './library-options.ts';
+import { printReport } from './print-report.ts';
+import { untilSignal } from './until-signal.ts';
+import { counted, sizeText } from './words.ts';
+
+export const backup: CommandAction = async (args, io) =>
+  untilSignal(io, 'a long write: an earlier backup stays as it was', async (signal) => {
+    printReport(
+      await backUp({ ...mirrorOptions(args), to: args['to'] as string, signal }),
+      args,
+      io,
+      renderBackup,
+      true,
+    );
+    return 0;
+  });
+
+function renderBackup({ db, to, bytes, rows, replaced }: BackupReport): string {
+  const instead = replaced ? ', instead of an earlier one' : '';
+  return `${to} is a backup of ${db}: ${counted(rows, 'row')}, ${sizeText(bytes)}${instead}.\n`;
+}

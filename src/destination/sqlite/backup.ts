@@ -1,0 +1,145 @@
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+import Database from 'better-sqlite3';
+import { takeLock } from '../../../state/lock.ts';
+import { SyncError } from '../../core/errors.ts';
+import { quote } from '../sql/tables.ts';
+import { fileError } from './file-error.ts';
+import { mirrorExists, openEarlier, refuseMissing } from './open.ts';
+
+/** The result of a backup. */
+export interface BackupReport {
+  /** The mirror. */
+  readonly db: string;
+  /** The backup. */
+  readonly to: string;
+  readonly bytes: number;
+  /** Rows of all tables. */
+  readonly rows: number;
+  /** Whether it replaced an earlier backup. */
+  readonly replaced: boolean;
+}
+
+/**
+ * Copies a mirror of this or an earlier version into one file, as of one instant, while a sync may be writing. An
+ * earlier backup stays until the new one is complete and intact.
+ * @throws SyncError
+ */
+export async function backUp(path: string, to: string, signal: AbortSignal): Promise<BackupReport> {
+  refuseMissing(path);
+  refuseTarget(path, to);
+  const lock = takeLock(to);
+  const beside = join(dirname(to), `.${basename(to)}.backup`);
+  const remove = (): void => {
+    for (const end of ['', '-journal']) rmSync(`${beside}${end}`, { force: true });
+  };
+  try {
+    // What a killed backup has left.
+    remove();
+    // SQLite would let everyone read it meanwhile.
+    closeSync(openSync(beside, 'wx', 0o600));
+    await copyPages(path, beside, signal);
+    const rows = finish(beside, path);
+    const { size: bytes } = statSync(beside);
+    const replaced = mirrorExists(to);
+    chmodSync(beside, statSync(path).mode & 0o777);
+    flush(beside);
+    renameSync(beside, to);
+    return { db: path, to, bytes, rows, replaced };
+  } catch (error) {
+    throw fileError(to, error);
+  } finally {
+    remove();
+    lock.release();
+  }
+}
+
+/** @throws SyncError `usage` for a place that holds anything but an earlier backup */
+function refuseTarget(path: string, to: string): void {
+  const refuse = (why: string): SyncError => new SyncError('usage', `${to} ${why}: name another file for the backup`);
+  const there = statSync(to, ABSENT);
+  if (statSync(dirname(to), ABSENT)?.isDirectory() !== true) throw refuse('is in a folder that does not exist');
+  if (there?.isDirectory() === true) throw refuse('is a folder');
+  if (there === undefined || there.size === 0) return;
+  if (isSame(there, statSync(path))) throw refuse('is the mirror itself');
+  if (existsSync(`${to}-wal`) || existsSync(`${to}-shm`)) throw refuse('is a mirror in use, with a -wal or -shm file');
+  try {
+    openEarlier(to).connection.close();
+  } catch (cause) {
+    throw new SyncError('usage', refuse('is not the backup of a mirror').message, { cause });
+  }
+}
+
+const ABSENT = { throwIfNoEntry: false } as const;
+
+const isSame = (one: Stats, other: Stats): boolean => one.dev === other.dev && one.ino === other.ino;
+
+/** A megabyte of SQLite's usual pages: few enough that signals are handled in between (R27). */
+const PAGES_AT_ONCE = 256;
+
+/** The read transaction keeps the copy at one instant, and blocks no writer. Without it, each commit would restart it. */
+async function copyPages(path: string, to: string, signal: AbortSignal): Promise<void> {
+  const { connection } = openEarlier(path);
+  try {
+    connection.exec('begin');
+    connection.prepare('select count(*) from sqlite_schema').get();
+    await connection.backup(to, {
+      progress() {
+        if (signal.aborted)
+          throw new SyncError('signal', 'stopped before the backup was complete: nothing was changed');
+        return PAGES_AT_ONCE;
+      },
+    });
+  } finally {
+    connection.close();
+  }
+}
+
+/**
+ * Takes the copy out of WAL mode, so that readers need no other file beside it, and checks it.
+ * @returns its rows
+ * @throws SyncError `run` if the mirror is damaged
+ */
+function finish(copy: string, path: string): number {
+  const connection = new Database(copy);
+  try {
+    connection.pragma('journal_mode = delete');
+    const found = connection.pragma('quick_check(1)', { simple: true });
+    if (found !== 'ok') throw new SyncError('run', `${path} is damaged (${found}): restore it from an earlier backup`);
+    const tables = connection
+      .prepare<[], string>(
+        "select name from sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'",
+      )
+      .pluck()
+      .all();
+    const counts = tables.map((name) => `select count(*) n from ${quote(name)}`);
+    return Number(
+      connection
+        .prepare(`select sum(n) from (${counts.join(' union all ')})`)
+        .pluck()
+        .get(),
+    );
+  } finally {
+    connection.close();
+  }
+}
+
+/** Flushes a file to disk before it is renamed, so a power loss leaves no partial file. */
+export function flush(path: string): void {
+  const file = openSync(path, 'r+');
+  try {
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+}
