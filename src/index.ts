@@ -32,6 +32,7 @@ export {
   type MirrorDescription,
   type TableDescription,
 } from './api/describe.ts';
+export { type CheckReport, type DoctorEvent, type DoctorOptions, type DoctorReport, doctor } from './api/doctor.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';

@@ -54,7 +54,8 @@ async function readKeptQuota(store: MirrorStore): Promise<KeptQuota | null> {
   return (await store.exists()) ? store.read(loadKeptQuota) : null;
 }
 
-function openSource(
+/** The service, without what earlier runs left of its quota. */
+export function openSource(
   store: MirrorStore,
   settings: SyncSettings,
   watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,

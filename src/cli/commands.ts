@@ -70,6 +70,16 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./plan.ts')).plan(args, io),
   },
   {
+    name: 'doctor',
+    describe:
+      'check token, service, network, clock, quota, and the place of the mirror, with advice; sends at most four requests',
+    options: {
+      ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', 'env', 'timeout', 'allowHttp', 'caFile', 'allowNetworkFs'),
+      ...pick('json', 'config'),
+    },
+    run: async (args, io) => (await import('./doctor.ts')).doctor(args, io),
+  },
+  {
     name: 'schedule',
     describe: 'bring the mirror up to date on a schedule (cron expressions in UTC), until stopped',
     options: { ...SYNC_OPTIONS, ...pick('cron', 'delay') },

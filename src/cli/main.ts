@@ -7,7 +7,7 @@ if (outdated !== null) {
   process.exitCode = 2;
 } else if (process.argv.length === 3 && ['--version', '-v'].includes(process.argv[2] ?? '')) {
   // Loaded only here, like the rest of the program: older versions of Node cannot even load it.
-  const { version } = await import('./version.ts');
+  const { version } = await import('../settings/version.ts');
   process.stdout.write(`${version()}\n`);
 } else {
   const { main } = await import('./program.ts');

@@ -3,10 +3,10 @@ import { didYouMean } from '../core/closest-name.ts';
 import { SyncError } from '../core/errors.ts';
 import { flagOf, rangeText } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
+import { version } from '../settings/version.ts';
 import type { CliCommand, CommandArguments } from './command.ts';
 import { ALL_OPTIONS, COMMANDS } from './commands.ts';
 import { readValues, TOKEN_ADVICE } from './settings.ts';
-import { version } from './version.ts';
 
 const EXIT_CODES = `Exit codes: 0 success (verify: equal); 1 finished with problems (verify: not equal, or not known); 2 bad usage or configuration; 3 token refused; \
 4 another sync has locked the mirror; 5 stopped by --max-requests; 130 and 143 on signals.

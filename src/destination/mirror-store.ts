@@ -21,6 +21,11 @@ export interface MirrorStore {
   /** Whether there is a mirror. */
   exists(): Promise<boolean>;
   /**
+   * The times of the mirror's last migration, or 0 if there is no mirror, and of this build's.
+   * @throws SyncError `usage` if this build can neither read nor migrate it
+   */
+  version(): Promise<MirrorVersion>;
+  /**
    * Refuses an address where no mirror can be created, before any request is made.
    * @throws SyncError `usage`
    */
@@ -72,6 +77,12 @@ export interface MirrorStore {
   openCopyTarget(): Promise<CopyTarget>;
   /** Turns a database error into one line that says what to do; other errors are returned as they are. */
   explain(error: unknown): unknown;
+}
+
+/** When migrations were written, in milliseconds since 1970. */
+export interface MirrorVersion {
+  readonly found: number;
+  readonly last: number;
 }
 
 /** The result of bringing a mirror up to date: created, migrated, or unchanged. */

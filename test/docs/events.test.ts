@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { ExportEvent, ScheduleEvent, SyncEvent, VerifyEvent } from '../../src/index.ts';
+import type { DoctorEvent, ExportEvent, ScheduleEvent, SyncEvent, VerifyEvent } from '../../src/index.ts';
 import { nameIn, readDocument, rowsOf, sectionOf } from './documents.ts';
 
-type LibraryEvent = SyncEvent | ScheduleEvent | VerifyEvent | ExportEvent;
+type LibraryEvent = SyncEvent | ScheduleEvent | VerifyEvent | ExportEvent | DoctorEvent;
 
 type EventMembers = {
   readonly [Type in LibraryEvent['type']]: Readonly<
@@ -25,6 +25,7 @@ const MEMBERS: EventMembers = {
   progress: { requests: true, streamsDone: true, streams: true },
   failure: { error: true },
   table: { table: true, rows: true },
+  check: { check: true, status: true, text: true, advice: true },
 };
 
 const COUNTERS: Readonly<Record<CounterName, true>> = {

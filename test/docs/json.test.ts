@@ -61,6 +61,7 @@ beforeAll(async () => {
     await print('status');
     await print('compact');
     await print('plan');
+    await print('doctor');
     await print('describe');
     await print('export', '--to', 'lake');
     await print('copy', '--to', 'copy.db');
@@ -137,6 +138,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['sync'],
     ['status'],
     ['plan'],
+    ['doctor'],
     ['verify'],
     ['describe'],
     ['export'],

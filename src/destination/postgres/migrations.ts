@@ -2,7 +2,7 @@ import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
-import type { MirrorChange } from '../mirror-store.ts';
+import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesOf, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
 import { quoteIdentifier } from './settings.ts';
@@ -89,12 +89,22 @@ async function isUpToDate(
   schema: string,
   all: readonly MigrationMeta[],
 ): Promise<boolean> {
+  const { found, last } = await comparedVersion(connection, schema, all);
+  return found === last && (await hasViews(connection, quoteIdentifier(schema)));
+}
+
+/** @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build */
+export async function comparedVersion(
+  connection: PostgresConnection,
+  schema: string,
+  all: readonly MigrationMeta[] = allMigrations(),
+): Promise<MirrorVersion> {
   const found = await postgresVersion(connection, schema);
   const times = migrationTimesOf(all.map(({ folderMillis }) => folderMillis));
   const name = `the mirror in schema ${schema}`;
   refuseNewer(found, times, name);
   refuseUnreleased(found, times, name);
-  return found === times.last && (await hasViews(connection, quoteIdentifier(schema)));
+  return { found, last: times.last };
 }
 
 /** A schema may hold other things too, but none with our names. */

@@ -14,7 +14,7 @@ import { openLastingConnection } from './lasting-connection.ts';
 import { heldEnvironments } from './leases.ts';
 import { POSTGRES_LIMITS } from './limits.ts';
 import { isTransient } from './lost-connection.ts';
-import { migratePostgres, postgresVersion } from './migrations.ts';
+import { comparedVersion, migratePostgres, postgresVersion } from './migrations.ts';
 import { type OpenConnection, openConnection } from './open-connection.ts';
 import { openPool } from './pool.ts';
 import { createPresence } from './presence.ts';
@@ -59,6 +59,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     },
     explain,
     exists: () => connected(async (connection) => (await postgresVersion(connection, schema)) > 0),
+    version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
     open: (signal) => openMirror(address, { explainAny: explain, signal, clock }),

@@ -13,6 +13,7 @@ import type {
   StatementRows,
   Verification,
 } from '../mirror-store.ts';
+import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
 import { tableNamed } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
@@ -42,6 +43,11 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     limits: null,
     distribution: null,
     exists: async () => mirrorExists(path),
+    version: async () => {
+      const [found, times] = [mirrorExists(path) ? versionOf(path) : 0, sqliteMigrationTimes()];
+      refuseUnreleased(found, times, path);
+      return { found, last: times.last };
+    },
     checkPlace: async () => refuseNoFolder(path),
     open: async (stop, quietMs = 0) => openLocked(path, { stop, quietMs, clock }),
     bringUpToDate: async () => bringUpToDate(path),

@@ -1,0 +1,101 @@
+import type { SyncError } from '../../core/errors.ts';
+import type { AccountQuota } from '../../core/quota/quota.ts';
+import { type CheckVerdict, type DoctorCheck, ok, problem, skipped, warning } from './verdict.ts';
+
+/** What the service answered. */
+export interface ServiceFacts {
+  readonly host: string;
+  /** Why the environments could not be listed. */
+  readonly error: Pick<SyncError, 'message' | 'recovery'> | null;
+  readonly seconds: number;
+  readonly environments: readonly { readonly id: string; readonly name: string }[];
+  /** Why the environments of `--env` cannot be read. */
+  readonly choiceError: string | null;
+  readonly lists: readonly ListFacts[];
+  /** The name of the environment whose lists were asked for. */
+  readonly environment: string | null;
+  /** How far this machine's clock is ahead of the service's; null if no answer had a `Date`. */
+  readonly aheadSeconds: number | null;
+  readonly quota: AccountQuota | null;
+  /** Why the quota is not shared with other processes; null if it is. */
+  readonly unshared: string | null;
+}
+
+/** How a list answered. */
+export interface ListFacts {
+  readonly stream: string;
+  readonly error: Pick<SyncError, 'message' | 'recovery'> | null;
+}
+
+/** All are skipped if the service was not asked. */
+export const SERVICE_CHECKS: readonly DoctorCheck<ServiceFacts | null>[] = [
+  { name: 'service', verdict: (facts) => asked(facts, serviceVerdict, NOT_ASKED) },
+  { name: 'environments', verdict: (facts) => answered(facts, environmentsVerdict) },
+  { name: 'scopes', verdict: (facts) => answered(facts, scopesVerdict) },
+  { name: 'clock', verdict: (facts) => answered(facts, clockVerdict) },
+  { name: 'quota', verdict: (facts) => asked(facts, quotaVerdict, null) },
+];
+
+const NOT_ASKED = skipped('not asked: correct the problems above first');
+
+const NOT_ANSWERED = skipped('not known: the service did not list the environments');
+
+type JudgeService = (facts: ServiceFacts) => CheckVerdict;
+
+const asked = (facts: ServiceFacts | null, judge: JudgeService, otherwise: CheckVerdict | null): CheckVerdict | null =>
+  facts === null ? otherwise : judge(facts);
+
+const answered = (facts: ServiceFacts | null, judge: JudgeService): CheckVerdict | null =>
+  asked(facts, (known) => (known.error === null ? judge(known) : NOT_ANSWERED), null);
+
+function serviceVerdict({ host, error, seconds }: ServiceFacts): CheckVerdict {
+  if (error === null) return ok(`${host} accepted the token, after ${seconds.toFixed(1)} s`);
+  return error.recovery === 'quota' ? skipped(`${host}: the quota is used up`) : problem(error.message);
+}
+
+function environmentsVerdict({ environments, choiceError }: ServiceFacts): CheckVerdict {
+  if (choiceError !== null) return problem(choiceError);
+  const names = environments.map(({ name }) => name);
+  const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : '';
+  return ok(`${names.slice(0, SHOWN).join(', ')}${more}`);
+}
+
+const SHOWN = 10;
+
+function scopesVerdict({ lists, environment }: ServiceFacts): CheckVerdict {
+  if (environment === null) return skipped('not known without an environment');
+  const those = (...kinds: readonly string[]): string =>
+    lists.flatMap(({ stream, error }) => (kinds.includes(error?.recovery ?? '') ? [stream] : [])).join(', ');
+  const [denied, away] = [those('forbidden'), those('not-live')];
+  if (denied !== '')
+    return problem(`the token may not read ${denied} of ${environment}`, 'Create a token that has their scope.');
+  if (those('quota') !== '') return skipped('not known: the quota is used up');
+  const failed = lists.find(({ error }) => error !== null && error.recovery !== 'not-live')?.error;
+  if (failed) return warning(failed.message);
+  if (away !== '') return warning(`not live at the service (404): ${away}`, 'Syncs leave them out until they are.');
+  return ok(`${lists.map(({ stream }) => stream).join(', ')} of ${environment} can be read`);
+}
+
+const LARGEST_DIFFERENCE_SECONDS = 60;
+
+function clockVerdict({ aheadSeconds }: ServiceFacts): CheckVerdict {
+  if (aheadSeconds === null)
+    return warning('the answers have no Date, so every sync scans everything', 'Check the service and the proxies.');
+  const seconds = Math.abs(Math.round(aheadSeconds));
+  const text = `this machine's clock is ${seconds} s ${aheadSeconds < 0 ? 'behind' : 'ahead of'} the service's`;
+  if (seconds <= LARGEST_DIFFERENCE_SECONDS) return ok(text);
+  return warning(text, 'Set the clock. Syncs go by the service’s time, but schedules and ages by this machine’s.');
+}
+
+/** A sync of a small environment without changes takes half as many requests. */
+const FEW_REQUESTS = 20;
+
+function quotaVerdict({ error, quota, unshared }: ServiceFacts): CheckVerdict {
+  if (error?.recovery === 'quota') return warning(error.message);
+  if (unshared !== null)
+    return warning(`each process counts for itself: ${unshared}`, 'Let this user write the state folder.');
+  if (quota === null) return error === null ? ok('the service states none') : NOT_ANSWERED;
+  const { remaining, limit, resetSeconds } = quota;
+  const text = `${remaining}${limit === null ? '' : ` of ${limit}`} requests left for ${resetSeconds} s`;
+  return remaining < FEW_REQUESTS ? warning(text, 'A sync may wait for the next window.') : ok(text);
+}
