@@ -1,18 +1,11 @@
-import type { CompactedSize } from '../destination/mirror-store.ts';
-import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { type CompactReport, compactFile } from '../destination/sqlite/compact-file.ts';
+import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
-import { openStore } from './open-store.ts';
 
 export type CompactOptions = MirrorOptions;
-
-export interface CompactReport extends CompactedSize {
-  /** The mirror. */
-  readonly db: string;
-}
-
-const VACUUM = 'it uses the space of removed rows again, and `vacuum full` returns it';
+export type { CompactReport };
 
 /**
  * Returns the space of removed rows to the file system, while readers go on reading.
@@ -20,7 +13,9 @@ const VACUUM = 'it uses the space of removed rows again, and `vacuum full` retur
  */
 export async function compact(options: CompactOptions = {}): Promise<CompactReport> {
   checkOptions(options);
-  const store = await openStore(givenAddress(options));
-  if (store.compact === undefined) throw new OptionError('db', `${store.display} is in PostgreSQL: ${VACUUM}`);
-  return { db: store.display, ...(await store.compact()) };
+  const address = addressOf(givenAddress(options));
+  if (address.kind === 'postgres') throw new OptionError('db', `${address.display} is in PostgreSQL: ${VACUUM}`);
+  return compactFile(address.path);
 }
+
+const VACUUM = 'it uses the space of removed rows again, and `vacuum full` returns it';

@@ -42,11 +42,6 @@ export interface MirrorStore {
    */
   bringUpToDate(): Promise<MirrorChange>;
   /**
-   * Returns the space of removed rows to the file system; missing if the database does so itself.
-   * @throws SyncError `locked`, or `usage` if there is no mirror
-   */
-  compact?(): Promise<CompactedSize>;
-  /**
    * Reads an existing mirror in one consistent state.
    * @throws SyncError `usage` if there is none, or one of another version
    */
@@ -87,12 +82,6 @@ export interface MirrorVersion {
 
 /** The result of bringing a mirror up to date: created, migrated, or unchanged. */
 export type MirrorChange = 'made' | 'updated' | 'none';
-
-/** The size of a mirror in bytes, before and after it was compacted. */
-export interface CompactedSize {
-  readonly bytes_before: number;
-  readonly bytes_after: number;
-}
 
 /** A database that can distribute a mirror's tables over several nodes by environment. */
 export interface TableDistribution {

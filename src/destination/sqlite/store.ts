@@ -17,7 +17,6 @@ import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
 import { tableNamed } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
-import { compactFile } from './compact-file.ts';
 import { openSqliteSource, openSqliteTarget } from './copy.ts';
 import { createSqliteDestination } from './destination.ts';
 import { perform, sqliteScope } from './driver.ts';
@@ -51,7 +50,6 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     checkPlace: async () => refuseNoFolder(path),
     open: async (stop, quietMs = 0) => openLocked(path, { stop, quietMs, clock }),
     bringUpToDate: async () => bringUpToDate(path),
-    compact: withFileErrors(path)(() => compactFile(path)),
     read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
       try {
