@@ -52,12 +52,12 @@ async function liveView(output: OutputStream): Promise<RunView> {
   };
 }
 
-/** One log line per event. */
-export function logRun(log: Logger): RunView {
+/** One log line per event; `level` is that of what goes well. */
+export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): RunView {
   return {
     onProgress(event) {
-      if (event.type === 'environments') logEnvironments(log, event);
-      if (event.type === 'ended') logEnd(log, event);
+      if (event.type === 'environments') logEnvironments(log, level, event);
+      if (event.type === 'ended') logEnd(log, level, event);
       if (event.type === 'wait') log.info(waitText(event));
       if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
       if (event.type === 'unshared') log.debug(unsharedText(event));
@@ -68,18 +68,23 @@ export function logRun(log: Logger): RunView {
 
 function logEnvironments(
   log: Logger,
+  level: 'info' | 'debug',
   { environments, missing }: Extract<RunProgressEvent, { type: 'environments' }>,
 ): void {
-  log.info(`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
+  log[level](`${counted(environments.length, 'environment')}: ${environments.map(({ name }) => name).join(', ')}`);
   for (const { name } of missing) log.warn(`${name} is no longer listed by the source; its rows stay`);
 }
 
-function logEnd(log: Logger, { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>): void {
+function logEnd(
+  log: Logger,
+  level: 'info' | 'debug',
+  { summary, error }: Extract<RunProgressEvent, { type: 'ended' }>,
+): void {
   const { environment, stream, mode, reason, status, pages, rows_written, rows_deleted, rows_rejected } = summary;
   if (status === 'stopped' && mode === 'none') return;
   const line = `${environment} ${stream}: ${status}, ${modeText(mode, reason)}, ${counted(pages, 'page')}, ${rows_written} written, ${rows_deleted} deleted`;
   const isIdle = status === 'done' && rows_written + rows_deleted + rows_rejected === 0;
   // The command reports the error that ends the whole run, so it appears once.
-  if (summary.error === null || status === 'stopped') log[isIdle ? 'debug' : 'info'](line);
+  if (summary.error === null || status === 'stopped') log[isIdle ? 'debug' : status === 'done' ? level : 'info'](line);
   else log.warn(error !== null && log.isLevelEnabled('debug') ? { err: error } : {}, `${line}: ${summary.error}`);
 }

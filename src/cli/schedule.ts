@@ -8,8 +8,8 @@ import { stopOnSignals } from './signals.ts';
 export const schedule: CommandAction = async (args, io) => {
   const stop = stopOnSignals();
   const log = await io.log(logSettings(args));
-  // A schedule writes log lines even on a terminal.
-  const view = logRun(log);
+  // A schedule writes log lines even on a terminal: one per run, and more at `debug`.
+  const view = logRun(log, 'debug');
   io.limitHeap();
   try {
     await keepInSync({

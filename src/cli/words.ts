@@ -1,7 +1,4 @@
-/** `1 page`, `2 pages`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
+export { counted } from '../core/counted.ts';
 
 /** The mode of a stream, with its reason unless the mode implies it: `scan (first)`, `feed`. */
 export function modeText(mode: string, reason: string): string {

@@ -1,3 +1,4 @@
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { ListedEnvironment } from '../core/schedule/environments.ts';
 import {
@@ -197,8 +198,18 @@ const MAX_NAMED = 5;
 function report({ log }: SchedulePorts, environments: readonly ListedEnvironment[], summary: RunSummary): void {
   const names = namesOf(environments);
   const { run, status, rows_written, rows_deleted, requests, error } = summary;
-  const line = `${names}: run ${run} ended, ${status}: ${rows_written} rows written, ${rows_deleted} deleted, ${requests} requests`;
+  const counts = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
+  const line = `${names}: run ${run} ended, ${status}: ${counts}${changesOf(summary)}`;
   if (status === 'done') log.info(line);
   else if (run === null) log.warn(`${names}: ${error}`);
   else log.warn(error === null ? line : `${line}; ${error}`);
+}
+
+/** The streams that changed, over all environments of the run. */
+function changesOf({ streams }: RunSummary): string {
+  const changes = new Map<string, number>();
+  for (const { stream, rows_written, rows_deleted } of streams)
+    changes.set(stream, (changes.get(stream) ?? 0) + rows_written + rows_deleted);
+  const changed = [...changes].filter(([, rows]) => rows > 0).map(([stream, rows]) => `${stream} ${rows}`);
+  return changed.length === 0 ? '' : ` (${changed.join(', ')})`;
 }

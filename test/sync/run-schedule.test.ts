@@ -222,6 +222,33 @@ describe('what ends a schedule', () => {
   });
 });
 
+describe('what a schedule logs of a run', () => {
+  const counts = { rows_written: 0, rows_deleted: 0, requests: 1 };
+  const logged = async (ending: Partial<RunSummary>) =>
+    live({
+      ...synced(env('a', '0 6 * * *'), env('b', '0 6 * * *')),
+      ending: () => ({ ...counts, ...ending }),
+      hours: 7,
+    });
+
+  test('it is one line, whatever the number of environments', async () => {
+    const { news, warnings } = await logged({});
+    expect(news.slice(2)).toEqual(['a-name, b-name: run 1 ended, done: 0 rows written, 0 deleted, 1 request']);
+    expect(warnings).toEqual([]);
+  });
+
+  test('it names the streams that changed, over all environments', async () => {
+    const changed = (stream: string, rows_written: number, rows_deleted = 0) => ({
+      stream,
+      rows_written,
+      rows_deleted,
+    });
+    const streams = [changed('assets', 2), changed('columns', 0), changed('tests', 0, 1), changed('assets', 3)];
+    const { news } = await logged({ rows_written: 5, rows_deleted: 1, requests: 9, streams: streams as never });
+    expect(news.at(-1)).toMatch(/: 5 rows written, 1 deleted, 9 requests \(assets 5, tests 1\)$/);
+  });
+});
+
 describe('what doesn’t end a schedule', () => {
   const failures: Partial<RunSummary>[] = [
     { status: 'problems', recovery: null, error: null },

@@ -85,7 +85,14 @@ export async function live(world: World): Promise<Story> {
       pass((world.runSeconds ?? 1) * 1000);
       under--;
       if (ending instanceof Error) throw ending;
-      const summary = { run: 1, status: 'done', recovery: null, error: null, ...ending } as RunSummary;
+      const summary = {
+        run: 1,
+        status: 'done',
+        recovery: null,
+        error: null,
+        streams: [],
+        ...ending,
+      } as unknown as RunSummary;
       return { summary, listed: summary.status === 'done' ? list(hours()) : null };
     },
   };
