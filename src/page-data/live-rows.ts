@@ -1,15 +1,6 @@
 import type { Stream } from '../core/stream.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import type { CatalogueEntry } from '../streams/entry.ts';
 import type { PageReads } from './page-scope.ts';
-
-/** SQL that counts the live rows of a stream as `rows`, over all environments. */
-export function countLiveRows({ table, subtype }: CatalogueEntry): string {
-  const conditions = ['true'];
-  if (softDeletes(table)) conditions.push('deleted_at is null');
-  if (subtype !== undefined) conditions.push(`${subtype.field} = '${subtype.is}'`);
-  return `select count(*) as rows from ${table} where ${conditions.join(' and ')}`;
-}
 
 /** Deleted rows of feeds stay in their table, with `deleted_at` set (R11). */
 export function softDeletes(table: string): boolean {

@@ -1,13 +1,14 @@
 import { gzipSync } from 'node:zlib';
 import type { Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { MEASUREMENTS } from '../metrics/measurements.ts';
 import type { Principal } from './access.ts';
 import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
-import { COUNT_ROWS, countRows } from './row-counts.ts';
+import { MEASURE, readRows } from './read-rows.ts';
 import { serializers } from './serializers.ts';
 import { cacheVisibleAssets } from './visibility.ts';
 
@@ -152,7 +153,10 @@ interface EndpointOperation {
   respondLightly(snapshot: MirrorSnapshot, context: RequestContext): string | null;
 }
 
-const COUNTING: EndpointOperation = { respond: (view) => JSON.stringify(countRows(view)), respondLightly: () => null };
+const MEASURING: EndpointOperation = {
+  respond: (view) => JSON.stringify(readRows(view, MEASUREMENTS)),
+  respondLightly: () => null,
+};
 
 /** The operations by their ids. The function that writes an answer is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
@@ -160,7 +164,7 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Endpoi
   const endpoints = new Map(
     [...endpointsOf(options), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]),
   );
-  const operations = new Map<string, EndpointOperation>([[COUNT_ROWS, COUNTING]]);
+  const operations = new Map<string, EndpointOperation>([[MEASURE, MEASURING]]);
   return (operationId) => {
     const known = operations.get(operationId);
     if (known !== undefined) return known;

@@ -1,27 +1,14 @@
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
+import { SYNC_TIMES } from '../metrics/measurements.ts';
+import { mirrorHealth } from '../metrics/mirror-health.ts';
 import { httpErrorParts, mirrorDamaged, unprocessable } from './errors.ts';
-import type { MirrorReads, MirrorSnapshot } from './mirror-reads.ts';
+import type { MirrorReads } from './mirror-reads.ts';
+import { readRows } from './read-rows.ts';
 import { setDateHeader } from './set-date-header.ts';
-import { oldestAgeSeconds, syncAgeSeconds } from './sync-age.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
-
-interface HealthAnswer {
-  readonly status: 'up' | 'stale';
-  readonly last_sync_age_seconds: number | null;
-  /** As in `oldestAgeSeconds`; only if an age is asked for. */
-  readonly oldest_age_seconds?: number | null;
-}
-
-function healthOf(view: MirrorSnapshot, nowMs: number, maxSeconds: number | null): HealthAnswer {
-  const last_sync_age_seconds = syncAgeSeconds(view, nowMs);
-  if (maxSeconds === null) return { status: 'up', last_sync_age_seconds };
-  const oldest_age_seconds = oldestAgeSeconds(view, nowMs);
-  const isYoung = oldest_age_seconds !== null && oldest_age_seconds <= maxSeconds;
-  return { status: isYoung ? 'up' : 'stale', last_sync_age_seconds, oldest_age_seconds };
-}
 
 function maxAgeOf(given: unknown): number | null {
   if (given === undefined) return null;
@@ -42,7 +29,8 @@ export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: ()
     setDateHeader(reply, reads.state());
     if (isDamaged) throw damaged;
     const maxSeconds = maxAgeOf(request.query.max_age);
-    const answer = reads.read((view) => healthOf(view, nowMs(), maxSeconds));
+    const times = reads.read((view) => readRows(view, SYNC_TIMES));
+    const answer = mirrorHealth(times, nowMs(), maxSeconds);
     if (answer.status === 'stale') reply.code(503);
     return answer;
   });

@@ -1,15 +1,16 @@
 import { gzipSync } from 'node:zlib';
-import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { Counter, Registry } from '@prometheus-io/client';
 import type { FastifyInstance } from 'fastify';
 import metricsPlugin from 'fastify-metrics';
+import { cacheMeasurements, type MeasuredMirror } from '../metrics/cache-measurements.ts';
+import { addMirrorMetrics } from '../metrics/mirror-metrics.ts';
 import { type Principal, rootToken } from './access.ts';
 import type { EndpointAnswers } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { acceptsGzip } from './etag.ts';
 import type { MirrorReads } from './mirror-reads.ts';
-import { COUNT_ROWS } from './row-counts.ts';
+import { MEASURE, readRows } from './read-rows.ts';
 import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
-import { environmentAges, syncAgeSeconds } from './sync-age.ts';
 
 interface MetricsSources {
   readonly store: MirrorReads;
@@ -39,13 +40,15 @@ export async function openMetrics(server: FastifyInstance, sources: MetricsSourc
       overrides: { histogram: { registers }, summary: { registers: [] } },
     },
   });
-  addMirrorGauges(sources, registers);
+  const setMirrorMetrics = addMirrorMetrics(registers);
+  const measurements = cacheMeasurements(measuredMirror(sources));
   return {
     refused: countRefusals(registers),
     addMetrics: (api) =>
       void api.get('/metrics', { schema: { hide: true } }, async ({ reader, headers }, reply) => {
         if (!seesEverywhere(reader))
           throw permissionDenied('Metrics cover all environments and assets: use an unrestricted token');
+        setMirrorMetrics(await measurements(), sources.nowMs());
         const text = await registry.metrics();
         reply.type(registry.contentType).header('vary', 'accept-encoding, authorization');
         if (!acceptsGzip(headers['accept-encoding'])) return reply.send(text);
@@ -71,52 +74,15 @@ function seesEverywhere(reader: Principal | null): boolean {
   return reader !== null && [reader.environments, reader.assetIds, reader.paths].every((limit) => limit === null);
 }
 
-/** The age of what was never mirrored. NaN would be less than any threshold of an alert. */
-const NEVER = Number.POSITIVE_INFINITY;
-
-function addMirrorGauges({ store, answers, nowMs }: MetricsSources, registers: Registry[]): void {
-  const rowCounts = cacheCounts(store, answers);
-  new Gauge({
-    name: 'obsync_mirror_age_seconds',
-    help: 'Seconds since the last sync that ended without problems; +Inf if there was none',
-    registers,
-    collect() {
-      this.set(store.read((view) => syncAgeSeconds(view, nowMs())) ?? NEVER);
+/** The measurements are read in the threads, as requests are. */
+function measuredMirror({ store, answers }: MetricsSources): MeasuredMirror {
+  return {
+    read: async (statements) => store.read((view) => readRows(view, statements)),
+    async measure() {
+      const answer = await answers.answer({ operationId: MEASURE, reader: NOBODY, params: {}, query: {} }, UNABORTED);
+      if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
+      return JSON.parse(answer.body.toString());
     },
-  });
-  new Gauge({
-    name: 'obsync_environment_age_seconds',
-    help: 'Seconds since the time up to which the stalest stream of the environment is mirrored; +Inf if one never was',
-    labelNames: ['environment'],
-    registers,
-    collect() {
-      this.reset();
-      for (const { environment, seconds } of store.read((view) => environmentAges(view, nowMs())))
-        this.set({ environment }, seconds ?? NEVER);
-    },
-  });
-  new Gauge({
-    name: 'obsync_mirror_rows',
-    help: 'Live rows of a stream, over all environments',
-    labelNames: ['stream'],
-    registers,
-    async collect() {
-      for (const [stream, rows] of Object.entries(await rowCounts())) this.set({ stream }, rows);
-    },
-  });
-}
-
-/** Recounts only after the mirror has changed: counting a million rows takes a while. */
-function cacheCounts(reads: MirrorReads, answers: EndpointAnswers): () => Promise<Readonly<Record<string, number>>> {
-  let at = '';
-  let counts: Readonly<Record<string, number>> = {};
-  return async () => {
-    if (reads.read(({ now }) => now) === at) return counts;
-    const answer = await answers.answer({ operationId: COUNT_ROWS, reader: NOBODY, params: {}, query: {} }, UNABORTED);
-    if ('refusal' in answer) throw httpErrorFrom(answer.refusal);
-    at = answer.now;
-    counts = JSON.parse(answer.body.toString());
-    return counts;
   };
 }
 

@@ -2,7 +2,8 @@ import { type AddressInfo, connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
-import { syncCheckpoints, syncRuns } from '../../schema/sync.ts';
+import { assetHealthScores } from '../../schema/health.ts';
+import { mirror, syncCheckpoints, syncRuns } from '../../schema/sync.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
 import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
@@ -31,11 +32,15 @@ const health = async ({ server }: Served) => (await (await server).inject('/heal
 
 describe('/metrics', () => {
   const served = serve(
-    ({ db }) =>
-      void db
-        .insert(assets)
+    ({ db }) => {
+      db.insert(assets)
         .values([asset('a'), asset('b')])
-        .run(),
+        .run();
+      db.insert(assetHealthScores)
+        .values({ env_id: 'e', asset_id: 'a', score: 1, test_count: 1, bucket_at: at(0), mirrored_at: at(0) })
+        .run();
+      db.update(mirror).set({ quota_limit: 100, quota_remaining: 90 }).run();
+    },
     {},
     afterAll,
   );
@@ -201,7 +206,7 @@ describe('the reported age of the last sync', () => {
   });
 });
 
-describe('the reported age of an environment', () => {
+describe('the reported ages of environments and streams', () => {
   const USUAL = CATALOGUE.filter(({ optional }) => !optional).map(({ name }) => name);
   const checkpoint = (stream: string, secondsAgo: number | null, more: object = {}) => ({
     env_id: 'e',
@@ -255,10 +260,39 @@ describe('the reported age of an environment', () => {
         .run();
       if (checkpoints.length > 0) db.insert(syncCheckpoints).values(checkpoints).run();
     });
-    const ages = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_environment_age'));
-    expect(Object.fromEntries(ages)).toEqual({
+    const samples = Object.entries(await scrape(served));
+    expect(Object.fromEntries(samples.filter(([name]) => name.startsWith('obsync_environment_age')))).toEqual({
       'obsync_environment_age_seconds{environment="e"}': seconds,
       'obsync_environment_age_seconds{environment="new"}': Number.POSITIVE_INFINITY,
     });
+  });
+
+  test('a stream has its own age: +Inf if it was never read, none if the source does not have it yet or no run has to read it', async () => {
+    const served = serve(({ db }) => {
+      db.insert(environments)
+        .values({ id: 'new', name: 'N', mirrored_at: at(0) })
+        .run();
+      db.insert(syncCheckpoints)
+        .values([
+          checkpoint('assets', 60),
+          checkpoint('columns', null),
+          checkpoint('tests', null, { unavailable: 1 }),
+          checkpoint('asset_lineage', 7200, { unavailable: 1 }),
+          checkpoint('test_executions', 90),
+        ])
+        .run();
+    });
+    const age = (environment: string, stream: string, seconds = Number.POSITIVE_INFINITY): [string, number] => [
+      `obsync_stream_age_seconds{environment="${environment}",stream="${stream}"}`,
+      seconds,
+    ];
+    const ages = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_stream_age'));
+    expect(Object.fromEntries(ages)).toEqual(
+      Object.fromEntries([
+        ...USUAL.filter((name) => name !== 'tests').map((name) => age('e', name)),
+        ...[age('e', 'assets', 60), age('e', 'asset_lineage', 7200), age('e', 'test_executions', 90)],
+        ...USUAL.map((name) => age('new', name)),
+      ]),
+    );
   });
 });

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+import { SYNC_TIMES } from '../../src/metrics/measurements.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { SELECT_STATE } from '../../src/server/mirror-reads.ts';
-import { LAST_SYNC } from '../../src/server/sync-age.ts';
 import { serve } from './fixture.ts';
 import { type RequestCase, requestCases } from './request-cases.ts';
 
@@ -125,7 +125,7 @@ describe.each([
   );
 
   test.each([
-    ['the age of the last sync', LAST_SYNC, 'sync_runs_done'],
+    ['the age of the last sync', SYNC_TIMES.lastSync, 'sync_runs_done'],
     ['the time of the source', SELECT_STATE, 'sync_runs_timed'],
   ])('%s is looked up by an index, however many runs there were', (_what, sql, index) => {
     const steps = mirror.connection.prepare(`explain query plan ${sql}`).all() as { detail: string }[];

@@ -167,7 +167,7 @@ describe('answers with and without reader threads', () => {
     ['a missing item', { operationId: 'getAsset', params: { env_id: 'e', asset_id: 'c' }, query: {} }],
     ['the environments', LIGHT],
     ['the aggregate', HEAVY],
-    ['the number of rows', { operationId: 'countRows', params: {}, query: {} }],
+    ['the measurements', { operationId: 'measure', params: {}, query: {} }],
   ])('%s is the same bytes in both', async (_, ask) => {
     const [one, other] = [here, there].map((answers) => answers.answer({ ...ask, reader: ALL }, never));
     const answered = { ...(await one), cpuMs: expect.any(Number) };

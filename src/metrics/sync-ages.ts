@@ -1,0 +1,58 @@
+import type { Row } from '../core/stream.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { SyncTimes } from './measurements.ts';
+
+/** Ages in seconds of what the runs have mirrored; null for what never was. */
+export interface SyncAges {
+  /** Since the last sync that ended without problems. */
+  readonly mirror: number | null;
+  /** Since the time up to which the stalest stream that any run has read is mirrored. */
+  readonly oldest: number | null;
+  /** The same for the stalest stream of each environment, read or not. */
+  readonly environments: readonly { readonly environment: string; readonly seconds: number | null }[];
+  readonly streams: readonly StreamAge[];
+}
+
+interface StreamAge {
+  readonly environment: string;
+  readonly stream: string;
+  readonly seconds: number | null;
+  /** Whether a run has begun to read it. */
+  readonly isRead: boolean;
+  /** Whether only some runs read it. */
+  readonly isOptional: boolean;
+}
+
+export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): SyncAges {
+  const byEnvironment = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))];
+  const streams = byEnvironment.flatMap(([environment, rows]) => streamAges(environment, rows, nowMs));
+  const usual = streams.filter(({ isOptional }) => !isOptional);
+  const oldestIn = (environment: string) => oldestOf(usual.filter((stream) => stream.environment === environment));
+  return {
+    mirror: secondsSince(lastSync[0]?.['ended_at'], nowMs),
+    oldest: oldestOf(usual.filter(({ isRead }) => isRead)),
+    environments: byEnvironment.map(([environment]) => ({ environment, seconds: oldestIn(environment) })),
+    streams,
+  };
+}
+
+/** A stream that the source does not have yet has no age, and neither has an optional one that was never read. */
+function streamAges(environment: string, checkpoints: readonly Row[], nowMs: number): StreamAge[] {
+  const known = new Map(checkpoints.map((row) => [row['stream'], row]));
+  return CATALOGUE.flatMap(({ name, optional: isOptional = false }) => {
+    const checkpoint = known.get(name);
+    const seconds = secondsSince(checkpoint?.['watermark'], nowMs);
+    if (seconds === null && (isOptional || checkpoint?.['unavailable'] === 1)) return [];
+    return { environment, stream: name, seconds, isRead: checkpoint !== undefined, isOptional };
+  });
+}
+
+function oldestOf(streams: readonly StreamAge[]): number | null {
+  const ages = streams.map(({ seconds }) => seconds ?? Number.POSITIVE_INFINITY);
+  const oldest = Math.max(...ages);
+  return Number.isFinite(oldest) ? oldest : null;
+}
+
+function secondsSince(at: unknown, nowMs: number): number | null {
+  return typeof at === 'string' ? Math.max(0, Math.round((nowMs - Date.parse(at)) / 1000)) : null;
+}
