@@ -35,8 +35,9 @@ export interface PreparedServer {
 }
 
 /** @throws SyncError `usage` */
-export async function prepareServer(options: ApiOptions): Promise<PreparedServer> {
+export async function prepareServer(options: ApiOptions, beforeOpening?: () => Promise<void>): Promise<PreparedServer> {
   const settings = apiSettings(options);
+  await beforeOpening?.();
   const mirror = openForReading(settings.db);
   try {
     const tokens = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });

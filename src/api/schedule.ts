@@ -11,19 +11,23 @@ import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
+import { type ScheduleServerOptions, type ServerEvent, startServers } from './schedule-servers.ts';
 import { resumeSource } from './session.ts';
+import { textfileWriter, type WriteTextfile } from './textfile.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
-export interface ScheduleOptions extends Omit<SyncOptions, 'onProgress'>, OptionsNamed<'cron' | 'delay'> {
+export interface ScheduleOptions
+  extends Omit<SyncOptions, 'onProgress'>,
+    ScheduleServerOptions,
+    OptionsNamed<'cron' | 'delay'> {
   /** Receives the events of the schedule and of its runs. */
   readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
 }
 
 /** An event of a schedule. */
-export type ScheduleEvent =
-  | SyncEvent
-  | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
-  | { readonly type: 'run'; readonly summary: RunSummary };
+export type ScheduleEvent = SyncEvent | ServerEvent | { readonly type: 'run'; readonly summary: RunSummary };
+
+type EmitEvent = (event: ScheduleEvent) => void;
 
 /**
  * Brings the mirror up to date on a schedule, one run at a time, until `signal` is aborted.
@@ -34,12 +38,16 @@ export async function schedule(options: ScheduleOptions): Promise<void> {
   const settings = syncSettings(options);
   refuseNetworkFs(settings);
   const rules = scheduleRules(options, settings);
+  const writeTextfile = textfileWriter(options);
+  const emit = guardListener(options.onProgress ?? (() => {}));
   const thread = startRunThread();
+  const servers = await startServers(options, settings, emit);
   try {
     // The token may be replaced while the schedule runs.
-    await runSchedule(schedulePorts(settings, options, { thread, fresh: () => syncSettings(options) }), rules);
+    const runner = { thread, writeTextfile, fresh: () => syncSettings(options) };
+    await runSchedule(schedulePorts(settings, { signal: options.signal, onProgress: emit }, runner), rules);
   } finally {
-    await thread.close();
+    await Promise.all([thread.close(), servers.close()]);
   }
 }
 
@@ -51,6 +59,7 @@ function scheduleRules(options: ScheduleOptions, { environments, maxRequests }: 
 
 interface ScheduleRunner {
   readonly thread: RunThread;
+  readonly writeTextfile: WriteTextfile;
   /**
    * The settings with the current token.
    * @throws SyncError `usage`
@@ -58,9 +67,15 @@ interface ScheduleRunner {
   fresh(): SyncSettings;
 }
 
-function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, runner: ScheduleRunner): SchedulePorts {
-  const emit = guardListener(options.onProgress ?? (() => {}));
-  const { signal, onSourceEvent } = watcherOf({ signal: options.signal, onProgress: emit });
+function schedulePorts(
+  { db, baseUrl }: SyncSettings,
+  watch: { readonly signal: ScheduleOptions['signal']; readonly onProgress: EmitEvent },
+  runner: ScheduleRunner,
+): SchedulePorts {
+  const { onProgress: emit } = watch;
+  const { signal, onSourceEvent } = watcherOf(watch);
+  const logAs = (level: 'info' | 'warn') => (message: string) => emit({ type: 'log', level, message });
+  const log = { info: logAs('info'), warn: logAs('warn') };
   let keptQuota: KeptQuota | null = null;
   return {
     clock,
@@ -84,19 +99,18 @@ function schedulePorts({ db, baseUrl }: SyncSettings, options: ScheduleOptions, 
       };
       const perRun = { keptQuota, environments: environments.map(({ id }) => id) };
       const summary = await runWithFreshToken(runner, perRun, watcher);
+      const failure = await runner.writeTextfile(db, runner.thread);
+      if (failure !== null) log.warn(failure);
       emit({ type: 'run', summary });
       return { summary, listed: listed ? await readEnvironments(db) : null };
     },
-    log: {
-      info: (message) => emit({ type: 'log', level: 'info', message }),
-      warn: (message) => emit({ type: 'log', level: 'warn', message }),
-    },
+    log,
     signal,
   };
 }
 
 /** A throwing listener does not end the schedule. Its first error becomes a process warning. */
-function guardListener(onProgress: (event: ScheduleEvent) => void): (event: ScheduleEvent) => void {
+function guardListener(onProgress: EmitEvent): EmitEvent {
   let hasThrown = false;
   return (event) => {
     try {

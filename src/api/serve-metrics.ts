@@ -2,10 +2,18 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SyncError } from '../core/errors.ts';
+import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { readNumber } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import type { WorkerMetrics } from '../workers/worker-metrics.ts';
+
+/** What is served at `/metrics` and, if there is `health`, at `/healthz`. */
+export interface ServedMetrics {
+  readonly contentType: string;
+  text(): Promise<string>;
+  /** `maxSeconds` is the age from which on the answer is `stale`; null for none. */
+  health?(maxSeconds: number | null): Promise<{ readonly status: 'up' | 'stale' }>;
+}
 
 /** Where metrics are served. */
 export interface MetricsEndpoint {
@@ -13,22 +21,29 @@ export interface MetricsEndpoint {
   close(): Promise<void>;
 }
 
+interface MetricsAnswer {
+  readonly status: number;
+  readonly type: string;
+  readonly text: string;
+}
+
 /**
- * Serves metrics at `/metrics` if a port is given.
+ * Serves metrics if a port is given.
  * @throws SyncError `usage` if it cannot listen there
  */
 export async function serveMetrics(
   { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
-  metrics: WorkerMetrics,
+  metrics: ServedMetrics,
 ): Promise<MetricsEndpoint | null> {
   if (metricsPort === undefined) return null;
   const port = readNumber('metricsPort', metricsPort);
-  const server = createServer(async ({ url, method = '' }, response) => {
-    if (url?.split('?', 1)[0] !== '/metrics') return void response.writeHead(404).end();
+  const server = createServer(async ({ url = '', method = '' }, response) => {
+    const answer = answerOf(url, metrics);
+    if (answer === null) return void response.writeHead(404).end();
     if (!['GET', 'HEAD'].includes(method)) return void response.writeHead(405, { allow: 'GET, HEAD' }).end();
     try {
-      const text = await metrics.text();
-      response.writeHead(200, { 'content-type': metrics.contentType }).end(text);
+      const { status, type, text } = await answer();
+      response.writeHead(status, { 'content-type': type }).end(text);
     } catch {
       // The log explains what is wrong with the database.
       response.writeHead(503).end();
@@ -48,4 +63,22 @@ export async function serveMetrics(
       await new Promise((resolve) => server.close(resolve));
     },
   };
+}
+
+/** How to answer a request for this address; null if there is nothing. */
+function answerOf(url: string, { contentType, text, health }: ServedMetrics): (() => Promise<MetricsAnswer>) | null {
+  const [path, query] = url.split('?', 2);
+  if (path === '/metrics') return async () => ({ status: 200, type: contentType, text: await text() });
+  if (path !== '/healthz' || health === undefined) return null;
+  return () => answerHealth(health, new URLSearchParams(query).get('max_age'));
+}
+
+/** As `serve` answers it. */
+async function answerHealth(health: Required<ServedMetrics>['health'], maxAge: string | null): Promise<MetricsAnswer> {
+  const json = (status: number, body: object) => ({ status, type: 'application/json', text: JSON.stringify(body) });
+  const seconds = maxAge === null ? null : durationSeconds(maxAge);
+  if (maxAge !== null && seconds === null)
+    return json(422, { error: { code: 'invalid_request', message: `max_age must be ${DURATION_FORM}` } });
+  const answer = await health(seconds);
+  return json(answer.status === 'stale' ? 503 : 200, answer);
 }

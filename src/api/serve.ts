@@ -30,11 +30,16 @@ export interface RunningServer {
 /** Serves the mirror as the read API of its source. @throws SyncError `usage` */
 export async function serve(options: ServeOptions = {}): Promise<RunningServer> {
   checkOptions(options);
+  return startServer(options);
+}
+
+/** `beforeOpening` is called between the check of the options and the opening of the mirror. @throws SyncError `usage` */
+export async function startServer(options: ServeOptions, beforeOpening?: () => Promise<void>): Promise<RunningServer> {
   const host = options.host ?? OPTIONS.host.default;
   const port = readNumber('port', options.port);
   // Loaded only here: a program that only syncs needs no server.
   const { prepareServer } = await import('./prepare-server.ts');
-  const prepared = await prepareServer(options);
+  const prepared = await prepareServer(options, beforeOpening);
   try {
     const url = await listen(prepared.server, { host, port });
     options.logger?.info(`serving ${prepared.path}, process ${process.pid}`);

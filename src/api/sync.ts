@@ -3,6 +3,7 @@ import type { SyncOptions } from '../settings/options.ts';
 import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { refuseNetworkFs } from './open-store.ts';
+import { textfileWriter } from './textfile.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 /**
@@ -14,9 +15,13 @@ export async function sync(options: SyncOptions): Promise<RunSummary> {
   checkOptions(options);
   const settings = syncSettings(options);
   refuseNetworkFs(settings);
+  const writeTextfile = textfileWriter(options);
   const thread = startRunThread();
   try {
-    return await thread.sync(settings, watcherOf(options));
+    const summary = await thread.sync(settings, watcherOf(options));
+    const failure = await writeTextfile(settings.db, thread);
+    if (failure === null) return summary;
+    return { ...summary, error: summary.error ?? failure, recovery: summary.recovery ?? 'run' };
   } finally {
     await thread.close();
   }

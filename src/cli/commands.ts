@@ -15,6 +15,8 @@ const SYNC_OPTIONS = {
   ...pick('allowNetworkFs', 'logLevel', 'logFormat', 'config'),
 };
 
+const SERVE_OPTIONS = pick('host', 'port', 'tokens', 'rateLimit', 'dimensionWeights');
+
 const VERIFY_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
   maxRequests: {
@@ -59,7 +61,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'sync',
     describe: 'bring the mirror up to date, once',
-    options: { ...SYNC_OPTIONS, ...pick('quiet', 'verbose', 'json') },
+    options: { ...SYNC_OPTIONS, ...pick('textfile', 'quiet', 'verbose', 'json') },
     run: async (args, io) => (await import('./sync.ts')).sync(args, io),
   },
   {
@@ -82,7 +84,11 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'schedule',
     describe: 'bring the mirror up to date on a schedule (cron expressions in UTC), until stopped',
-    options: { ...SYNC_OPTIONS, ...pick('cron', 'delay') },
+    options: {
+      ...SYNC_OPTIONS,
+      ...pick('cron', 'delay', 'metricsPort', 'metricsHost', 'textfile', 'serve'),
+      ...SERVE_OPTIONS,
+    },
     run: async (args, io) => (await import('./schedule.ts')).schedule(args, io),
   },
   {
@@ -179,31 +185,20 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'bi',
     describe:
-      'write files that describe the mirror to other tools: descriptions and tests for dbt, a semantic model, dashboards; needs no mirror',
+      'write files that describe the mirror to other tools: descriptions and tests for dbt, a semantic model, dashboards, alerts; needs no mirror',
     options: {
       ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'folder of the files; created if it does not exist' },
       ...pick('semantic', 'json', 'config'),
     },
-    positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset or metabase' }],
+    positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset, metabase or prometheus' }],
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),
   },
   {
     name: 'serve',
     describe:
       'serve the mirror as the read API of the source, to clients with the token in OBSYNC_SERVE_TOKEN or one of --tokens',
-    options: pick(
-      'db',
-      'dbFile',
-      'host',
-      'port',
-      'tokens',
-      'rateLimit',
-      'dimensionWeights',
-      'logLevel',
-      'logFormat',
-      'config',
-    ),
+    options: { ...pick('db', 'dbFile'), ...SERVE_OPTIONS, ...pick('logLevel', 'logFormat', 'config') },
     run: async (args, io) => (await import('./serve-mirror.ts')).serveMirror(args, io),
   },
   {

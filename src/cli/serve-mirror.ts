@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { promisify } from 'node:util';
-import { type RunningServer, serve } from '../api/serve.ts';
+import { serve } from '../api/serve.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
+import { reloadOnHangUp } from './reload-on-hang-up.ts';
 import { stopOnSignals } from './signals.ts';
 
 /**
@@ -14,23 +15,17 @@ import { stopOnSignals } from './signals.ts';
 export async function serveMirror(args: CommandArguments, io: CommandIo): Promise<number> {
   const log = await io.serverLog(logSettings(args));
   const stop = stopOnSignals('a long read');
-  let server: RunningServer | null = null;
-  let missed = false;
-  const onHangUp = (): void => {
-    if (server === null) missed = true;
-    else server.reloadTokens();
-  };
-  if (args['tokens'] !== undefined) process.on('SIGHUP', onHangUp);
+  const hangUps = reloadOnHangUp(args);
   try {
-    server = await serve({ ...libraryOptions(args), token: io.env['OBSYNC_SERVE_TOKEN'], logger: log });
-    if (missed) server.reloadTokens();
+    const server = await serve({ ...libraryOptions(args), token: io.env['OBSYNC_SERVE_TOKEN'], logger: log });
+    hangUps.started(server);
     io.stdout.write(`${server.url}\n`);
     if (!stop.signal.aborted) await once(stop.signal, 'abort');
     log.info('stopping: responses in progress are finished first');
     await server.close();
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {
-    process.off('SIGHUP', onHangUp);
+    hangUps.dispose();
     stop.dispose();
     await promisify(log.flush.bind(log))();
   }

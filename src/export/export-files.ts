@@ -116,10 +116,10 @@ export function writeWhole(path: string, bytes: Uint8Array, files: FileOperation
  * Refuses a path in a folder that does not exist.
  * @throws SyncError `usage`
  */
-export function refuseNoParent(path: string, noun: 'file' | 'folder'): void {
+export function refuseNoParent(path: string, noun: 'file' | 'folder', flag = 'to'): void {
   const parent = dirname(resolve(path));
   if (!existsSync(parent))
-    throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --to`);
+    throw new SyncError('usage', `${parent} does not exist: make it, or name another ${noun} with --${flag}`);
 }
 
 /** The text of a file; null if there is none. */

@@ -171,13 +171,25 @@ export const OPTIONS = {
   metricsPort: {
     type: 'number',
     range: PORTS,
-    describe: 'port that serves metrics for Prometheus; 0 picks a free one; default: none',
+    describe: 'port that serves /metrics for Prometheus and, for schedule, /healthz; 0 picks a free one; default: none',
   },
   metricsHost: { type: 'string', default: '127.0.0.1', describe: 'address that serves metrics' },
+  textfile: {
+    type: 'string',
+    describe:
+      'file for the textfile collector of node_exporter, such as obsync.prom: each run replaces it with the metrics of the mirror',
+  },
   citus: {
     type: 'boolean',
     default: false,
     describe: 'also distribute the tables of a mirror in PostgreSQL over the nodes of Citus, by environment',
+  },
+  serve: {
+    type: 'boolean',
+    default: false,
+    describe:
+      'also serve the mirror, as obsync serve does: --host, --port, --tokens, --rate-limit and --dimension-weights are for ' +
+      'this',
   },
   host: { type: 'string', default: '127.0.0.1', describe: 'address to listen on' },
   port: { type: 'number', default: 8484, range: PORTS, describe: 'port to listen on; 0 picks a free one' },

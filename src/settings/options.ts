@@ -49,7 +49,9 @@ export interface ServiceOptions
 /** Options of everything that syncs. */
 export interface SyncOptions
   extends ServiceOptions,
-    OptionsNamed<'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace' | (typeof RETENTION_OPTIONS)[number]> {
+    OptionsNamed<
+      'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace' | 'textfile' | (typeof RETENTION_OPTIONS)[number]
+    > {
   /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;
 }

@@ -21,6 +21,7 @@ const MEMBERS: EventMembers = {
   stream: { environment: true, stream: true, counters: true },
   ended: { environment: true, summary: true, error: true },
   log: { level: true, message: true },
+  serving: { server: true },
   run: { summary: true },
   progress: { requests: true, streamsDone: true, streams: true },
   failure: { error: true },

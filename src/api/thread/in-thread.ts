@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
 import type { CopyReport, CopyWatch } from '../../destination/copy-mirror.ts';
+import type { Measurements } from '../../metrics/measurements.ts';
 import type { CollectionsEvent, CollectionsReport } from '../../settings/collection-events.ts';
 import type { RunWatcher, SyncSettings } from '../../settings/sync-settings.ts';
 import type { RunSummary } from '../../sync/summary.ts';
@@ -19,6 +20,8 @@ export interface RunThread {
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
   copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
+  /** The measurements of the mirror at an address. */
+  measure(db: string): Promise<Measurements>;
   close(): Promise<void>;
 }
 
@@ -61,10 +64,13 @@ export function startRunThread(): RunThread {
       doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
         if (event.of === 'copy') watch.onProgress(event.event);
       }) as Promise<CopyReport>,
+    measure: (db) => doJob(worker(), { do: 'measure', db }, UNABORTED, () => {}) as Promise<Measurements>,
     // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),
   };
 }
+
+const UNABORTED = new AbortController().signal;
 
 function withError({ event, error }: Extract<ThreadEvent, { of: 'sync' }>): CollectionsEvent {
   return { ...event, error: error === null ? null : deserializeError(error) } as CollectionsEvent;

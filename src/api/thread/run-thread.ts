@@ -17,7 +17,8 @@ export type ThreadJob =
   | { readonly do: 'verify'; readonly settings: VerifySettings }
   | { readonly do: 'export'; readonly settings: ExportSettings }
   | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
-  | { readonly do: 'copy'; readonly settings: CopySettings };
+  | { readonly do: 'copy'; readonly settings: CopySettings }
+  | { readonly do: 'measure'; readonly db: string };
 
 /** The addresses of a copy's source and destination, as given. */
 export interface CopySettings {
@@ -117,6 +118,8 @@ async function execute(
       return (await import('../compare-export.ts')).verifyExportOnce(job.settings, signal);
     case 'copy':
       return copyOnce(job.settings, { signal, onProgress: onCopy });
+    case 'measure':
+      return (await import('../measure-mirror.ts')).measureMirror(job.db);
   }
 }
 

@@ -1,0 +1,27 @@
+import type { StateStatements } from '../../state/state-statements.ts';
+import type { Row } from '../core/stream.ts';
+import { noRows } from '../metrics/cache-measurements.ts';
+import { MEASUREMENTS, type Measurements, type RowsOf } from '../metrics/measurements.ts';
+import { openStore } from './open-store.ts';
+
+/** Counting a million rows takes a while: for a thread that may wait. */
+export function measureMirror(db: string): Promise<Measurements> {
+  return readRows(db, MEASUREMENTS);
+}
+
+/** The rows of each statement, from one state of the mirror at an address; no rows if there is no mirror. */
+export async function readRows<Statements extends Readonly<Record<string, string>>>(
+  db: string,
+  statements: Statements,
+): Promise<RowsOf<Statements>> {
+  const store = await openStore(db);
+  return (await store.exists()) ? store.read(() => selectEach(statements)) : noRows(statements);
+}
+
+function* selectEach<Statements extends Readonly<Record<string, string>>>(
+  statements: Statements,
+): StateStatements<RowsOf<Statements>> {
+  const found: [string, readonly Row[]][] = [];
+  for (const [name, sql] of Object.entries(statements)) found.push([name, (yield { sql, values: {} }).rows]);
+  return Object.fromEntries(found) as RowsOf<Statements>;
+}

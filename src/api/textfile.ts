@@ -1,0 +1,57 @@
+import { accessSync, chmodSync, constants, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { NODE_FILES, refuseNoParent, writeWhole } from '../export/export-files.ts';
+import { OptionError } from '../settings/option-error.ts';
+import type { OptionsNamed } from '../settings/options.ts';
+import type { RunThread } from './thread/in-thread.ts';
+
+/** Writes the metrics of a mirror. @returns why that failed; else null */
+export type WriteTextfile = (db: string, thread: RunThread) => Promise<string | null>;
+
+/**
+ * How the metrics are written for node_exporter; without `textfile`, not at all.
+ * @throws SyncError `usage` if the file can never be written
+ */
+export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTextfile {
+  if (textfile === undefined) return async () => null;
+  const path = resolve(textfile);
+  refuseUnwritable(path);
+  return async (db, thread) => {
+    try {
+      // Loaded only here: most runs write no metrics.
+      const { mirrorMetrics } = await import('./mirror-metrics.ts');
+      replaceFile(path, await mirrorMetrics(db, () => thread.measure(db)).text());
+      return null;
+    } catch (error) {
+      return `${path} was not written: ${(error as Error).message}`;
+    }
+  };
+}
+
+function refuseUnwritable(path: string): void {
+  refuseNoParent(path, 'file', 'textfile');
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
+    throw new OptionError('textfile', `${path} is a folder: name a file with --textfile`);
+  try {
+    accessSync(dirname(path), constants.W_OK);
+  } catch (cause) {
+    throw new OptionError(
+      'textfile',
+      `${dirname(path)} cannot be written: change its permissions, or name another file with --textfile`,
+      { cause },
+    );
+  }
+}
+
+/** At once, so node_exporter never reads half a file; its user may read it whatever the umask. */
+function replaceFile(path: string, text: string): void {
+  // node_exporter ignores names that do not end in `.prom`.
+  const beside = join(dirname(path), `.${basename(path)}.${process.pid}`);
+  try {
+    writeWhole(beside, Buffer.from(text), NODE_FILES);
+    chmodSync(beside, 0o644);
+    NODE_FILES.rename(beside, path);
+  } finally {
+    NODE_FILES.remove(beside);
+  }
+}
