@@ -11,7 +11,7 @@ import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 
 export interface BiOptions extends MirrorOptions, OptionsNamed<'semantic'> {
-  /** `dbt`, `semantic`, `grafana`, `superset` or `metabase`. */
+  /** `dbt`, `semantic`, `grafana`, `superset`, `metabase` or `prometheus`. */
   readonly tool: BiTool;
   /** The folder of the files. It is created if it does not exist. */
   readonly to: string;
@@ -25,7 +25,7 @@ export interface BiReport {
 }
 
 /**
- * Writes files that describe the mirror to another tool: descriptions, tests, metrics, dashboards. Needs no mirror;
+ * Writes files that describe the mirror to another tool: descriptions, tests, metrics, dashboards, alerts. Needs no mirror;
  * `db` is where the files expect it.
  * @throws SyncError
  */
@@ -43,7 +43,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
     schema: tool === 'semantic' ? schemaOf(options) : 'main',
     to: resolve(to),
     semantic,
-    metabaseScript: () => readFileSync(METABASE_SCRIPT, 'utf8'),
+    shipped: (name: string) => readFileSync(join(SHIPPED, name), 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
 }
@@ -54,8 +54,8 @@ function schemaOf(options: MirrorOptions): string {
   return address.kind === 'postgres' ? address.schema : 'main';
 }
 
-/** The package ships this file as it is. */
-const METABASE_SCRIPT = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi', 'metabase.mjs');
+/** The folder of the files that the package ships as they are. */
+const SHIPPED = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi');
 
 /** The tools whose files contain the path of the mirror. */
 export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];

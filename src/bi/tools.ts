@@ -1,6 +1,6 @@
 import { dbtFiles } from './dbt.ts';
 import { dbtSemanticFiles } from './dbt-semantic.ts';
-import type { GeneratedFile } from './generated-file.ts';
+import { type GeneratedFile, textFile } from './generated-file.ts';
 import { grafanaFiles } from './grafana.ts';
 import { metabaseFiles } from './metabase.ts';
 import { semanticFiles } from './semantic.ts';
@@ -18,8 +18,8 @@ interface ToolPlaces {
   readonly to: string;
   /** Whether dbt gets models and metrics of its semantic layer too. */
   readonly semantic: boolean;
-  /** The script that puts the charts into a Metabase. */
-  readonly metabaseScript: () => string;
+  /** A file that the package ships as it is. */
+  readonly shipped: (name: string) => string;
 }
 
 /** The generator of each tool's files, by its name on the command line. */
@@ -28,7 +28,8 @@ export const BI_FILES = {
   semantic: semanticFiles,
   grafana: grafanaFiles,
   superset: supersetFiles,
-  metabase: ({ metabaseScript }) => metabaseFiles(metabaseScript()),
+  metabase: ({ shipped }) => metabaseFiles(shipped('metabase.mjs')),
+  prometheus: ({ shipped }) => [textFile('alerts.yml', shipped('alerts.yml'))],
 } satisfies Readonly<Record<string, (places: ToolPlaces) => GeneratedFile[]>>;
 
 export type BiTool = keyof typeof BI_FILES;

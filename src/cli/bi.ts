@@ -35,4 +35,6 @@ const NEXT: Readonly<Record<BiReport['tool'], (to: string) => string>> = {
   superset: () => 'Import the archive for your database: superset import-dashboards -p FILE -u admin.',
   metabase: (to) =>
     `Set METABASE_URL, METABASE_API_KEY and METABASE_DATABASE, the name of the mirror in Metabase, then run: node ${join(to, 'metabase.mjs')}`,
+  prometheus: (to) =>
+    `Name ${join(to, 'alerts.yml')} under rule_files in the configuration of Prometheus, and scrape obsync (docs/serve.md).`,
 };

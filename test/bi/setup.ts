@@ -15,7 +15,7 @@ const PLACES = {
   schema: 'main',
   semantic: false,
   to: '/etc/dash',
-  metabaseScript: () => 'the script',
+  shipped: () => 'the script',
 };
 
 /** The files of a tool by path. */

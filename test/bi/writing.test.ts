@@ -23,6 +23,7 @@ const TOOLS = [
   ],
   ['superset', ['obsync-postgresql.zip', 'obsync-sqlite.zip']],
   ['metabase', ['metabase.json', 'metabase.mjs']],
+  ['prometheus', ['alerts.yml']],
 ] as const;
 
 /** Whether the files of a tool contain the path of the mirror. */

@@ -24,11 +24,11 @@ describe.runIf(isMonitoringInstalled)('the metrics of obsync serve and obsync wo
     note('promtool', 'lines of docs/serve.md', monitoring.lines.trimEnd().split('\n').length);
   });
 
-  test('promtool finds that the shipped rules report what is stale, never synced, down or failing, and nothing else', async () => {
+  test('promtool finds that the rules of obsync bi prometheus report what is stale, never synced, held back, rejected, down or failing, and nothing else', async () => {
     copyFileSync(join(import.meta.dirname, 'alerts_test.yml'), join(monitoring.cwd, 'alerts_test.yml'));
     const printed = await runLines('promtool test rules alerts_test.yml', monitoring.cwd, {});
     expect(printed).toContain('SUCCESS');
-    note('promtool', 'rules of examples/prometheus', 1);
+    note('promtool', 'rules of bi prometheus', 1);
   });
 
   test('Prometheus scrapes both with the files of docs/serve.md, and has the values that they serve', async () => {
@@ -45,11 +45,11 @@ describe.runIf(isMonitoringInstalled)('the metrics of obsync serve and obsync wo
     note('Prometheus', '/metrics of serve and worker', rows.length + ages.length + never.length);
   });
 
-  test('Alertmanager delivers the alerts on a mirror, an environment and an account that were never synced', async () => {
-    const expected = ['ObsyncAccountStale', 'ObsyncEnvironmentStale', 'ObsyncMirrorStale'];
+  test('Alertmanager delivers the alerts on a mirror, a stream and an account that were never synced', async () => {
+    const expected = ['ObsyncAccountStale', 'ObsyncMirrorStale', 'ObsyncStreamStale'];
     // The account that cannot be reached may also lead to others.
     await expect.poll(() => [...monitoring.delivered]).toEqual(expect.arrayContaining(expected));
-    note('Alertmanager', 'alerts of examples/prometheus', expected.length, ALERTMANAGER_VERSION);
+    note('Alertmanager', 'alerts of bi prometheus', expected.length, ALERTMANAGER_VERSION);
   });
 });
 

@@ -1,15 +1,16 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { serving } from '../cli/serving.ts';
 import { start } from '../cli/setup.ts';
-import { blocksUnder, ROOT, readDocument } from '../docs/documents.ts';
+import { blocksUnder, readDocument } from '../docs/documents.ts';
 import { CONSUMERS, freePort } from '../docs/run-blocks.ts';
 import { folder } from '../export/setup.ts';
+import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
 import { madeDatabase } from '../support/postgres/database.ts';
 import { makeAwkwardMirror } from './awkward-mirror.ts';
 import { ALERTMANAGER_PROGRAMS, DEBIAN_PROGRAMS } from './places.ts';
@@ -48,6 +49,8 @@ export async function startMonitoring(): Promise<Monitoring> {
   const whenDone: WhenDone = (end) => void ends.push(end);
   const cwd = folder();
   const { receiver, delivered } = await startReceiver(whenDone);
+  await runObsync(['bi', 'prometheus', '--to', cwd]);
+  await writeTextfile(join(cwd, 'obsync.prom'));
   const serve = await startServe(cwd, whenDone);
   const worker = await startWorker(whenDone);
   const [alertmanager, prometheus] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
@@ -76,6 +79,18 @@ export async function startMonitoring(): Promise<Monitoring> {
   };
 }
 
+async function runObsync(args: readonly string[], env = {}): Promise<void> {
+  const { code, stderr } = await start(args, { env }).ended;
+  if (code !== 0) throw new Error(stderr);
+}
+
+/** Syncs an environment without rows. */
+async function writeTextfile(path: string): Promise<void> {
+  const api = await startApiServer({ body: [{ id: 'e1', name: 'Production "A"' }] }, { body: EMPTY_PAGE });
+  await runObsync(['sync', '--base-url', api.url, '--stream', 'assets', '--textfile', path], { OBSYNC_TOKEN: TOKEN });
+  await api.close();
+}
+
 /** Serves a mirror that has rows, though no sync has ended. @returns its address */
 async function startServe(cwd: string, whenDone: WhenDone): Promise<string> {
   const mirror = makeAwkwardMirror();
@@ -94,8 +109,7 @@ async function startWorker(whenDone: WhenDone): Promise<string> {
   whenDone(database.drop);
   const env = { OBSYNC_DB: database.url, LOST_TOKEN: TOKEN };
   const account = ['--base-url', 'http://127.0.0.1:1', '--token-env', 'LOST_TOKEN', '--cron', '0 0 29 2 *'];
-  const added = await start(['accounts', 'add', 'lost', ...account], { env }).ended;
-  if (added.code !== 0) throw new Error(added.stderr);
+  await runObsync(['accounts', 'add', 'lost', ...account], env);
   const worker = start(['worker', '--metrics-port', '0'], { env });
   whenDone(() => {
     worker.kill('SIGKILL');
@@ -133,7 +147,6 @@ function writeFiles(cwd: string, addresses: Readonly<Record<string, string>>): s
   const config = join(cwd, 'prometheus.yml');
   writeFileSync(config, `global: { scrape_interval: 1s, evaluation_interval: 1s }\n${readFileSync(config, 'utf8')}`);
   writeFileSync(join(cwd, 'obsync-token'), TOKEN);
-  copyFileSync(join(ROOT, 'examples/prometheus/alerts.yml'), join(cwd, 'alerts.yml'));
   return blocks.find(({ language }) => language === CONSUMERS)?.text ?? '';
 }
 

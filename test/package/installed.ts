@@ -74,6 +74,7 @@ async function pack(staged: string, destination: string): Promise<string> {
     'LICENSE',
     'prepare.mjs',
     'examples/systemd',
+    'src/bi/alerts.yml',
     'src/bi/metabase.mjs',
     'schema/migrations',
     'schema/migrations-postgres',

@@ -99,7 +99,7 @@ describe.each(NODES)('the installed package on Node %s', (version, binary) => {
     expect({ code, report: JSON.parse(stdout) }).toMatchObject({ code: 0, report: { base_url: url } });
     const described = await execute(binary(), [command, 'describe', 'assets', '--json'], where);
     expect(JSON.parse(described.stdout)).toMatchObject({ tables: [{ name: 'assets' }] });
-    for (const tool of ['grafana', 'superset', 'metabase']) {
+    for (const tool of ['grafana', 'superset', 'metabase', 'prometheus']) {
       const made = await execute(binary(), [command, 'bi', tool, '--to', `${tool}-${version}`, '--json'], where);
       expect(made).toMatchObject({ code: 0 });
       expect(JSON.parse(made.stdout).files).not.toEqual([]);
