@@ -56,6 +56,7 @@ const generator = `org.openapitools:openapi-generator-cli:${GENERATORS['openapi-
 if (java < 11 || !copyJar(generator) || !buildJavaClient()) leaveOut(generator, 'JDK 11, Maven and Maven Central');
 if (!installOapiCodegen()) leaveOut('oapi-codegen', 'Go and its module proxy');
 if (!installOpenapiTypescript()) leaveOut('openapi-typescript', 'npm');
+if (!run('kubectl', ['version', '--client'])) leaveOut('examples/kubernetes', 'kubectl');
 if (!existsSync(DEBIAN_PROGRAMS) && !unpackPrometheus()) leaveOut('Prometheus', 'Debian and its packages');
 for (const [name, programs, modules] of [
   ['Alertmanager', ALERTMANAGER_PROGRAMS, ALERTMANAGER_MODULES],

@@ -73,6 +73,8 @@ async function pack(staged: string, destination: string): Promise<string> {
     'README.md',
     'LICENSE',
     'prepare.mjs',
+    'examples/github-actions',
+    'examples/kubernetes',
     'examples/systemd',
     'src/bi/alerts.yml',
     'src/bi/metabase.mjs',

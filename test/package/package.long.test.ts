@@ -1,10 +1,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { publint } from 'publint';
 import { formatMessage } from 'publint/utils';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { parse } from 'yaml';
+import { execute as runTest } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import { testFolder } from '../support/test-folder.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { execute, type Installed, installPackage, OLDEST_NODE, ROOT, startServer } from './installed.ts';
 
@@ -137,5 +140,61 @@ describe.each(NODES)('the installed package on Node %s', (version, binary) => {
     expect(await get('/mirror/public/beta/environments', null)).toMatchObject({ status: 401 });
     expect(await get('/mirror/nowhere', 'a-token-that-nobody-guesses')).toMatchObject({ status: 404 });
     expect(await server.stop()).toBe(0);
+  });
+});
+
+/** What the test reads of a workflow of GitHub Actions. */
+interface MirrorJob {
+  readonly env: Readonly<Record<string, string>>;
+  readonly steps: readonly { readonly run?: string; readonly env?: Readonly<Record<string, string>> }[];
+}
+
+describe('examples/github-actions', () => {
+  const workflow = readFileSync(join(ROOT, 'examples/github-actions/obsync.yml'), 'utf8');
+  const { env: jobEnv, steps } = (parse(workflow) as { jobs: { mirror: MirrorJob } }).jobs.mirror;
+
+  const fillIn = (value: string, values: Readonly<Record<string, string>>): string =>
+    value.replace(/\$\{\{ (?:vars|secrets)\.(\w+) \}\}/g, (_, name: string) => values[name] ?? '');
+
+  /** Runs the shell steps one after the other, as a runner does. @returns the summary of the run */
+  async function runSteps(cwd: string, values: Readonly<Record<string, string>>): Promise<string> {
+    const summary = join(cwd, 'summary.md');
+    writeFileSync(summary, '');
+    const runner = {
+      PATH: [join(cwd, 'npm/bin'), dirname(process.execPath), process.env['PATH']].join(':'),
+      npm_config_prefix: join(cwd, 'npm'),
+      npm_config_prefer_offline: 'true',
+      GITHUB_STEP_SUMMARY: summary,
+    };
+    for (const { run, env = {} } of steps) {
+      if (run === undefined) continue;
+      // The package of this build, instead of the released one.
+      const script = run.replace('--global obsync', `--global --ignore-scripts ${installed.tarball}`);
+      const own = Object.entries({ ...jobEnv, ...env }).map(([name, value]) => [name, fillIn(value, values)]);
+      const args = ['--noprofile', '--norc', '-e', '-c', script];
+      const ended = await execute('bash', args, { cwd, env: { ...runner, ...Object.fromEntries(own) } });
+      expect({ script, ...ended }).toMatchObject({ code: 0 });
+    }
+    return readFileSync(summary, 'utf8');
+  }
+
+  test('a run lists the failing tests in its summary and writes the report; the next run reads only the changes', async () => {
+    const world = createWorld();
+    furnish(world.environment());
+    const server = await serveWorld(world);
+    onTestFinished(() => server.close());
+    const cwd = testFolder();
+    const values = { OBSYNC_BASE_URL: server.url, OBSYNC_TOKEN: 'the-token' };
+
+    const first = await runSteps(cwd, values);
+    world.advance(2 * 3600);
+    runTest(world.environment(), 't2', 't2-r2', { status: 'ERROR' });
+    const scanned = server.requests.length;
+    const second = await runSteps(cwd, values);
+
+    expect(first).toMatch(/^## Failing tests\n```text\n[^`]*│ FAIL [^`]*```\n$/);
+    expect(second).toMatch(/│ ERROR [^`]*│ FAIL /);
+    expect(server.requests.slice(scanned).some(({ target }) => target.includes('/tests?synced_since='))).toBe(true);
+    expect(readFileSync(join(cwd, 'report.html'), 'utf8').startsWith('<!doctype html>')).toBe(true);
   });
 });
