@@ -7,6 +7,9 @@ const LONG = '**/*.long.test.ts';
 /** Tests that read a mirror with other programs, which need a package registry. `npm run test:consumers` runs them. */
 const CONSUMERS = '**/*.consumers.test.ts';
 
+/** Tests of the container image, which need buildah. `npm run test:packaging` builds the image and runs them. */
+const PACKAGING = '**/*.packaging.test.ts';
+
 /** Tests that replace the HTTP of their process, or change the process itself: each file has a worker of its own. */
 const ISOLATED = [...['source', 'crash', 'fuzz'].map((folder) => `${folder}/**/*.test.ts`), 'cli/signals.test.ts'];
 
@@ -32,12 +35,13 @@ export default defineConfig({
         test: {
           name: 'shared',
           include: ['**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...ISOLATED, LONG, CONSUMERS],
+          exclude: [...configDefaults.exclude, ...ISOLATED, LONG, CONSUMERS, PACKAGING],
           isolate: false,
         },
       },
       { ...shared, test: { name: 'isolated', include: ISOLATED, exclude: [...configDefaults.exclude, LONG] } },
       { ...shared, test: { name: 'long', include: [LONG], testTimeout: 600_000, hookTimeout: 600_000 } },
+      { ...shared, test: { name: 'packaging', include: [PACKAGING] } },
       {
         ...shared,
         test: {
