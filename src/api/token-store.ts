@@ -1,4 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
+import { counted } from '../core/counted.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { rootToken, type TokenHash } from '../server/access.ts';
@@ -46,7 +47,7 @@ export function openTokenStore(auth: AuthOptions, { mirror, log }: TokenStorePor
   const reload = (): void => {
     try {
       read();
-      log.info(`${tokensFile} was reloaded: ${keys.length} tokens`);
+      log.info(`${tokensFile} was reloaded: ${counted(keys.length, 'token')}`);
     } catch (error) {
       log.error(`the tokens were not reloaded: ${(error as Error).message}`);
     }

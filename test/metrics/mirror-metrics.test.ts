@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
@@ -7,9 +8,10 @@ import { heldRemovals, mirror as mirrorTable, rejectedRows, syncCheckpoints, syn
 import { measureMirror } from '../../src/api/measure-mirror.ts';
 import { mirrorMetrics } from '../../src/api/mirror-metrics.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { copy } from '../../src/index.ts';
+import { copy, sync } from '../../src/index.ts';
 import { folder, mirrorFile } from '../cli/setup.ts';
 import { asset, run, test_ } from '../server/fixture.ts';
+import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
 import { testSchema } from '../support/postgres.ts';
 
 const AT = '2026-11-20T12:00:00.000000Z';
@@ -119,6 +121,20 @@ describe('the metrics of a mirror', () => {
     expect(text).toContain('obsync_failing_tests{environment="e",status="ERROR"} 0\n');
     expect(text).not.toContain('gone');
   });
+});
+
+test('a sync into PostgreSQL writes them to its textfile', async () => {
+  const api = await startApiServer({ body: [{ id: 'e1', name: 'E' }] }, { body: EMPTY_PAGE });
+  const schema = await testSchema();
+  onTestFinished(async () => {
+    await api.close();
+    await schema.drop();
+  });
+  const textfile = join(folder(), 'obsync.prom');
+  await sync({ baseUrl: api.url, token: 'the-token', db: schema.url, stream: ['assets'], textfile });
+  const text = readFileSync(textfile, 'utf8');
+  expect(text).toMatch(/^obsync_stream_age_seconds\{environment="e1",stream="assets"\} \d+$/m);
+  expect(text).toContain('obsync_last_run_status{status="done"} 1\n');
 });
 
 test('a mirror that does not exist yet is infinitely old, and creating it is left to a sync', async () => {
