@@ -16,6 +16,8 @@ import {
   JARS,
   JAVA_CLIENT,
   JDBC_VERSIONS,
+  LITESTREAM_PROGRAMS,
+  LITESTREAM_VERSION,
   NPM_PROJECT,
   VENV,
   VERSITYGW_PROGRAMS,
@@ -60,6 +62,7 @@ if (!run('kubectl', ['version', '--client'])) leaveOut('examples/kubernetes', 'k
 if (!existsSync(DEBIAN_PROGRAMS) && !unpackPrometheus()) leaveOut('Prometheus', 'Debian and its packages');
 for (const [name, programs, modules] of [
   ['Alertmanager', ALERTMANAGER_PROGRAMS, ALERTMANAGER_MODULES],
+  ['Litestream', LITESTREAM_PROGRAMS, [`github.com/benbjohnson/litestream/cmd/litestream@v${LITESTREAM_VERSION}`]],
   ['versitygw', VERSITYGW_PROGRAMS, [`github.com/versity/versitygw/cmd/versitygw@v${VERSITYGW_VERSION}`]],
 ] as const)
   if (!existsSync(programs) && !installGoPrograms(programs, modules)) leaveOut(name, 'Go and its module proxy');

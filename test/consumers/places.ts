@@ -44,6 +44,11 @@ export const VERSITYGW_VERSION = '1.8.0';
 export const VERSITYGW_PROGRAMS = join(CACHE, `versitygw-${VERSITYGW_VERSION}`);
 export const VERSITYGW = join(VERSITYGW_PROGRAMS, 'versitygw');
 
+/** Replicates an SQLite file while it is written. */
+export const LITESTREAM_VERSION = '0.5.18';
+export const LITESTREAM_PROGRAMS = join(CACHE, `litestream-${LITESTREAM_VERSION}`);
+export const LITESTREAM = join(LITESTREAM_PROGRAMS, 'litestream');
+
 /** Delta Lake, for the Spark of `requirements.txt`. */
 const DELTA_VERSION = '4.4.0';
 const DELTA_NAMES = ['delta-spark_4.2_2.13', 'delta-storage'];
