@@ -1,16 +1,10 @@
-import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
-import { syncSettings } from '../settings/sync-settings.ts';
-import { readToken } from '../settings/token.ts';
-import { LOCAL_CHECKS, type LocalFacts } from './doctor/local-checks.ts';
-import { attempt, findLocalFacts, type GivenSettings } from './doctor/local-facts.ts';
-import { SERVICE_CHECKS, type ServiceFacts } from './doctor/service-checks.ts';
-import { askService } from './doctor/service-facts.ts';
+import { LOCAL_CHECKS } from './doctor/local-checks.ts';
+import { findLocalFacts } from './doctor/local-facts.ts';
+import { SERVICE_CHECKS } from './doctor/service-checks.ts';
+import { askService, type ServiceFacts } from './doctor/service-facts.ts';
 import type { CheckVerdict, DoctorCheck } from './doctor/verdict.ts';
-import { openStore } from './open-store.ts';
-import { openSource, resumeSource } from './session.ts';
 
 export interface DoctorOptions
   extends Pick<ServiceOptions, 'token' | 'tokenFrom' | 'shareQuota' | 'signal'>,
@@ -46,67 +40,22 @@ export async function doctor(options: DoctorOptions = {}): Promise<DoctorReport>
   checkOptions(options);
   const checks: CheckReport[] = [];
   const check = <Facts>(all: readonly DoctorCheck<Facts>[], facts: Facts): void => {
-    for (const { name, verdict } of all) {
+    for (const [name, verdict] of all) {
       const found = verdict(facts);
       if (found === null) continue;
       checks.push({ check: name, ...found });
       options.onProgress?.({ type: 'check', check: name, ...found });
     }
   };
-  const given = await givenSettings(options);
-  const local = await findLocalFacts(given);
+  const local = await findLocalFacts(options);
   check(LOCAL_CHECKS, local);
-  const { facts, requests } = await ask(given, local, options);
+  const { token, service, store } = local;
+  const settings = 'error' in token || 'error' in service ? null : { ...service.value, ...token.value };
+  const { signal = new AbortController().signal } = options;
+  const facts = settings && (await askService(local, settings, signal));
   check(SERVICE_CHECKS, facts);
-  return { db: given.store.display, status: statusOf(checks, facts), requests, checks };
+  return { db: store.display, status: statusOf(checks, facts), requests: facts?.requests ?? 0, checks };
 }
-
-async function givenSettings(options: DoctorOptions): Promise<GivenSettings> {
-  const { onProgress: _, baseUrl, tokenFile, ...rest } = options;
-  const db = givenAddress(options);
-  const token = await attempt(() => readToken(options));
-  // The token is judged by itself, and the other options even without a base URL.
-  const settingsFor = (url: string) => attempt(() => syncSettings({ ...rest, baseUrl: url, token: 'none' }));
-  if (baseUrl === undefined) await settingsFor('https://none.invalid');
-  const service = await settingsFor(baseUrl as string);
-  const allowNetworkFs = options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default;
-  return {
-    token,
-    tokenFile: tokenFile ?? null,
-    service,
-    address: addressOf(db),
-    store: await openStore(db),
-    allowNetworkFs,
-  };
-}
-
-async function ask(
-  { token, service, store }: GivenSettings,
-  { mirror, database }: LocalFacts,
-  { signal = new AbortController().signal, shareQuota = true }: DoctorOptions,
-): Promise<{ facts: ServiceFacts | null; requests: number }> {
-  if ('error' in token || 'error' in service) return { facts: null, requests: 0 };
-  const isShared = shareQuota && !(database !== null && 'error' in database);
-  const maxWaitMs = Math.min(LONGEST_WAIT_MS, service.value.timeoutMs);
-  const settings = { ...service.value, ...token.value, retries: 0, concurrency: 1, maxWaitMs, shareQuota: isShared };
-  let unshared: string | null = null;
-  const watch = {
-    signal,
-    onSourceEvent(event: { type: string; reason?: string }) {
-      if (event.type === 'unshared') unshared = event.reason ?? '';
-    },
-  };
-  const isReadable = 'value' in mirror && mirror.value.version > 0 && mirror.value.version === mirror.value.lastVersion;
-  const source = isReadable ? await resumeSource(settings, watch) : openSource(store, settings, watch);
-  try {
-    return { facts: await askService(source, settings, () => unshared), requests: source.requests() };
-  } finally {
-    await source.close();
-  }
-}
-
-/** For the quota, or while other processes' requests are in flight. */
-const LONGEST_WAIT_MS = 10_000;
 
 function statusOf(checks: readonly CheckReport[], facts: ServiceFacts | null): DoctorReport['status'] {
   if (facts?.error?.recovery === 'token') return 'refused';

@@ -213,8 +213,9 @@ describe('obsync doctor', () => {
   test('of a missing folder, it says so', async () => {
     const { cwd, env } = await setUp();
     mkdirSync(join(cwd, 'there'));
-    const { code, found } = await examine(['--db', join(cwd, 'none', 'm.db')], { env });
+    const { code, found, checks } = await examine(['--db', join(cwd, 'none', 'm.db')], { env });
     expect({ code, found: Object.keys(found) }).toEqual({ code: 1, found: ['permissions'] });
+    expect(checks.map(({ check }) => check)).not.toContain('mirror');
   });
 });
 

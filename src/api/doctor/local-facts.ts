@@ -1,48 +1,20 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, type Stats, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { lockPath } from '../../../state/lock.ts';
 import { belongsTo } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { MirrorAddress } from '../../destination/mirror-address.ts';
-import type { MirrorStore } from '../../destination/mirror-store.ts';
-import type { ServerFacts } from '../../destination/postgres/server-facts.ts';
 import { networkFileSystemOf } from '../../destination/sqlite/network-folder.ts';
+import { addressOf, givenAddress } from '../../settings/addresses/mirror-address.ts';
 import { OptionError } from '../../settings/option-error.ts';
-import type { SyncSettings } from '../../settings/sync-settings.ts';
-import { type AccessToken, isReadByAll } from '../../settings/token.ts';
+import { syncSettings } from '../../settings/sync-settings.ts';
+import { isReadByAll, readToken } from '../../settings/token.ts';
 import { version } from '../../settings/version.ts';
-import type { FileFacts, LocalFacts } from './local-checks.ts';
-import type { FoundFact } from './verdict.ts';
+import type { DoctorOptions } from '../doctor.ts';
+import { openStore } from '../open-store.ts';
 
-export interface GivenSettings {
-  readonly token: FoundFact<AccessToken>;
-  readonly tokenFile: string | null;
-  readonly service: FoundFact<SyncSettings>;
-  readonly address: MirrorAddress;
-  readonly allowNetworkFs: boolean;
-  readonly store: MirrorStore;
-}
-
-/** Looks at this machine and at the mirror, and asks nothing of the service. */
-export async function findLocalFacts(given: GivenSettings): Promise<LocalFacts> {
-  const { token, tokenFile, service, address, store } = given;
-  const file = address.kind === 'file' ? fileFacts(address.path, given.allowNetworkFs) : null;
-  const database = address.kind === 'file' ? null : await attempt(() => databaseFacts(address));
-  const isReached = file === null ? database !== null && 'value' in database : file.isThere;
-  return {
-    versions: { obsync: version(), node: process.versions.node, sqlite: sqliteVersion() },
-    token: 'error' in token ? token : { value: { ...token.value, tokenFile, isReadByAll: isOpen(tokenFile) } },
-    service,
-    mirror: isReached ? await attempt(() => mirrorFacts(store, service)) : { value: NO_MIRROR(store) },
-    file,
-    database,
-  };
-}
-
-const NO_MIRROR = ({ display }: MirrorStore) => ({ display, version: 0, lastVersion: 0 });
-
-const isOpen = (path: string | null): boolean => path !== null && isReadByAll(path);
+/** A fact, or why it could not be found out. */
+export type FoundFact<Value> = { readonly value: Value } | { readonly error: string };
 
 /** What an attempt returned, or the message of its error. Options with wrong values are the caller's to correct. */
 export async function attempt<Value>(find: () => Value | Promise<Value>): Promise<FoundFact<Value>> {
@@ -54,6 +26,40 @@ export async function attempt<Value>(find: () => Value | Promise<Value>): Promis
   }
 }
 
+export type LocalFacts = Awaited<ReturnType<typeof findLocalFacts>>;
+
+/** Looks at the settings, this machine and the mirror, and asks nothing of the service. */
+export async function findLocalFacts({ onProgress: _, baseUrl, tokenFile, ...rest }: DoctorOptions) {
+  // The token is judged by itself, and the other options even without a base URL.
+  const settingsFor = (url: string) => attempt(() => syncSettings({ ...rest, baseUrl: url, token: 'none' }));
+  if (baseUrl === undefined) await settingsFor('https://none.invalid');
+  const service = await settingsFor(baseUrl as string);
+  const db = givenAddress(rest);
+  const [address, store] = [addressOf(db), await openStore(db)];
+  const file = address.kind === 'file' ? fileFacts(address.path, rest.allowNetworkFs === true) : null;
+  // Loaded only here: a file needs no PostgreSQL driver.
+  const serverFacts = async () => (await import('../../destination/postgres/server-facts.ts')).serverFacts;
+  const database = address.kind === 'file' ? null : await attempt(async () => (await serverFacts())(address));
+  const readMirror = async () => {
+    const found = await store.version();
+    if (found.found === found.last && 'value' in service)
+      await store.read(() => belongsTo(service.value.baseUrl, store.display));
+    return { display: store.display, ...found };
+  };
+  const token = await attempt(() => readToken({ ...rest, tokenFile }));
+  return {
+    versions: { obsync: version(), node: process.versions.node, sqlite: sqliteVersion() },
+    token,
+    openTokenFile: tokenFile !== undefined && isReadByAll(tokenFile) ? tokenFile : null,
+    service,
+    store,
+    file,
+    database,
+    /** Null if its place cannot be reached. */
+    mirror: file?.isThere === false || (database && 'error' in database) ? null : await attempt(readMirror),
+  };
+}
+
 function sqliteVersion(): string {
   const connection = new Database(':memory:');
   const found = connection.prepare<[], string>('select sqlite_version()').pluck().get();
@@ -61,30 +67,28 @@ function sqliteVersion(): string {
   return String(found);
 }
 
-async function mirrorFacts(store: MirrorStore, service: FoundFact<SyncSettings>) {
-  const { found, last } = await store.version();
-  if (found === last && 'value' in service) await store.read(() => belongsTo(service.value.baseUrl, store.display));
-  return { display: store.display, version: found, lastVersion: last };
-}
-
-function fileFacts(path: string, allowNetworkFs: boolean): FileFacts {
+/** The place of a mirror in a file. */
+function fileFacts(path: string, allowNetworkFs: boolean) {
   const lock = lockPath(path);
-  const real = lock.replace(/\.lock$/, '');
-  const folder = dirname(real);
-  const mirror = statSync(real, { throwIfNoEntry: false });
-  const files = ['', '-wal', '-shm'].map((end) => `${real}${end}`);
-  const ownUid = process.getuid?.() ?? null;
-  const disk = existsSync(folder) ? statfsSync(folder) : { bavail: 0, bsize: 0 };
+  const folder = dirname(lock);
+  const files = ['', '-wal', '-shm'].map((end) => lock.replace(/\.lock$/, end));
+  const found = files.map((each): Stats | undefined => statSync(each, { throwIfNoEntry: false }));
+  const isThere = existsSync(folder);
+  const { bavail, bsize } = isThere ? statfsSync(folder) : { bavail: 0, bsize: 0 };
   return {
     folder,
-    isThere: existsSync(folder),
+    isThere,
+    /** What this user needs to write and may not. */
     unwritable: [folder, ...files, lock].filter((each) => existsSync(each) && !isWritable(each)),
-    owner: mirror === undefined || ownUid === null ? null : { uid: mirror.uid, ownUid },
+    /** Null without a mirror. */
+    ownerId: found[0]?.uid ?? null,
+    /** Undefined on systems that don't number users. */
+    userId: process.getuid?.(),
     isNetworkKnown: process.platform === 'linux',
     networkFs: networkFileSystemOf(path),
     allowNetworkFs,
-    freeBytes: disk.bavail * disk.bsize,
-    bytes: files.reduce((sum, each) => sum + (statSync(each, { throwIfNoEntry: false })?.size ?? 0), 0),
+    freeBytes: bavail * bsize,
+    bytes: found.reduce((sum, each) => sum + (each?.size ?? 0), 0),
   };
 }
 
@@ -95,9 +99,4 @@ function isWritable(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Loaded on demand, so a file needs no PostgreSQL driver. */
-async function databaseFacts(address: Extract<MirrorAddress, { kind: 'postgres' }>): Promise<ServerFacts> {
-  return (await import('../../destination/postgres/server-facts.ts')).serverFacts(address);
 }

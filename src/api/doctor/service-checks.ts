@@ -1,39 +1,13 @@
-import type { SyncError } from '../../core/errors.ts';
-import type { AccountQuota } from '../../core/quota/quota.ts';
+import type { ServiceFacts } from './service-facts.ts';
 import { type CheckVerdict, type DoctorCheck, ok, problem, skipped, warning } from './verdict.ts';
-
-/** What the service answered. */
-export interface ServiceFacts {
-  readonly host: string;
-  /** Why the environments could not be listed. */
-  readonly error: Pick<SyncError, 'message' | 'recovery'> | null;
-  readonly seconds: number;
-  readonly environments: readonly { readonly id: string; readonly name: string }[];
-  /** Why the environments of `--env` cannot be read. */
-  readonly choiceError: string | null;
-  readonly lists: readonly ListFacts[];
-  /** The name of the environment whose lists were asked for. */
-  readonly environment: string | null;
-  /** How far this machine's clock is ahead of the service's; null if no answer had a `Date`. */
-  readonly aheadSeconds: number | null;
-  readonly quota: AccountQuota | null;
-  /** Why the quota is not shared with other processes; null if it is. */
-  readonly unshared: string | null;
-}
-
-/** How a list answered. */
-export interface ListFacts {
-  readonly stream: string;
-  readonly error: Pick<SyncError, 'message' | 'recovery'> | null;
-}
 
 /** All are skipped if the service was not asked. */
 export const SERVICE_CHECKS: readonly DoctorCheck<ServiceFacts | null>[] = [
-  { name: 'service', verdict: (facts) => asked(facts, serviceVerdict, NOT_ASKED) },
-  { name: 'environments', verdict: (facts) => answered(facts, environmentsVerdict) },
-  { name: 'scopes', verdict: (facts) => answered(facts, scopesVerdict) },
-  { name: 'clock', verdict: (facts) => answered(facts, clockVerdict) },
-  { name: 'quota', verdict: (facts) => asked(facts, quotaVerdict, null) },
+  ['service', (facts) => asked(facts, serviceVerdict, NOT_ASKED)],
+  ['environments', (facts) => answered(facts, environmentsVerdict)],
+  ['scopes', (facts) => answered(facts, scopesVerdict)],
+  ['clock', (facts) => answered(facts, clockVerdict)],
+  ['quota', (facts) => asked(facts, quotaVerdict, null)],
 ];
 
 const NOT_ASKED = skipped('not asked: correct the problems above first');

@@ -4,56 +4,89 @@ import { reconcile } from '../../core/schedule/environments.ts';
 import { chooseEnvironments } from '../../core/schedule/wanted-environments.ts';
 import { secondsBetween } from '../../core/time/instant.ts';
 import { clock, type SyncSettings } from '../../settings/sync-settings.ts';
-import { CATALOGUE, type CollectionName } from '../../streams/catalogue.ts';
-import { attempt } from './local-facts.ts';
-import type { ListFacts, ServiceFacts } from './service-checks.ts';
+import { CATALOGUE } from '../../streams/catalogue.ts';
+import { openSource, resumeSource } from '../session.ts';
+import { attempt, type LocalFacts } from './local-facts.ts';
 
 /** A list of each scope, and that of the scores, whose scope the service doesn't state. */
-const ASKED: readonly CollectionName[] = ['assets', 'tests', 'asset_health_scores'];
+const ASKED = CATALOGUE.filter(({ name }) => ['assets', 'tests', 'asset_health_scores'].includes(name));
+
+/** For the quota, or while other processes' requests are in flight. */
+const LONGEST_WAIT_MS = 10_000;
+
+export type ServiceFacts = Awaited<ReturnType<typeof askService>>;
 
 /** Lists the environments and, of one of them, one row of each list. */
 export async function askService(
-  source: Source,
-  { baseUrl, environments: wanted }: SyncSettings,
-  unshared: () => string | null,
-): Promise<ServiceFacts> {
+  { store, mirror, database }: Pick<LocalFacts, 'store' | 'mirror' | 'database'>,
+  given: SyncSettings,
+  signal: AbortSignal,
+) {
+  let unshared: string | null = null;
+  const onSourceEvent = (event: { type: string; reason?: string }): void => {
+    if (event.type === 'unshared') unshared = event.reason ?? '';
+  };
+  const maxWaitMs = Math.min(LONGEST_WAIT_MS, given.timeoutMs);
+  const shareQuota = given.shareQuota && !(database && 'error' in database);
+  const settings = { ...given, retries: 0, concurrency: 1, maxWaitMs, shareQuota };
+  const isReadable = mirror && 'value' in mirror && mirror.value.found === mirror.value.last;
+  const source = isReadable
+    ? await resumeSource(settings, { signal, onSourceEvent })
+    : openSource(store, settings, { signal, onSourceEvent });
+  try {
+    const facts = await askSource(source, given);
+    return {
+      ...facts,
+      /** Why the quota is not shared with other processes; null if it is. */
+      unshared: unshared as string | null,
+    };
+  } finally {
+    await source.close();
+  }
+}
+
+async function askSource(source: Source, { baseUrl, environments: wanted }: SyncSettings) {
   const startedMs = performance.now();
-  const listed = await settled(source.environments());
-  const seconds = (performance.now() - startedMs) / 1000;
-  const now = clock();
-  const environments = reconcile(listed.value ?? [], [], now).listed;
+  const { value: items, error } = await settled(source.environments());
+  const [seconds, now] = [(performance.now() - startedMs) / 1000, clock()];
+  const environments = reconcile(items ?? [], [], now).listed;
   const chosen = await attempt(() => chooseEnvironments(environments, wanted));
-  const environment = 'value' in chosen ? (chosen.value[0] ?? null) : null;
-  const lists: ListFacts[] = [];
-  for (const stream of environment === null ? [] : CATALOGUE.filter(({ name }) => ASKED.includes(name))) {
-    const path = [String(environment?.id), ...stream.path];
-    const { error } = await settled(source.page({ path, query: { limit: 1 }, cursor: null }));
-    lists.push({ stream: stream.name, error });
+  const environment = 'value' in chosen ? chosen.value[0] : undefined;
+  const lists: { stream: string; error: ListError | null }[] = [];
+  for (const { name: stream, path } of environment === undefined ? [] : ASKED) {
+    const page = source.page({ path: [String(environment?.id), ...path], query: { limit: 1 }, cursor: null });
+    lists.push({ stream, error: (await settled(page)).error });
   }
   const { newestReading } = source.times();
   return {
     host: new URL(baseUrl).host,
-    error: listed.error,
+    /** Why the environments could not be listed. */
+    error,
     seconds,
+    requests: source.requests(),
     environments,
+    /** Why those of `--env` cannot be read. */
     choiceError: 'error' in chosen ? chosen.error : null,
-    lists,
+    /** The environment whose lists were asked for. */
     environment: environment?.name ?? null,
+    lists,
+    /** How far this machine's clock is ahead of the service's; null if no answer had a `Date`. */
     aheadSeconds: newestReading === null ? null : secondsBetween(newestReading, now),
     quota: source.quota?.() ?? null,
-    unshared: unshared(),
   };
 }
 
+interface ListError {
+  readonly message: string;
+  readonly recovery: RecoveryKind;
+}
+
 /** What a promise returned, or the error that it failed with. */
-async function settled<Value>(
-  promise: Promise<Value>,
-): Promise<{ value: Value; error: null } | { value: null; error: { message: string; recovery: RecoveryKind } }> {
+async function settled<Value>(promise: Promise<Value>): Promise<{ value: Value | null; error: ListError | null }> {
   try {
     return { value: await promise, error: null };
   } catch (error) {
-    if (!(error instanceof SyncError)) throw error;
-    const { message, recovery } = error;
-    return { value: null, error: { message, recovery } };
+    if (error instanceof SyncError) return { value: null, error };
+    throw error;
   }
 }

@@ -7,26 +7,13 @@ export interface CheckVerdict {
 }
 
 /** One check: its name, and what it makes of the facts; null if it does not apply. */
-export interface DoctorCheck<Facts> {
-  readonly name: string;
-  readonly verdict: (facts: Facts) => CheckVerdict | null;
-}
+export type DoctorCheck<Facts> = readonly [name: string, verdict: (facts: Facts) => CheckVerdict | null];
 
-/** A fact, or why it could not be found out. */
-export type FoundFact<Value> = { readonly value: Value } | { readonly error: string };
+const verdict =
+  (status: CheckVerdict['status']) =>
+  (text: string, advice: string | null = null): CheckVerdict => ({ status, text, advice });
 
-export const ok = (text: string): CheckVerdict => ({ status: 'ok', text, advice: null });
-
-export const warning = (text: string, advice: string | null = null): CheckVerdict => ({
-  status: 'warning',
-  text,
-  advice,
-});
-
-export const problem = (text: string, advice: string | null = null): CheckVerdict => ({
-  status: 'problem',
-  text,
-  advice,
-});
-
-export const skipped = (text: string): CheckVerdict => ({ status: 'skipped', text, advice: null });
+export const ok = verdict('ok');
+export const warning = verdict('warning');
+export const problem = verdict('problem');
+export const skipped = verdict('skipped');

@@ -1,25 +1,18 @@
 import type { PostgresAddress } from './address.ts';
 import { openConnection } from './open-connection.ts';
 
-/** A server, and what its user may do in the mirror's schema. */
-export interface ServerFacts {
-  readonly version: string;
-  readonly encoding: string;
-  readonly user: string;
-  readonly schema: string;
-  readonly isSchemaThere: boolean;
-  /** Whether the user may create tables in the schema or, if it is missing, the schema. */
-  readonly mayCreate: boolean;
-}
-
-/** @throws SyncError */
-export async function serverFacts(address: PostgresAddress): Promise<ServerFacts> {
+/**
+ * A server, and what its user may do in the mirror's schema.
+ * @throws SyncError
+ */
+export async function serverFacts(address: PostgresAddress) {
   const { schema } = address;
   const connection = await openConnection(address);
   try {
     const { rows } = await connection.query(FACTS, [schema]);
     const { version, encoding, user, in_schema, in_database } = rows[0] ?? {};
     const isSchemaThere = in_schema !== null;
+    /** Whether the user may create tables in the schema or, if it is missing, the schema. */
     const mayCreate = Boolean(isSchemaThere ? in_schema : in_database);
     return {
       version: String(version),
