@@ -26,7 +26,7 @@ const QUESTIONS: Readonly<Record<ViewName, readonly [short: string, question: st
   failing: ['Failing', 'What fails now?'],
   trends: ['Trend', 'Is it getting better?'],
   untested: ['Untested', 'What is untested and matters?'],
-  asset: ['Lineage', 'What is up and downstream of X?'],
+  asset: ['Lineage', 'What is upstream and downstream of an asset?'],
 };
 
 const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = {

@@ -140,11 +140,11 @@ describe('the views of the page over a real mirror', () => {
     expect(counts).toEqual([...counts].sort((a, b) => b - a));
   });
 
-  test('the view "What is up and downstream of X?" finds an asset and shows its neighbours and tests', async () => {
+  test('the view "What is upstream and downstream of an asset?" finds an asset and shows its neighbours and tests', async () => {
     const [id = ''] = visible;
     const [asset] = rows<{ name: string }>('select name from live_assets where env_id = ? and id = ?', ENV, id);
     const { page } = await open(`#/asset?env=${ENV}`);
-    await page.getByLabel('X is').fill(String(asset?.name));
+    await page.getByLabel('Find an asset').fill(String(asset?.name));
     await page
       .getByRole('link', { name: String(asset?.name), exact: true })
       .first()
@@ -260,7 +260,7 @@ describe('the page over a real mirror', () => {
     await page.getByText('Sub-test', { exact: true }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    await expect.poll(focused).toBe('What is up and downstream of X?');
+    await expect.poll(focused).toBe('What is upstream and downstream of an asset?');
     await page.locator('.node.centre').waitFor();
   });
 

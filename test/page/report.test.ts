@@ -101,7 +101,7 @@ describe('the HTML report', () => {
     const { page } = await browser.open(address(failing), { viewport });
     await page.getByText(`${neighbours + 1} assets are shown.`).waitFor();
     expect(await overflowOf(page)).toBe(0);
-    await page.getByLabel('X is').fill(name.slice(1));
+    await page.getByLabel('Find an asset').fill(name.slice(1));
     await page.getByRole('link', { name, exact: true }).first().waitFor();
     const { page: otherPage } = await browser.open(address(other), { viewport });
     await otherPage.getByText('This report does not include it').first().waitFor();

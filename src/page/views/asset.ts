@@ -12,7 +12,7 @@ import { notice } from '../parts/notice.ts';
 import type { ViewFrame } from '../view-frame.ts';
 import { assetFacts, assetTests } from './asset-detail.ts';
 
-/** What is up and downstream of X? */
+/** What is upstream and downstream of an asset? */
 export function assetView(frame: ViewFrame): VNode {
   const { environment, values } = frame;
   const { id, q = '' } = values;
@@ -38,7 +38,7 @@ function SearchForm({ q }: { readonly q: string }): VNode {
     return () => clearTimeout(timer);
   }, [typed]);
   return html`<form class="filter" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
-    <label>X is <input type="search" value=${typed} maxlength=${MAX_CHARACTERS} placeholder="part of a name, id or path"
+    <label>Find an asset <input type="search" value=${typed} maxlength=${MAX_CHARACTERS} placeholder="part of a name, id or path"
       onInput=${({ currentTarget }: { currentTarget: HTMLInputElement }) => setTyped(currentTarget.value)} /></label>
   </form>`;
 }
