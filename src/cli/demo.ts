@@ -30,6 +30,7 @@ export const demo: CommandAction = async (args, io) => {
   refuseNetworkFs({ db, allowNetworkFs: args['allowNetworkFs'] === true });
   removeEarlierDemo(db);
   const stop = stopOnSignals();
+  io.limitHeap();
   io.stdout.write(`Making a sample source: two environments of a shop's warehouse ...\n`);
   const source = openSampleSource();
   try {
@@ -134,13 +135,14 @@ async function answer(db: string, io: CommandIo): Promise<void> {
   const mirror = await openMirror({ db });
   for (const { words, sql } of QUESTIONS) {
     const { columns, rows } = mirror.query(sql);
-    io.stdout.write(`\n${words}\n\n${indent(sql)}\n\n${renderTable(columns, [...rows], widthOn(io))}\n`);
+    const asked = wrapText(`\n${words}\n\n${indent(sql)}\n\n`, widthOn(io));
+    io.stdout.write(`${asked}${renderTable(columns, [...rows], widthOn(io))}\n`);
   }
   mirror.close();
 }
 
 function renderAdvice(db: string): string {
-  return `\nRun another query:  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`;
+  return `\nRun another query:\n  npx obsync query --db ${db} "select * from live_tables limit 5"\nSee what is mirrored:\n  npx obsync status --db ${db}\nServe it as the API:\n  export OBSYNC_SERVE_TOKEN=${makeToken()}\n  npx obsync serve --db ${db}\n`;
 }
 
 function renderRun({ rows_written, rows_deleted, requests, started_at, ended_at }: RunSummary): string {

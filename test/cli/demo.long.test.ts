@@ -4,8 +4,10 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { mirror as mirrorTable } from '../../schema/sync.ts';
+import { main } from '../../src/cli/program.ts';
+import { textWidth } from '../../src/cli/text-width.ts';
 import { takeLock } from '../../state/lock.ts';
-import { folder, mirrorFile, obsync, refusal, start } from './setup.ts';
+import { folder, inPlace, mirrorFile, obsync, refusal, start, testIo } from './setup.ts';
 
 const mirrorOf = (baseUrl: string, envId: string) =>
   mirrorFile(({ db }) => {
@@ -50,6 +52,21 @@ describe('obsync demo', () => {
       (select count(*) - count(resolved_at) from test_incidents) > 0 as unresolved from test_runs_daily`;
     const { stdout } = await obsync(['query', '--db', db, '--format', 'json', asked]);
     expect(JSON.parse(stdout)).toEqual([{ trend: 1, resolved: 1, unresolved: 1 }]);
+  });
+
+  test('on a terminal of 80 columns no line of it is longer, and it limits its heap before it makes the sample', async () => {
+    const io = testIo({});
+    const stdout = Object.assign(io.stdout, { isTTY: true, columns: 80 });
+    let before = '';
+    const limitHeap = (): void => {
+      before = stdout.text;
+    };
+    const run = () => main(['demo'], { ...io, stdout, limitHeap });
+    expect(await inPlace({ cwd: folder(), env: {} }, run)).toBe(0);
+    expect(before).not.toContain('It is served');
+    expect(stdout.text.split('\n').filter((line) => textWidth(line) > 80)).toEqual([]);
+    // The words of the SQL are whole, too.
+    expect(stdout.text.replaceAll(/\s+/g, ' ')).toContain('sum(run_count - other_count), 1) as pass_percent from');
   });
 
   test('suggests serving its mirror with a random token', async () => {
