@@ -1,12 +1,11 @@
 import { inspect } from 'node:util';
-import { SyncError } from '../core/errors.ts';
+import { exitCodeOf, SyncError } from '../core/errors.ts';
 import { warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
 import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
-import { exitCodeOf } from './exit-code.ts';
 import { COMMAND_NAMES, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
 import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';

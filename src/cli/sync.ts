@@ -1,7 +1,8 @@
 import { sync as run } from '../api/sync.ts';
+import { exitCodeOf } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
-import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';

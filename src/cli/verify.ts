@@ -1,8 +1,8 @@
 import { verify as compare } from '../api/verify.ts';
-import { SyncError } from '../core/errors.ts';
+import { exitCodeOf, SyncError } from '../core/errors.ts';
 import type { VerifyReport } from '../verify/verify-report.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
-import { exitCodeOf, exitCodeOfSignal } from './exit-code.ts';
+import { exitCodeOfSignal } from './exit-code.ts';
 import { serviceOptions } from './library-options.ts';
 import { printFailure } from './print-failure.ts';
 import { printReport } from './print-report.ts';

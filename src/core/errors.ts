@@ -36,6 +36,21 @@ export function isRunRecovery(kind: RecoveryKind): kind is RunRecovery {
   return RUN_RECOVERIES.some((each) => each === kind);
 }
 
+const EXIT_CODES: Readonly<Record<RunRecovery, number>> = {
+  run: 1,
+  quota: 1,
+  usage: 2,
+  token: 3,
+  locked: 4,
+  budget: 5,
+  signal: 1,
+};
+
+/** The exit code of a failure (see docs/json-and-exit-codes.md). */
+export function exitCodeOf(recovery: RecoveryKind): number {
+  return isRunRecovery(recovery) ? EXIT_CODES[recovery] : 1;
+}
+
 /**
  * The only error that a sync throws on purpose. `message` is a single line that tells the user what to do; `recovery`
  * tells the program.

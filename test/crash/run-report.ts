@@ -1,5 +1,5 @@
-import { exitCodeOf } from '../../src/cli/exit-code.ts';
 import { exitCodeOfRun } from '../../src/cli/sync.ts';
+import { exitCodeOf } from '../../src/core/errors.ts';
 import type { Ended } from './sync-file.ts';
 
 /** The line that the command prints to stderr after a run, and its exit code. */
