@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type PgTable, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import * as alertTables from './alerts.ts';
 import * as assetTables from './assets.ts';
 import * as testTables from './data-tests.ts';
 import * as healthTables from './health.ts';
@@ -49,6 +50,10 @@ export const listLengths = inPostgres(syncTables.listLengths);
 export const verifications = inPostgres(pageTables.verifications);
 export const assetHealthMeans = inPostgres(pageTables.assetHealthMeans);
 export const staleHealthDays = inPostgres(pageTables.staleHealthDays);
+
+export const alerts = inPostgres(alertTables.alerts);
+export const alertDeliveries = inPostgres(alertTables.alertDeliveries);
+export const alertRules = inPostgres(alertTables.alertRules);
 
 /** A database that shards by environment requires it in every key. */
 export const seenPages = inPostgres(syncTables.seenPages, { key: ['env_id', 'id'] });

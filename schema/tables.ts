@@ -1,5 +1,6 @@
 import { is } from 'drizzle-orm';
 import { SQLiteTable } from 'drizzle-orm/sqlite-core';
+import * as alerts from './alerts.ts';
 import * as assets from './assets.ts';
 import * as tests from './data-tests.ts';
 import * as health from './health.ts';
@@ -14,4 +15,4 @@ const tablesIn = (modules: readonly object[]): SQLiteTable[] =>
 export const MIRRORED_TABLES: readonly SQLiteTable[] = tablesIn([assets, tests, health]);
 
 /** The tables in which the mirror keeps its own state. */
-export const STATE_TABLES: readonly SQLiteTable[] = tablesIn([sync, page]);
+export const STATE_TABLES: readonly SQLiteTable[] = tablesIn([sync, page, alerts]);

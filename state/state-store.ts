@@ -1,4 +1,6 @@
 import type { StateStore } from '../src/core/ports/state-store.ts';
+import { loadOutstanding, recordDelivery, snoozeAlerts } from './alerts/alert-store.ts';
+import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from './environment-store.ts';
 import { streamsHoldingBack } from './held-removals.ts';
@@ -44,6 +46,10 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
       ),
     unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
     streamsHoldingBack: () => read(streamsHoldingBack),
+    endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
+    outstandingDeliveries: () => read(loadOutstanding),
+    recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
+    snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
     environmentsWithStaleDays: () => read(environmentsWithStaleDays),
   };
 }

@@ -13,27 +13,34 @@ import { runSync } from '../sync/run.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import { openStore } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
+import { openReporter } from './run-alerts.ts';
 
 /** Runs one sync over HTTP into the mirror. */
 export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary> {
   const store = await openStore(settings.db);
   const source = openSource(store, settings, watcher);
+  const reporter = openReporter(settings, watcher);
+  let summary: RunSummary | null = null;
   try {
+    await reporter.begin();
     const ports = {
       source,
       keptQuota: settings.keptQuota ?? null,
       mirrorExists: await store.exists(),
-      openMirror: () => store.open(watcher.signal, BATCH_MS),
+      openMirror: () => store.open(watcher.signal, { quietMs: BATCH_MS, alertRules: settings.alerts?.rules ?? [] }),
       clock,
       signal: watcher.signal,
       onProgress: watcher.onProgress,
+      onEnd: reporter.send,
     };
     const options = { ...settings, limits: store.limits, catalogue: CATALOGUE, streams: selectStreams(settings) };
-    return await runSync(ports, options);
+    summary = await runSync(ports, options);
+    return summary;
   } catch (error) {
     throw store.explain(error);
   } finally {
     await source.close();
+    await reporter.end(summary);
   }
 }
 

@@ -12,7 +12,7 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
   ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', ...RETENTION_OPTIONS),
-  ...pick('allowNetworkFs', 'logLevel', 'logFormat', 'config'),
+  ...pick('alerts', 'allowNetworkFs', 'logLevel', 'logFormat', 'config'),
 };
 
 const SERVE_OPTIONS = pick('host', 'port', 'tokens', 'rateLimit', 'dimensionWeights');

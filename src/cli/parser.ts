@@ -77,7 +77,11 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
         // Otherwise yargs reads `-` as an empty argument.
         .requiresArg(positionals.map(({ name }) => name))
         .options(
-          Object.fromEntries(Object.entries(options).map(([option, entry]) => [flagOf(option), yargsOption(entry)])),
+          Object.fromEntries(
+            Object.entries(options)
+              .filter(([, { type }]) => type !== 'object')
+              .map(([option, entry]) => [flagOf(option), yargsOption(entry)]),
+          ),
         ),
     handler: (parsed: CommandArguments) => run(command, parsed),
   });
@@ -87,10 +91,11 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
  * Numbers stay text, because yargs reads an empty one as 0. The default is only for the help: variables and the file
  * override it.
  */
-function yargsOption({ default: defaultValue, range, describe, ...entry }: OptionEntry): YargsOption {
-  const takesValue = entry.type !== 'boolean';
+function yargsOption({ type, default: defaultValue, range, describe, ...entry }: OptionEntry): YargsOption {
+  const takesValue = type !== 'boolean';
   return {
     ...entry,
+    ...(type === 'object' ? {} : { type }),
     describe: range === undefined ? describe : `${describe} (${rangeText(range)})`,
     ...(takesValue ? { string: true, requiresArg: true } : { nargs: 0 }),
     defaultDescription: JSON.stringify(defaultValue),

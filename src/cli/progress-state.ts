@@ -37,6 +37,7 @@ export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: numb
     case 'request':
       return state.wait !== null && nowMs >= state.wait.untilMs ? { ...state, wait: null } : state;
     case 'environments':
+    case 'alerts':
     case 'unshared':
       return state;
   }
@@ -52,6 +53,12 @@ const WAITS: Readonly<Record<WaitEvent['reason'], string>> = {
 
 function whyOf({ reason, about }: WaitEvent): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
+}
+
+/** How many messages were delivered, and why others were not, on one line. */
+export function alertsText({ delivered, failed, error }: Extract<SyncEvent, { type: 'alerts' }>): string {
+  const sent = `alerts: ${counted(delivered, 'message')} delivered`;
+  return failed === 0 ? sent : `${sent}, ${failed} not delivered, the next run tries again: ${error}`;
 }
 
 /** Why the quota is not shared with other processes, on one line. */

@@ -3,6 +3,7 @@ import type { SyncEvent } from '../settings/options.ts';
 import type { RunProgressEvent } from '../sync/progress.ts';
 import { type CommandArguments, type CommandIo, isQuiet, logSettings, type OutputStream } from './command.ts';
 import {
+  alertsText,
   INITIAL,
   nextProgress,
   type ProgressState,
@@ -38,16 +39,20 @@ async function liveView(output: OutputStream): Promise<RunView> {
   const { createLogUpdate } = await import('log-update');
   const draw = createLogUpdate(output);
   let state: ProgressState = INITIAL;
+  let warning = '';
   const paint = (): void =>
     draw(renderProgress(state, Date.now(), { columns: columnsOf(output), rows: output.rows || 24 }));
   const timer = setInterval(paint, FRAME_MS);
   return {
     onProgress(event) {
+      if (event.type === 'alerts' && event.failed > 0) warning = `${alertsText(event)}\n`;
       state = nextProgress(state, event, Date.now());
     },
     end() {
       clearInterval(timer);
       draw.clear();
+      output.write(warning);
+      warning = '';
     },
   };
 }
@@ -60,6 +65,7 @@ export function logRun(log: Logger, level: 'info' | 'debug' = 'info'): RunView {
       if (event.type === 'ended') logEnd(log, level, event);
       if (event.type === 'wait') log.info(waitText(event));
       if (event.type === 'request') log.debug(requestText(event, log.isLevelEnabled('trace')));
+      if (event.type === 'alerts') log[event.failed > 0 ? 'warn' : 'info'](alertsText(event));
       if (event.type === 'unshared') log.debug(unsharedText(event));
     },
     end() {},

@@ -48,7 +48,7 @@ function readVariables(options: CommandOptions, env: CommandIo['env']): [string,
   return Object.entries(options).flatMap(([name, { type }]): [string, SettingValue][] => {
     const from = variableOf(name);
     const text = env[from] || undefined;
-    if (text === undefined) return [];
+    if (text === undefined || type === 'object') return [];
     return [[name, { value: type === 'boolean' ? (BOOLEANS[text.toLowerCase()] ?? text) : text, from }]];
   });
 }
@@ -66,8 +66,21 @@ function readConfig(path: string): [string, SettingValue][] {
         `${path}: there is no option ${key}${key === 'token' ? `: ${TOKEN_ADVICE}` : didYouMean(key, names)}`,
       );
     const isRelative = RELATIVE_TO_CONFIG.includes(name) && typeof given === 'string' && given !== '';
-    return [name, { value: isRelative ? resolve(dirname(path), given) : given, from: path }];
+    const value = name === 'alerts' ? withResolvedFiles(given, dirname(path)) : given;
+    return [name, { value: isRelative ? resolve(dirname(path), String(given)) : value, from: path }];
   });
+}
+
+/** The files that the channels of alerts name are relative to the config file too. */
+function withResolvedFiles(value: unknown, folder: string): unknown {
+  if (Array.isArray(value)) return value.map((each) => withResolvedFiles(each, folder));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, each]) => {
+      const isFile = ['urlFile', 'secretFile'].includes(key) && typeof each === 'string' && each !== '';
+      return [key, isFile ? resolve(folder, each) : withResolvedFiles(each, folder)];
+    }),
+  );
 }
 
 function parseConfig(path: string): object {
@@ -122,6 +135,7 @@ function readValue(name: string, { type, choices, commas = false }: OptionEntry,
     : values;
   if (choices !== undefined) for (const part of parts) readChoice(name, part, choices);
   if (type === 'array') return parts;
+  if (type === 'object') return given;
   // Anything else becomes NaN, which the library rejects with the option's range.
   return type === 'number' ? Number(given) : given;
 }

@@ -1,4 +1,5 @@
 import type { verifications } from '../../schema/page.ts';
+import type { AlertRule } from '../core/alerts/alert.ts';
 import type { StorageLimits } from '../core/decode/storage-limits.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
@@ -31,11 +32,10 @@ export interface MirrorStore {
    */
   checkPlace(): Promise<void>;
   /**
-   * Opens the mirror for its writer, creating or migrating it first. Commits that change no row may wait up to
-   * `quietMs` for the next one.
+   * Opens the mirror for its writer, creating or migrating it first.
    * @throws SyncError `locked` or `usage`
    */
-  open(stop: AbortSignal, quietMs?: number): Promise<OpenMirror>;
+  open(stop: AbortSignal, options?: WriterOptions): Promise<OpenMirror>;
   /**
    * Creates the mirror, or migrates an older version, unless a run is doing so.
    * @throws SyncError `usage`
@@ -78,6 +78,13 @@ export interface MirrorStore {
 export interface MirrorVersion {
   readonly found: number;
   readonly last: number;
+}
+
+export interface WriterOptions {
+  /** How long commits that change no row may wait for the next one, in milliseconds; not at all by default. */
+  readonly quietMs?: number;
+  /** The rules by which each commit decides alerts. */
+  readonly alertRules?: readonly AlertRule[];
 }
 
 /** The result of bringing a mirror up to date: created, migrated, or unchanged. */

@@ -9,7 +9,8 @@ export interface NumberRange {
 }
 
 export interface OptionEntry {
-  readonly type: 'string' | 'number' | 'boolean' | 'array';
+  /** An object has no flag and no variable: only the config file and programs can write it. */
+  readonly type: 'string' | 'number' | 'boolean' | 'array' | 'object';
   readonly default?: string | number | boolean;
   readonly range?: NumberRange;
   readonly choices?: readonly string[];
@@ -149,6 +150,10 @@ export const OPTIONS = {
     default: false,
     describe:
       'write a mirror in a file on a network file system (NFS, SMB, …), which only one machine may open; detected on Linux',
+  },
+  alerts: {
+    type: 'object',
+    describe: 'rules for alerts and the channels that they are sent to, only in the config file (see docs/alerts.md)',
   },
   cron: {
     type: 'string',

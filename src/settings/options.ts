@@ -17,7 +17,16 @@ type OptionValue<Entry extends OptionEntry> = {
   number: number;
   boolean: boolean;
   array: readonly ChoiceOf<Entry>[];
+  object: AlertOptions;
 }[Entry['type']];
+
+/** `alerts` of the config file and of the library, see docs/alerts.md. Everything in it is checked when it is read. */
+export interface AlertOptions {
+  readonly channels: Readonly<Record<string, object>>;
+  readonly rules?: readonly object[];
+  /** The address of the page of `obsync serve`, for links. */
+  readonly page?: string;
+}
 
 /** These options of the table, as a program passes them. */
 export type OptionsNamed<Name extends keyof OptionTable> = {
@@ -50,7 +59,14 @@ export interface ServiceOptions
 export interface SyncOptions
   extends ServiceOptions,
     OptionsNamed<
-      'full' | 'fullEvery' | 'history' | 'allowShrink' | 'grace' | 'textfile' | (typeof RETENTION_OPTIONS)[number]
+      | 'full'
+      | 'fullEvery'
+      | 'history'
+      | 'allowShrink'
+      | 'grace'
+      | 'textfile'
+      | 'alerts'
+      | (typeof RETENTION_OPTIONS)[number]
     > {
   /** Receives the events of the run: requests, waits, the environments, and the progress and end of each stream. */
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;

@@ -6,6 +6,7 @@ import { parseBaseUrl } from '../source/base-url.ts';
 import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
 import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
+import { type AlertSettings, alertSettings } from './alert-settings.ts';
 import type { CollectionsEvent } from './collection-events.ts';
 import { readChoice, readDuration, readNumber, readOption } from './option-error.ts';
 import { OPTIONS } from './option-table.ts';
@@ -33,6 +34,8 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly maxWaitMs: number;
   readonly maxRequests: number | null;
   readonly shareQuota: boolean;
+  /** Null without rules and channels. */
+  readonly alerts: AlertSettings | null;
   /** The quota left by this process's requests outside of runs (R23). */
   readonly keptQuota?: KeptQuota | null;
 }
@@ -70,6 +73,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     retries: number('retries'),
     timeoutMs: number('timeout') * 1000,
     maxWaitMs: number('maxWait') * 1000,
+    alerts: options.alerts === undefined ? null : alertSettings(options.alerts),
     shareQuota: options.shareQuota ?? true,
     maxRequests: maxRequests === undefined ? null : number('maxRequests'),
   };

@@ -3,6 +3,7 @@ import type { Source } from '../core/ports/source.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
 import type { Instant } from '../core/time/instant.ts';
 import type { RunProgressEvent } from './progress.ts';
+import type { RunSummary } from './summary.ts';
 
 export interface RunPorts {
   readonly source: Source;
@@ -19,4 +20,6 @@ export interface RunPorts {
   clock(): Instant;
   readonly signal: AbortSignal;
   onProgress(event: RunProgressEvent): void;
+  /** Called with the mirror still open; `envIds` are the environments that the run wrote. It never throws. */
+  onEnd?(mirror: OpenMirror, summary: RunSummary, envIds: readonly string[]): Promise<void>;
 }

@@ -17,6 +17,13 @@ export type RunProgressEvent<Name extends StreamName = StreamName> =
       readonly counters: StreamCounters;
     }
   | {
+      /** Messages were delivered to their channels, or not; `error` is the first reason. */
+      readonly type: 'alerts';
+      readonly delivered: number;
+      readonly failed: number;
+      readonly error: string | null;
+    }
+  | {
       readonly type: 'ended';
       readonly environment: ListedEnvironment;
       readonly summary: StreamSummary;

@@ -55,7 +55,15 @@ export async function runSync(ports: RunPorts, options: RunOptions): Promise<Run
     failure ??= error;
   });
   try {
-    return await close(ports, state, failure);
+    const summary = await close(ports, state, failure);
+    // A run that was refused decides nothing.
+    if (state.mirror !== null && state.run !== null)
+      await ports.onEnd?.(
+        state.mirror,
+        summary,
+        state.environments.map(({ id }) => id),
+      );
+    return summary;
   } finally {
     await state.mirror?.close();
   }

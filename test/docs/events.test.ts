@@ -19,6 +19,7 @@ const MEMBERS: EventMembers = {
   unshared: { reason: true },
   environments: { environments: true, missing: true },
   stream: { environment: true, stream: true, counters: true },
+  alerts: { delivered: true, failed: true, error: true },
   ended: { environment: true, summary: true, error: true },
   log: { level: true, message: true },
   serving: { server: true },

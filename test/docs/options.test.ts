@@ -33,7 +33,7 @@ const uses = names.flatMap((name) => {
 });
 
 const optionRows = uses.map(({ name, entry, takers }) => [
-  [`--${flagOf(name)}`, ...(entry.alias === undefined ? [] : [`-${entry.alias}`])].map(code).join(', '),
+  [entry.type === 'object' ? name : `--${flagOf(name)}`, ...(entry.alias === undefined ? [] : [`-${entry.alias}`])].map(code).join(', '),
   takers,
   valuesOf(entry),
   entry.default === undefined ? '' : code(String(entry.default)),
@@ -42,6 +42,7 @@ const optionRows = uses.map(({ name, entry, takers }) => [
 
 function valuesOf({ type, range, choices }: OptionEntry): string {
   if (type === 'boolean') return 'none';
+  if (type === 'object') return 'object, in the file only';
   if (choices !== undefined) return choices.map(code).join(', ');
   return range === undefined ? 'text' : rangeText(range);
 }

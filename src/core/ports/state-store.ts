@@ -1,3 +1,4 @@
+import type { AlertDelivery, DeliveryResult, RunAlerts } from '../alerts/delivery.ts';
 import type { PrunedHistory } from '../decide/retention.ts';
 import type { AccountQuota, KeptQuota } from '../quota/quota.ts';
 import type { LastAttempt, UnfinishedWork } from '../schedule/cycle.ts';
@@ -127,6 +128,13 @@ export interface StateStore {
   streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
   /** What has been pruned from the histories of every environment (R17). */
   prunedHistory(): Promise<readonly PrunedHistory[]>;
+  /** Decides the alerts that only the end of a run shows. */
+  endRunAlerts(about: RunAlerts): Promise<void>;
+  /** The messages that were not delivered yet, those of an alert in their order. */
+  outstandingDeliveries(): Promise<readonly AlertDelivery[]>;
+  recordDelivery(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
+  /** Stops the reminders of the open alert whose id begins with `key`. @returns the ids that begin with it */
+  snoozeAlerts(key: string, until: Instant): Promise<readonly string[]>;
   /** The environments with days whose mean scores are out of date. */
   environmentsWithStaleDays(): Promise<readonly string[]>;
 }

@@ -1,5 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
+import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { BacklogQuery, Commit, CommitResult, Destination, FactsQuery } from '../../core/ports/destination.ts';
@@ -23,6 +24,7 @@ interface PostgresOptions extends RetryWaiting {
   readonly envId: string;
   readonly run: number;
   readonly clock: () => Instant;
+  readonly alertRules?: readonly AlertRule[] | undefined;
   /** Every commit fails once another process has taken the environment. Null where none can. */
   readonly lease: WriterLease | null;
   /** Turns an error into one that says what to do. */
@@ -82,8 +84,9 @@ function* lockedCommit(
   options: PostgresOptions,
   { stream, commit, marking }: CommitInput,
 ): SqlStatements<CommitResult> {
-  const scope = postgresScope(options.envId);
-  const input = { commit, run: options.run, clock: lockingClock(options), marking };
+  const { envId, run, alertRules } = options;
+  const scope = postgresScope(envId);
+  const input = { commit, run, clock: lockingClock(options), marking, alertRules };
   const result = yield* commitStatements(scope, stream, input);
   yield* writeNoted(scope.noted);
   return result;

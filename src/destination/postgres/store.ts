@@ -4,7 +4,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { OpenMirror } from '../../core/ports/open-mirror.ts';
 import type { QuotaKeeper } from '../../core/ports/quota-keeper.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import type { MirrorStore } from '../mirror-store.ts';
+import type { MirrorStore, WriterOptions } from '../mirror-store.ts';
 import type { PostgresAddress } from './address.ts';
 import { distributeTables, refuseWithoutCitus } from './citus.ts';
 import { openPostgresSource, openPostgresTarget, refuseOtherVersion } from './copy.ts';
@@ -62,7 +62,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal) => openMirror(address, { explainAny: explain, signal, clock }),
+    open: (signal, { alertRules } = {}) => openMirror(address, { explainAny: explain, signal, clock, alertRules }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
@@ -131,6 +131,7 @@ const stopped = (cause: unknown): SyncError =>
   new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
 
 interface PostgresWriterOptions {
+  readonly alertRules: WriterOptions['alertRules'];
   readonly explainAny: (error: unknown) => unknown;
   readonly signal: AbortSignal;
   readonly clock: () => Instant;
@@ -138,7 +139,7 @@ interface PostgresWriterOptions {
 
 async function openMirror(
   address: PostgresAddress,
-  { explainAny, signal, clock }: PostgresWriterOptions,
+  { explainAny, signal, clock, alertRules }: PostgresWriterOptions,
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
@@ -173,7 +174,7 @@ async function openMirror(
     destination: (envId, run) => {
       // No process writes an environment that it does not hold (R26).
       const lease = presence.leases.get(envId) ?? { owner, epoch: 0 };
-      const options = { ...waiting, envId, run, clock, lease, errorOf: explain };
+      const options = { ...waiting, envId, run, clock, lease, alertRules, errorOf: explain };
       return withStatistics(createPostgresDestination(database, options), { envId, statistics });
     },
     hold: (envIds) => translateErrors(presence.hold(envIds, clock()), explain),

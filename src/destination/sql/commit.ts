@@ -1,9 +1,11 @@
 import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
 import { encodeCheckpoint, loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
+import type { AlertRule } from '../../core/alerts/alert.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
+import { decideCommitAlerts, readColumnTypes } from './commit-alerts.ts';
 import { existsFlag, firstKey, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import { commitRoundEnd, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
@@ -37,18 +39,24 @@ interface CommitOptions {
   readonly clock: MirrorClock;
   /** Streams that removals make marks for. */
   readonly marking: ReadonlySet<StreamName>;
+  /** The rules by which alerts are decided in the same transaction. */
+  readonly alertRules?: readonly AlertRule[] | undefined;
 }
 
 /** All statements of a commit's transaction, including the clock and the checkpoint (R5). */
 export function* commitStatements(
   scope: MirrorScope,
   stream: Stream,
-  { commit, ...options }: CommitOptions & { commit: Commit },
+  { commit, alertRules = [], ...options }: CommitOptions & { commit: Commit },
 ): SqlStatements<AppliedCommit> {
   const mirroredAt = yield* tick(options.clock, scope.envId);
   const commitScope = { ...scope, run: options.run, marking: options.marking, mirroredAt };
   yield* upsert(commitScope, syncCheckpoints, [{ stream: stream.name, ...encodeCheckpoint(commit.checkpoint) }]);
-  return yield* apply(commitScope, stream, commit);
+  if (alertRules.length === 0) return yield* apply(commitScope, stream, commit);
+  const types = yield* readColumnTypes(commitScope, stream, { commit, alertRules });
+  const done = yield* apply(commitScope, stream, commit);
+  const isChanged = yield* decideCommitAlerts(commitScope, stream, { commit, alertRules, types });
+  return { ...done, isQuiet: done.isQuiet && !isChanged };
 }
 
 /** Writes everything of a commit except its checkpoint. */

@@ -1,5 +1,6 @@
 import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
+import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { Destination } from '../../core/ports/destination.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import { backlog } from '../sql/backlog.ts';
@@ -17,10 +18,12 @@ interface DestinationOptions {
   readonly envId: string;
   readonly run: number;
   readonly clock: () => Instant;
+  readonly alertRules?: readonly AlertRule[] | undefined;
 }
 
 /** One environment's part of an SQLite mirror. */
-export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock }: DestinationOptions): Destination {
+export function createSqliteDestination(mirror: MirrorFile, options: DestinationOptions): Destination {
+  const { envId, run, clock, alertRules } = options;
   const scope = sqliteScope(mirror, envId);
   const facing = withFileErrors(mirror.path);
   const asking = portMethods(mirror);
@@ -40,7 +43,7 @@ export function createSqliteDestination(mirror: MirrorFile, { envId, run, clock 
     dueTests: asking((_stream, limit) => dueTests(scope, run, limit)),
     outstanding: asking((stream) => outstandingCounts(scope, stream)),
     commit: facing((stream, commit, marking) => {
-      const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking });
+      const statements = commitStatements(scope, stream, { commit, run, clock: moving, marking, alertRules });
       return mirror.transactions.write(() => perform(mirror.prepare, statements));
     }),
     renewDay: counting(() => renewDay(scope)),

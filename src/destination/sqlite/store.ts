@@ -12,6 +12,7 @@ import type {
   SqlValue,
   StatementRows,
   Verification,
+  WriterOptions,
 } from '../mirror-store.ts';
 import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
@@ -48,7 +49,7 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
       return { found, last: times.last };
     },
     checkPlace: async () => refuseNoFolder(path),
-    open: async (stop, quietMs = 0) => openLocked(path, { stop, quietMs, clock }),
+    open: async (stop, options) => openLocked(path, { quietMs: 0, ...options, stop, clock }),
     bringUpToDate: async () => bringUpToDate(path),
     read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
@@ -73,21 +74,21 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
   };
 }
 
-interface FileWriterOptions {
+interface FileWriterOptions extends WriterOptions {
   readonly stop: AbortSignal;
   readonly quietMs: number;
   readonly clock: () => Instant;
 }
 
 /** Opens the mirror under its lock. @throws SyncError */
-export function openLocked(path: string, { stop, quietMs, clock }: FileWriterOptions): OpenMirror {
+export function openLocked(path: string, { stop, quietMs, clock, alertRules }: FileWriterOptions): OpenMirror {
   refuseInvalidMirror(path);
   const lock = takeLock(path);
   try {
     const mirror = openIndexed(path, quietMs);
     return {
       state: fileState(mirror, clock),
-      destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock }),
+      destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock, alertRules }),
       // The lock of the file covers all its environments.
       hold: async () => {},
       flush: withFileErrors(path)(() => mirror.transactions.flush()),

@@ -1,0 +1,87 @@
+import { createHmac } from 'node:crypto';
+import type { AlertMessage } from '../core/alerts/alert.ts';
+import { type AlertText, messageText } from '../core/alerts/alert-text.ts';
+import { addDays, type Instant } from '../core/time/instant.ts';
+
+/** One message on its way to a channel. */
+export interface OutgoingAlert {
+  readonly message: AlertMessage;
+  /** The same for each attempt to deliver it. */
+  readonly key: string;
+  readonly pageUrl: string | null;
+  /** The address of the service whose mirror this is. */
+  readonly source: string;
+}
+
+/** The body of a request and its own headers. */
+export interface RequestBody {
+  readonly body: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const json = (body: unknown, headers: RequestBody['headers'] = {}): RequestBody => ({
+  body: JSON.stringify(body),
+  headers: { 'content-type': 'application/json', ...headers },
+});
+
+/** Slack shows at most this many characters in a header and in a section. */
+const [MAX_HEADER, MAX_SECTION] = [150, 3000];
+
+/** Slack's blocks; `text` is for those that know no blocks, such as Teams and Discord. */
+export function slackBody({ message, pageUrl }: OutgoingAlert): RequestBody {
+  const { title, lines, link } = messageText(message, pageUrl);
+  const plain = (text: string, max: number) => ({ type: 'plain_text', text: text.slice(0, max) });
+  const icon = message.event === 'end' ? '✅' : '🔴';
+  const blocks = [
+    { type: 'header', text: plain(`${icon} ${title}`, MAX_HEADER) },
+    { type: 'section', text: plain(lines.join('\n'), MAX_SECTION) },
+    ...(link === null ? [] : [{ type: 'section', text: { type: 'mrkdwn', text: `<${link}|Open the page>` } }]),
+  ];
+  return json({
+    text: escapeSlack([`${icon} ${title}`, ...lines, ...(link === null ? [] : [link])].join('\n')),
+    blocks,
+  });
+}
+
+function escapeSlack(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** A CloudEvent in structured mode. */
+export function cloudEvent({ message, key, pageUrl, source }: OutgoingAlert): Record<string, unknown> {
+  const said: AlertText = messageText(message, pageUrl);
+  return {
+    ...{ specversion: '1.0', id: key, source, type: `obsync.alert.${message.event}`, subject: message.alert },
+    ...{ time: message.ended_at ?? message.begun_at, datacontenttype: 'application/json' },
+    data: { ...message, ...said },
+  };
+}
+
+/** A CloudEvent that is signed as Standard Webhooks prescribe, if there is a secret. */
+export function webhookBody(alert: OutgoingAlert, secret: string | null, nowMs: number): RequestBody {
+  const body = JSON.stringify(cloudEvent(alert));
+  const headers = { 'content-type': 'application/cloudevents+json', 'idempotency-key': alert.key };
+  if (secret === null) return { body, headers };
+  const seconds = String(Math.floor(nowMs / 1000));
+  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret;
+  const signature = createHmac('sha256', key).update(`${alert.key}.${seconds}.${body}`).digest('base64');
+  const signed = { 'webhook-id': alert.key, 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` };
+  return { body, headers: { ...headers, ...signed } };
+}
+
+/** Alertmanager would end an alert without `endsAt` after some minutes, so an open one ends in the far future. */
+const OPEN_DAYS = 3650;
+
+export function alertmanagerBody({ message, pageUrl }: OutgoingAlert): RequestBody {
+  const { title, lines, link } = messageText({ ...message, event: 'begin' }, pageUrl);
+  const { facts, environment, begun_at: begun } = message;
+  const labels = {
+    ...{ alertname: `obsync_${message.kind}`, alert: message.alert, rule: message.rule, subject: message.subject },
+    ...(environment === null ? {} : { environment: environment.name }),
+    ...(facts.severity == null ? {} : { severity: facts.severity }),
+    ...(facts.owners?.length ? { owner: facts.owners.join(', ') } : {}),
+  };
+  const endsAt: Instant = message.ended_at ?? addDays(begun, OPEN_DAYS);
+  const annotations = { summary: title, description: lines.join('\n') };
+  return json([{ labels, annotations, startsAt: begun, endsAt, ...(link === null ? {} : { generatorURL: link }) }]);
+}

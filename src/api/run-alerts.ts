@@ -1,0 +1,105 @@
+import { type DeliveryNetwork, deliver, ping } from '../alerts/deliver.ts';
+import { sendAlerts } from '../alerts/send-alerts.ts';
+import { exitCodeOf } from '../core/errors.ts';
+import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import type { AlertSettings } from '../settings/alert-settings.ts';
+import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import type { RunSummary } from '../sync/summary.ts';
+
+/** The time limits of one delivery, of all of them, and of those after a signal (R27), in milliseconds. */
+const [DELIVERY_MS, SENDING_MS, STOPPING_MS] = [10_000, 60_000, 2000];
+
+/** What is told about a run: that it began, what it decided, and how it ended. */
+export interface RunReporter {
+  begin(): Promise<void>;
+  /** Decides what only the end of a run shows, and sends what waits. */
+  send(mirror: OpenMirror, summary: RunSummary, envIds: readonly string[]): Promise<void>;
+  end(summary: RunSummary | null): Promise<void>;
+}
+
+const SILENT: RunReporter = { begin: async () => {}, send: async () => {}, end: async () => {} };
+
+/** Whatever fails here becomes an event and never changes how the run ended. */
+export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunReporter {
+  const { alerts } = settings;
+  if (alerts === null) return SILENT;
+  const network: DeliveryNetwork = { ca: settings.ca, env: process.env, timeoutMs: DELIVERY_MS };
+  const warn = (error: unknown): void =>
+    watcher.onProgress({
+      type: 'alerts',
+      delivered: 0,
+      failed: 1,
+      error: error instanceof Error ? error.message : String(error),
+    });
+  const pingAll = async (path: string, body: string): Promise<void> => {
+    const pinged = alerts.channels.flatMap((channel) =>
+      channel.type === 'ping' ? [ping(channel.url, { path, body }, network, deadline(watcher.signal))] : [],
+    );
+    for (const result of await Promise.allSettled(pinged)) if (result.status === 'rejected') warn(result.reason);
+  };
+  return {
+    begin: () => pingAll('start', ''),
+    send: (mirror, summary, envIds) =>
+      send(mirror, { alerts, settings, watcher, network, summary, envIds }).catch(warn),
+    end: (summary) => pingAll(String(summary === null ? 1 : exitCode(summary)), summaryText(summary)),
+  };
+}
+
+interface SendInput {
+  readonly alerts: AlertSettings;
+  readonly settings: SyncSettings;
+  readonly watcher: RunWatcher;
+  readonly network: DeliveryNetwork;
+  readonly summary: RunSummary;
+  readonly envIds: readonly string[];
+}
+
+const USUAL_STREAMS = CATALOGUE.filter(({ optional }) => !optional).map(({ name }) => name);
+
+async function send({ state }: OpenMirror, { alerts, settings, watcher, network, ...run }: SendInput): Promise<void> {
+  const { summary, envIds } = run;
+  const { recovery, error } = summary;
+  const isAnswered = summary.server_time !== null;
+  await state.endRunAlerts({
+    ...{ rules: alerts.rules, run: summary.run ?? 0, now: summary.server_time ?? clock(), error, envIds },
+    isTokenRefused: recovery === 'token' ? true : isAnswered ? false : null,
+    // A run that was stopped does not show whether there is quota.
+    isQuotaExhausted: recovery === 'quota' ? true : isAnswered && recovery === null ? false : null,
+    streams: USUAL_STREAMS,
+  });
+  const signal = deadline(watcher.signal);
+  const sent = await sendAlerts(alerts.channels, {
+    outstanding: () => state.outstandingDeliveries(),
+    record: (delivery, result) => state.recordDelivery(delivery, result),
+    deliver: (channel, { message }, key) =>
+      deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, network, signal),
+    now: clock,
+    signal,
+  });
+  if (sent.delivered + sent.failed > 0) watcher.onProgress({ type: 'alerts', ...sent });
+}
+
+/** After a signal, what was begun may still end, within the five seconds of R27. */
+function deadline(stop: AbortSignal): AbortSignal {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(), stop.aborted ? STOPPING_MS : SENDING_MS).unref();
+  stop.addEventListener('abort', () => setTimeout(() => over.abort(), STOPPING_MS).unref(), { once: true });
+  over.signal.addEventListener('abort', () => clearTimeout(timer));
+  return over.signal;
+}
+
+function exitCode({ recovery, status }: RunSummary): number {
+  if (recovery !== null) return exitCodeOf(recovery);
+  return status === 'done' ? 0 : 1;
+}
+
+function summaryText(summary: RunSummary | null): string {
+  if (summary === null) return 'the run failed';
+  const { run, status, rows_written, rows_deleted, rows_rejected, requests, error, streams } = summary;
+  const counts = `${rows_written} rows written, ${rows_deleted} deleted, ${rows_rejected} rejected, ${requests} requests`;
+  const problems = streams.flatMap((stream) =>
+    stream.error === null ? [] : [`${stream.environment} ${stream.stream}: ${stream.error}`],
+  );
+  return [`run ${run ?? '-'}: ${status}`, counts, ...(error === null ? [] : [error]), ...problems].join('\n');
+}

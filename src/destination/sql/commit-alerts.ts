@@ -1,0 +1,75 @@
+import type { AlertMoment } from '../../../state/alerts/read-conditions.ts';
+import { updateAlerts } from '../../../state/alerts/update-alerts.ts';
+import type { AlertKind, AlertRule } from '../../core/alerts/alert.ts';
+import type { Commit } from '../../core/ports/destination.ts';
+import type { Stream, StreamName } from '../../core/stream.ts';
+import { type CommitScope, rows, type SqlStatements } from './statements.ts';
+
+interface AlertedCommit {
+  readonly commit: Commit;
+  readonly alertRules: readonly AlertRule[];
+}
+
+/** The types of columns before a commit, by id. */
+type ColumnTypes = ReadonlyMap<string, unknown>;
+
+/** The types of the columns that a commit changes, before it changes them. */
+export function* readColumnTypes(
+  scope: CommitScope,
+  stream: Stream,
+  { commit, alertRules }: AlertedCommit,
+): SqlStatements<ColumnTypes> {
+  const isUsed = alertRules.some(({ kinds }) => kinds.includes('column_type'));
+  const changes = commit.kind === 'page' && stream.name === 'columns' && isUsed ? (commit.changes ?? []) : [];
+  const ids = changes.filter(({ kind }) => kind === 'updated').map(({ row }) => row['id']);
+  if (ids.length === 0) return new Map();
+  const sql = `select c.id, c.data_type from columns c
+    where c.env_id = @env and c.id in (select value from ${scope.dialect.texts('@ids')})`;
+  const found = yield* rows(scope, sql, { ids: JSON.stringify(ids) });
+  return new Map(found.map((row) => [String(row['id']), row['data_type']]));
+}
+
+/**
+ * Decides the alerts about what a commit changed.
+ * @returns whether any alert changed
+ */
+export function* decideCommitAlerts(
+  { envId, run, mirroredAt: at }: CommitScope,
+  stream: Stream,
+  { commit, alertRules, types }: AlertedCommit & { readonly types: ColumnTypes },
+): SqlStatements<boolean> {
+  const moments = momentsOf(commit, { types, at });
+  const kinds = [...new Set([...kindsOf(stream.name, commit), ...moments.map(({ kind }) => kind)])];
+  return yield* updateAlerts({ envId, run, at }, alertRules, { kinds, moments });
+}
+
+/** What is read in full at the end of each round. */
+const AT_ROUND_END: Readonly<Partial<Record<StreamName, readonly AlertKind[]>>> = {
+  latest_test_executions: ['test'],
+  asset_health_scores: ['score'],
+  columns: ['column_dropped', 'column_type'],
+  tests: ['history_gap'],
+};
+
+function kindsOf(stream: StreamName, commit: Commit): readonly AlertKind[] {
+  if (commit.kind === 'round-end') return ['held', 'rejected', 'unavailable', ...(AT_ROUND_END[stream] ?? [])];
+  if (commit.kind !== 'page') return [];
+  const { rejected = [], notShown, checkpoint } = commit;
+  return [
+    ...(rejected.length > 0 || notShown !== undefined ? (['rejected'] as const) : []),
+    ...(checkpoint.unavailable ? (['unavailable'] as const) : []),
+  ];
+}
+
+function momentsOf(commit: Commit, { types, at }: { readonly types: ColumnTypes; readonly at: string }): AlertMoment[] {
+  if (commit.kind !== 'page') return [];
+  const retyped = (commit.changes ?? []).flatMap(({ row }): AlertMoment[] => {
+    const [id, now] = [String(row['id']), row['data_type']];
+    if (!types.has(id) || types.get(id) === now) return [];
+    return [{ kind: 'column_type', id, evidence: at, detail: `Type: ${types.get(id)} before, now ${now}` }];
+  });
+  const { testId, gap } = commit.historyRead ?? { testId: '', gap: null };
+  if (gap === null) return retyped;
+  const detail = `Never read: ${gap.from} to ${gap.to}. The service no longer returns it`;
+  return [...retyped, { kind: 'history_gap', id: testId, evidence: gap.from, detail }];
+}

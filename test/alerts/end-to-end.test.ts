@@ -1,0 +1,110 @@
+import { createHmac } from 'node:crypto';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { execute, put } from '../model/environment.ts';
+import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
+
+const SECRET = 'the-webhook-secret';
+
+async function scene(when: object = { kind: 'test' }, more: object = {}) {
+  const receiver = await startReceiver();
+  const hook = { type: 'webhook', urlFile: fileWith(receiver.url), secretFile: fileWith(SECRET) };
+  const rules = [{ name: 'failing', when, to: 'hook', ...more }];
+  return { receiver, ...(await servedScene({ channels: { hook }, rules, page: 'https://page.example.com' })) };
+}
+
+const events = ({ posts }: Receiver) =>
+  posts.map(({ body }) => {
+    const { type, data } = JSON.parse(body);
+    return [type.replace('obsync.alert.', ''), data.title];
+  });
+
+describe('alerts about failing tests', () => {
+  test('the first sync is silent: what fails already is recorded, and its end is not sent', async () => {
+    const { sync, env, receiver, db } = await scene();
+    expect((await sync()).status).toBe('done');
+    const open = new Database(db, { readonly: true }).prepare('select subject, silent, ended_at from alerts').all();
+    expect(open).toEqual([{ subject: 't1', silent: 1, ended_at: null }]);
+    execute(env, 't1', 't1-r2b', { sub_test_unique_id: 't1.2', status: 'PASS' });
+    await sync();
+    expect(receiver.posts).toEqual([]);
+  });
+
+  test('a test that begins to fail is sent once, and its end when it passes', async () => {
+    const { sync, env, receiver } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    await sync();
+    await sync();
+    expect(events(receiver)).toEqual([['begin', 'Test t2 fails on a1 (env e1)']]);
+    execute(env, 't2', 't2-r3', { status: 'PASS' });
+    await sync();
+    expect(events(receiver)).toEqual([
+      ['begin', 'Test t2 fails on a1 (env e1)'],
+      ['end', 'Ended: Test t2 fails on a1 (env e1)'],
+    ]);
+  });
+
+  test('a message says since when, what depends on the asset, which dashboards, the cause, and links to the page', async () => {
+    const { sync, env, receiver } = await scene();
+    put(env, 'tests', 't4', { asset_id: 'a2', owners: ['ana'] });
+    await sync();
+    execute(env, 't4', 't4-r2', { status: 'FAIL', result_reason: 'ANOMALY_DETECTED' });
+    await sync();
+    const { data } = JSON.parse(receiver.posts[0]?.body ?? '');
+    expect(data).toMatchObject({
+      title: 'Test t4 fails on a2 (env e1)',
+      link: 'https://page.example.com/#/failing?env=e1',
+      impact: { downstream_count: 2, dashboard_count: 1, cause: { asset_id: 'a1' } },
+    });
+    expect(data.lines).toEqual([
+      'ANOMALY_DETECTED',
+      expect.stringMatching(/^Severity: /),
+      'Owner: ana',
+      'Probable cause: a1, upstream, fails too',
+      'Downstream: 2 assets',
+      'Dashboards: b1',
+      expect.stringMatching(/^Since: 20\d\d-\d\d-\d\d \d\d:\d\d UTC$/),
+    ]);
+  });
+
+  test('a delivery that failed is repeated by the next run with the same key, before its end', async () => {
+    const { sync, env, receiver, events: told } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    receiver.status = 503;
+    const summary = await sync();
+    expect(summary.status).toBe('done');
+    expect(told.filter(({ type }) => type === 'alerts')).toEqual([
+      { type: 'alerts', delivered: 0, failed: 1, error: 'hook: it answered 503' },
+    ]);
+    execute(env, 't2', 't2-r3', { status: 'PASS' });
+    receiver.status = 200;
+    await sync();
+    const keys = receiver.posts.map(({ headers }) => headers['idempotency-key']);
+    expect(keys[0]).toBe(keys[1]);
+    expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'begin', 'end']);
+  });
+
+  test('a webhook is signed as Standard Webhooks prescribe', async () => {
+    const { sync, env, receiver } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    await sync();
+    const [post] = receiver.posts;
+    const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = post?.headers ?? {};
+    const expected = createHmac('sha256', SECRET).update(`${id}.${at}.${post?.body}`).digest('base64');
+    expect(signature).toBe(`v1,${expected}`);
+  });
+
+  test('no address of a channel is in the mirror, the summary or an event', async () => {
+    const { sync, env, receiver, events: told, db } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    receiver.status = 500;
+    const summary = await sync();
+    const file = new Database(db, { readonly: true });
+    const stored = ['alerts', 'alert_deliveries'].map((table) => file.prepare(`select * from ${table}`).all());
+    expect(JSON.stringify([stored, summary, told])).not.toMatch(/s3cret|127\.0\.0\.1:.*hook/);
+  });
+});

@@ -1,0 +1,73 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { sync } from '../../src/api/sync.ts';
+import type { AlertOptions, SyncEvent, SyncOptions } from '../../src/settings/options.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { testFolder } from '../support/test-folder.ts';
+import { serveWorld } from '../support/world-server.ts';
+
+interface ReceivedPost {
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: string;
+}
+
+/** A server that records what is posted to it and answers with `status`. */
+export async function startReceiver() {
+  const posts: ReceivedPost[] = [];
+  const receiver = { url: '', posts, status: 200 };
+  const server = createServer(async (request, response) => {
+    const body = Buffer.concat(await request.toArray()).toString();
+    posts.push({ path: request.url ?? '', headers: request.headers, body });
+    response.writeHead(receiver.status).end();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook/s3cret-path`;
+  onTestFinished(() => {
+    server.closeAllConnections();
+    return new Promise<void>((resolve) => server.close(() => resolve()));
+  });
+  return receiver;
+}
+
+export type Receiver = Awaited<ReturnType<typeof startReceiver>>;
+
+/** A file that contains this text. */
+export function fileWith(text: string): string {
+  const path = join(testFolder(), 'secret');
+  writeFileSync(path, `${text}\n`);
+  return path;
+}
+
+/** A served world and a mirror of it. Each sync happens an hour after the one before. */
+export async function servedScene(alerts: AlertOptions) {
+  const world = createWorld();
+  const env = world.environment();
+  furnish(env);
+  const api = await serveWorld(world);
+  onTestFinished(() => api.close());
+  const db = join(testFolder(), 'm.db');
+  const events: SyncEvent[] = [];
+  return {
+    ...{ world, env, db, events, api },
+    async sync(options: Partial<SyncOptions> = {}) {
+      world.advance(3600);
+      const onProgress = (event: SyncEvent): void => void events.push(event);
+      return sync({
+        baseUrl: api.url,
+        token: 'a-token',
+        db,
+        alerts,
+        shareQuota: false,
+        retries: 0,
+        onProgress,
+        ...options,
+      });
+    },
+  };
+}
