@@ -14,6 +14,16 @@ export {
   testAccount,
 } from './api/accounts.ts';
 export {
+  type AlertListReport,
+  type AlertTestReport,
+  openAlerts,
+  type SnoozeOptions,
+  type SnoozeReport,
+  snoozeAlert,
+  type TestAlertsOptions,
+  testAlerts,
+} from './api/alerts.ts';
+export {
   type AccountEnvironmentStatus,
   type AccountStatus,
   type AllStatusReport,
@@ -59,6 +69,6 @@ export type { BackupReport } from './destination/sqlite/backup.ts';
 export type { ReadResult, StatementOptions } from './destination/sqlite/read-statement.ts';
 export type { CollectionsReport as VerifyReport } from './settings/collection-events.ts';
 export { OptionError } from './settings/option-error.ts';
-export type { MirrorOptions, ServiceOptions, SyncEvent, SyncOptions } from './settings/options.ts';
+export type { AlertOptions, MirrorOptions, ServiceOptions, SyncEvent, SyncOptions } from './settings/options.ts';
 export { type CollectionName as StreamName, STREAM_NAMES } from './streams/catalogue.ts';
 export type { RunSummary, StreamSummary } from './sync/summary.ts';

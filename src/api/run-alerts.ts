@@ -7,8 +7,9 @@ import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-sett
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
-/** The time limits of one delivery, of all of them, and of those after a signal (R27), in milliseconds. */
-const [DELIVERY_MS, SENDING_MS, STOPPING_MS] = [10_000, 60_000, 2000];
+/** The time limits of one delivery, of all of them, and of those after a signal (R27). */
+export const DELIVERY_MS = 10_000;
+const [SENDING_MS, STOPPING_MS] = [60_000, 2000];
 
 /** What is told about a run: that it began, what it decided, and how it ended. */
 export interface RunReporter {

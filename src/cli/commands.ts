@@ -222,6 +222,20 @@ export const COMMANDS: readonly CliCommand[] = [
     run: async (args, io) => (await import('./accounts.ts')).accounts(args, io),
   },
   {
+    name: 'alerts',
+    describe: 'list the open alerts of the mirror, send a sample to the channels, or stop the reminders of an alert',
+    options: {
+      ...pick('db', 'dbFile', 'caFile', 'alerts'),
+      all: { ...COMMAND_OPTIONS.all, describe: 'test: send a sample to every channel' },
+      ...pick('for', 'json', 'config'),
+    },
+    positionals: [
+      { name: 'action', describe: 'list, test (sends a sample), or snooze' },
+      { name: 'key', describe: 'test: the name of a channel; snooze: the key of an alert, or its beginning' },
+    ],
+    run: async (args, io) => (await import('./alerts.ts')).alerts(args, io),
+  },
+  {
     name: 'worker',
     describe: 'sync the accounts of a database when they are due, together with other workers, until stopped',
     options: {

@@ -43,7 +43,7 @@ export function readNumber(name: NumberOption, given: unknown): number {
  * The seconds of a duration, or of the option's default.
  * @throws OptionError
  */
-export function readDuration(name: 'grace' | 'maxAge', given: string | undefined): number {
+export function readDuration(name: 'grace' | 'maxAge' | 'for', given: string | undefined): number {
   const { default: defaultValue }: OptionEntry = OPTIONS[name];
   const seconds = durationSeconds(given ?? String(defaultValue));
   if (seconds === null) throw new OptionError(name, `--${flagOf(name)} needs ${DURATION_FORM}`);

@@ -155,6 +155,7 @@ export const OPTIONS = {
     type: 'object',
     describe: 'rules for alerts and the channels that they are sent to, only in the config file (see docs/alerts.md)',
   },
+  for: { type: 'string', default: '24h', describe: 'snooze: how long; a number with its unit: s, m, h or d' },
   cron: {
     type: 'string',
     describe: 'cron expression (UTC) for all environments; default: the cron expression of each environment',

@@ -1,5 +1,7 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { alerts as alertTable } from '../../schema/alerts.ts';
 import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
 import { prunedHistory } from '../../schema/sync.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
@@ -78,6 +80,7 @@ beforeAll(async () => {
     await print('verify');
     await print('verify', '--repair');
     await printAccounts(source.url);
+    await printAlerts(where, print);
     printed['serve'] = [(await source.get('/healthz?max_age=2h')).body];
   } finally {
     source.kill('SIGKILL');
@@ -116,6 +119,25 @@ async function printAccounts(baseUrl: string): Promise<void> {
   }
 }
 
+/** A made alert, listed and snoozed, and a sample to a program. */
+async function printAlerts(
+  { cwd }: { readonly cwd: string },
+  print: (command: string, ...args: string[]) => Promise<void>,
+) {
+  const mirror = openForWriting(`${cwd}/obsync.db`);
+  const row = { rule: 'r', kind: 'test', subject: 't', members: '{}', silent: 1, messages: 0, channels: '[]' };
+  mirror.db
+    .insert(alertTable)
+    .values({ env_id: 'e', id: 'abc', begun_at: '2026-11-20T04:10:00.000000Z', ...row })
+    .run();
+  mirror.connection.close();
+  const alerts = { channels: { it: { type: 'exec', command: 'true' } } };
+  writeFileSync(`${cwd}/alerts.json`, JSON.stringify({ alerts }));
+  await print('alerts', 'list');
+  await print('alerts', 'test', '--all', '--config', 'alerts.json');
+  await print('alerts', 'snooze', 'abc');
+}
+
 /** The paths of a JSON document's fields: `streams[].rows`. Objects keyed by ids have no fields. */
 function pathsOf(value: unknown, prefix = ''): string[] {
   if (Array.isArray(value)) return value.flatMap((each) => pathsOf(each, `${prefix}[]`));
@@ -151,6 +173,7 @@ describe('docs/json-and-exit-codes.md', () => {
     ['verify --against'],
     ['serve'],
     ['accounts'],
+    ['alerts'],
     ['status --all'],
   ])('it has exactly the fields that %s prints as JSON', (command) => {
     const paths = new Set(printed[command]?.flatMap((each) => pathsOf(each)).map(ofOneKind));

@@ -33,7 +33,9 @@ const uses = names.flatMap((name) => {
 });
 
 const optionRows = uses.map(({ name, entry, takers }) => [
-  [entry.type === 'object' ? name : `--${flagOf(name)}`, ...(entry.alias === undefined ? [] : [`-${entry.alias}`])].map(code).join(', '),
+  [entry.type === 'object' ? name : `--${flagOf(name)}`, ...(entry.alias === undefined ? [] : [`-${entry.alias}`])]
+    .map(code)
+    .join(', '),
   takers,
   valuesOf(entry),
   entry.default === undefined ? '' : code(String(entry.default)),

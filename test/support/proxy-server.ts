@@ -20,10 +20,12 @@ export async function startProxyServer(credentials?: string): Promise<ProxyServe
   };
   const server = createServer((asked, response) => {
     if (!isAdmitted(asked)) return response.writeHead(407).end();
-    request(String(asked.url), { headers: asked.headers }, (answer) => {
+    const { method, headers } = asked;
+    const forwarded = request(String(asked.url), { method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       answer.pipe(response);
-    }).end();
+    });
+    asked.pipe(forwarded);
   });
   server.on('connect', (asked, client: Socket) => {
     if (!isAdmitted(asked)) return client.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
