@@ -47,7 +47,7 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
     streamsHoldingBack: () => read(streamsHoldingBack),
     endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
-    outstandingDeliveries: () => read(loadOutstanding),
+    outstandingDeliveries: (channel) => read(() => loadOutstanding(channel)),
     recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
     snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
     environmentsWithStaleDays: () => read(environmentsWithStaleDays),

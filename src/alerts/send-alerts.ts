@@ -5,7 +5,8 @@ import { DeliveryError } from './deliver.ts';
 
 /** What a sender needs; `deliver` throws a `DeliveryError`. */
 export interface SenderPorts {
-  outstanding(): Promise<readonly AlertDelivery[]>;
+  /** The messages of a channel that were not delivered yet, those of an alert in their order. */
+  outstanding(channel: string): Promise<readonly AlertDelivery[]>;
   record(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
   deliver(channel: AlertChannel, delivery: AlertDelivery, key: string): Promise<void>;
   now(): Instant;
@@ -25,27 +26,35 @@ export interface SentAlerts {
  * messages of an alert stay in order on each channel, so an end never comes before its beginning.
  */
 export async function sendAlerts(channels: readonly AlertChannel[], ports: SenderPorts): Promise<SentAlerts> {
-  const byName = new Map(channels.map((channel) => [channel.name, channel]));
+  const sent = await Promise.all(channels.map((channel) => sendTo(channel, ports)));
+  return {
+    delivered: sent.reduce((sum, { delivered }) => sum + delivered, 0),
+    failed: sent.reduce((sum, { failed }) => sum + failed, 0),
+    error: sent.find(({ error }) => error !== null)?.error ?? null,
+  };
+}
+
+async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAlerts> {
   const blocked = new Set<string>();
+  let isBlocked = false;
   let [delivered, failed, error]: [number, number, string | null] = [0, 0, null];
-  for (const delivery of await ports.outstanding()) {
-    const channel = byName.get(delivery.channel);
-    // It waits until the config has the channel again, or for 90 days.
-    if (channel === undefined) continue;
-    const alert = `${delivery.channel} ${delivery.env_id} ${delivery.alert_id}`;
-    if (ports.signal.aborted || blocked.has(delivery.channel) || blocked.has(alert)) {
+  for (const delivery of await ports.outstanding(channel.name)) {
+    const alert = `${delivery.env_id} ${delivery.alert_id}`;
+    if (ports.signal.aborted || isBlocked || blocked.has(alert)) {
       failed += 1;
+      error ??= `${channel.name}: there was no time for all messages`;
       continue;
     }
     const problem = await attempt(ports, channel, delivery);
     if (problem === null) delivered += 1;
     else {
       failed += 1;
-      blocked.add(problem.isOfMessage ? alert : delivery.channel);
-      error ??= `${delivery.channel}: ${problem.message}`;
+      error ??= `${channel.name}: ${problem.message}`;
+      isBlocked = !problem.isOfMessage;
+      blocked.add(alert);
     }
   }
-  return { delivered, failed, error: failed > 0 ? (error ?? 'there was no time for all of them') : null };
+  return { delivered, failed, error };
 }
 
 async function attempt(

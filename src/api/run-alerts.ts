@@ -71,7 +71,7 @@ async function send({ state }: OpenMirror, { alerts, settings, watcher, network,
   });
   const signal = deadline(watcher.signal);
   const sent = await sendAlerts(alerts.channels, {
-    outstanding: () => state.outstandingDeliveries(),
+    outstanding: (channel) => state.outstandingDeliveries(channel),
     record: (delivery, result) => state.recordDelivery(delivery, result),
     deliver: (channel, { message }, key) =>
       deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, network, signal),

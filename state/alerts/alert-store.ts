@@ -1,4 +1,4 @@
-import { and, asc, desc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { alertDeliveries, alertRules, alerts } from '../../schema/alerts.ts';
 import { environments } from '../../schema/assets.ts';
 import type { Alert, AlertEnvironment, AlertKind } from '../../src/core/alerts/alert.ts';
@@ -61,7 +61,7 @@ export function* saveAlert(
   };
   yield upsertInto(alerts, row, [alerts.env_id, alerts.id]);
   if (event === null) return;
-  const waiting = { env_id: envId, alert_id: id, number: alert.messages, created_at: at, attempts: 0 };
+  const waiting = { env_id: envId, alert_id: id, number: alert.messages, created_at: alert.endedAt ?? at, attempts: 0 };
   const message = JSON.stringify({ ...alert.message, event });
   for (const channel of new Set(alert.to)) yield insertStatement(alertDeliveries, { ...waiting, channel, message });
 }
@@ -84,18 +84,18 @@ export function* loadEnvironment(envId: string): StateStatements<AlertEnvironmen
   return found ?? { id: envId, name: envId };
 }
 
-/** How many messages a run sends at most, so it ends; the next run sends the rest. */
+/** How many messages a run sends to a channel; the next run sends the rest. */
 const MAX_SENT = 2000;
 
-/** The messages that were not delivered yet, those of an alert in their order. */
-export function* loadOutstanding(): StateStatements<AlertDelivery[]> {
+/** The messages of a channel that were not delivered yet, those of an alert in their order. */
+export function* loadOutstanding(name: string): StateStatements<AlertDelivery[]> {
   const { env_id, alert_id, number, channel, message, created_at, delivered_at } = alertDeliveries;
   const stored = yield* all(
     queryBuilder
       .select({ env_id, alert_id, number, channel, message })
       .from(alertDeliveries)
-      .where(isNull(delivered_at))
-      .orderBy(asc(created_at), asc(alert_id), asc(number), asc(channel))
+      .where(and(isNull(delivered_at), eq(channel, name)))
+      .orderBy(created_at, alert_id, number)
       .limit(MAX_SENT),
   );
   return stored.map((row) => ({ ...row, message: JSON.parse(row.message) }));
@@ -118,10 +118,10 @@ export function* recordDelivery(delivery: AlertDelivery, { at, error }: Delivery
 const KEPT_DAYS = 90;
 
 /** Deletes what ended long ago. `now` is T if the run has it. */
-export function* pruneAlerts(now: Instant): StateStatements<void> {
+export function* pruneAlerts(envId: string, now: Instant): StateStatements<void> {
   const before = addDays(now, -KEPT_DAYS);
-  yield sql`delete from ${alertDeliveries} where ${lt(alertDeliveries.created_at, before)}`;
-  yield sql`delete from ${alerts} where ${lt(alerts.ended_at, before)}`;
+  yield sql`delete from ${alertDeliveries} where ${and(eq(alertDeliveries.env_id, envId), lt(alertDeliveries.created_at, before))}`;
+  yield sql`delete from ${alerts} where ${and(eq(alerts.env_id, envId), lt(alerts.ended_at, before))}`;
 }
 
 /** The alerts that have begun and not ended, the newest first. */

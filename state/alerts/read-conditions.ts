@@ -28,7 +28,7 @@ const TESTS = `select l.sub_test_unique_id, l.id as execution_id, l.test_id, l.s
 
 const SCORES = `select s.score, s.bucket_at, ${ASSET}, (
     select h.score from asset_health_score_history h
-    where h.env_id = s.env_id and h.asset_id = s.asset_id and h.dimension = 'total' and h.bucket_at <= @dayBefore
+    where h.env_id = @env and h.asset_id = s.asset_id and h.dimension = 'total' and h.bucket_at <= @dayBefore
     order by h.bucket_at desc limit 1) as earlier
   from asset_health_scores s join ${JOIN_ASSET('s')} where s.env_id = @env order by s.asset_id`;
 
@@ -37,8 +37,8 @@ const DROPPED = `select c.id, c.name, c.deleted_at, ${ASSET} from columns c join
   order by c.id`;
 
 const STREAMS = `select c.stream, c.watermark, c.unavailable,
-    (select count(*) from held_removals h where h.env_id = c.env_id and h.stream = c.stream) as held,
-    (select count(*) from rejected_rows r where r.env_id = c.env_id and r.stream = c.stream) as rejected
+    (select count(*) from held_removals h where h.env_id = @env and h.stream = c.stream) as held,
+    (select count(*) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected
   from sync_checkpoints c where c.env_id = @env order by c.stream`;
 
 /** The conditions of these kinds that the mirror has now. */

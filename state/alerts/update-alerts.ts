@@ -4,7 +4,9 @@ import { type AlertChange, type AlertsInput, decideAlerts, ruleKey } from '../..
 import { messageOf, type RunAlerts } from '../../src/core/alerts/delivery.ts';
 import { failureRoot } from '../../src/core/alerts/lineage-walk.ts';
 import { FAILING_STATUSES } from '../../src/core/alerts/matches-rule.ts';
+import type { Row } from '../../src/core/stream.ts';
 import { secondsBetween } from '../../src/core/time/instant.ts';
+import { loadEnvironments } from '../environment-store.ts';
 import type { MirrorClock } from '../mirror-clock.ts';
 import type { StateStatements } from '../state-statements.ts';
 import { loadAlerts, loadApplied, loadEnvironment, pruneAlerts, saveAlert, saveApplied } from './alert-store.ts';
@@ -115,19 +117,23 @@ export function* endRunAlerts(about: RunAlerts, clock: MirrorClock): StateStatem
     yield* applyConditions({ envId: '', run, at }, rules, [kind], conditions);
   }
   if (used('stale')) yield* decideStale(about, at);
-  for (const envId of ['', ...about.envIds]) yield* endOrphans({ envId, run, at }, rules);
-  yield* pruneAlerts(about.now);
+  for (const envId of ['', ...about.envIds]) {
+    yield* endOrphans({ envId, run, at }, rules);
+    yield* pruneAlerts(envId, about.now);
+  }
 }
 
-const AGES = `select e.id, c.stream, c.watermark, c.unavailable from environments e
-  join sync_checkpoints c on c.env_id = e.id
-  where e.missing_since is null and c.watermark is not null order by e.id, c.watermark, c.stream`;
+/** With the environments in a statement of their own, because a distributed database does not join the two. */
+const AGES = `select c.env_id, c.stream, c.watermark, c.unavailable from sync_checkpoints c
+  where c.watermark is not null order by c.env_id, c.watermark, c.stream`;
 
 /** The stream whose last complete read is oldest decides how stale an environment is. */
 function* decideStale({ rules, run, now, streams }: RunAlerts, at: string): StateStatements<void> {
+  const listed = (yield* loadEnvironments()).filter((row) => row['missing_since'] === null).map(({ id }) => id);
   const { rows } = yield { sql: AGES, values: {} };
-  const counted = rows.filter((row) => row['unavailable'] === 0 && streams.includes(String(row['stream'])));
-  for (const [envId, [oldest]] of Map.groupBy(counted, (row) => String(row['id']))) {
+  const isCounted = (row: Row): boolean =>
+    listed.includes(row['env_id'] ?? null) && row['unavailable'] === 0 && streams.includes(String(row['stream']));
+  for (const [envId, [oldest]] of Map.groupBy(rows.filter(isCounted), (row) => String(row['env_id']))) {
     const since = String(oldest?.['watermark']);
     const facts = { name: String(oldest?.['stream']), value: secondsBetween(since, now), since };
     const condition = { kind: 'stale', key: 'stale', evidence: String(run), facts } as const;

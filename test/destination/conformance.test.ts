@@ -21,7 +21,7 @@ describeDestination('an SQLite file', async (clock) => {
       if (found === undefined) throw new Error(`no stream ${name}`);
       return found;
     },
-    destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock }),
+    destination: (envId, run, alertRules) => createSqliteDestination(mirror, { envId, run, clock, alertRules }),
     rows: async (table, envId) =>
       mirror.connection.prepare(`select * from ${table} where env_id = ?`).all(envId) as Row[],
     runs: async () => mirror.connection.prepare('select * from sync_runs order by id').all() as Row[],

@@ -1,4 +1,5 @@
 import { describe } from 'vitest';
+import { describeAlerts } from './conformance/alerts.ts';
 import { describeCommits } from './conformance/commits.ts';
 import { describeDayMeans } from './conformance/day-means.ts';
 import { describeLookups } from './conformance/lookups.ts';
@@ -12,6 +13,7 @@ import { type MakeMirror, workbench } from './conformance/workbench.ts';
 export function describeDestination(name: string, make: MakeMirror): void {
   describe(name, () => {
     const bench = workbench(make);
+    describeAlerts(bench);
     describeCommits(bench);
     describeDayMeans(bench);
     describeLookups(bench);

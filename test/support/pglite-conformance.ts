@@ -39,8 +39,8 @@ export async function mirrorIn(
       if (found === undefined) throw new Error(`no stream ${name}`);
       return found;
     },
-    destination: (envId, run) =>
-      createPostgresDestination(database, { ...waiting, envId, run, clock, lease: null, errorOf }),
+    destination: (envId, run, alertRules) =>
+      createPostgresDestination(database, { ...waiting, envId, run, clock, lease: null, alertRules, errorOf }),
     rows: async (table, envId) => [...(await rowsOf(`select * from ${table} where env_id = $1`, [envId]))],
     runs: async () => [...(await rowsOf('select * from sync_runs order by id'))],
     async breakTable(table) {

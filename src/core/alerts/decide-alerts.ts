@@ -143,7 +143,9 @@ function settle(draft: AlertDraft, rule: AlertRule | null, input: AlertsInput): 
   const said = { notifiedAt: at, messages: alert.messages + 1 };
   if (rule === null || counts.length === 0) {
     if (alert.begunAt === null) return { alert, event: null, isDropped: true, condition: null };
-    return changed({ ...said, members: alert.members, endedAt: laterOf(at, alert.begunAt) }, 'end');
+    // Whatever the clock does, an end is no earlier than what was said before.
+    const endedAt = laterOf(at, alert.notifiedAt ?? alert.begunAt);
+    return changed({ ...said, members: alert.members, endedAt }, 'end');
   }
   if (alert.begunAt === null) {
     const isSilent = condition?.isEarly === true || !input.applied.has(ruleKey(rule.name, alert.kind));

@@ -130,8 +130,8 @@ export interface StateStore {
   prunedHistory(): Promise<readonly PrunedHistory[]>;
   /** Decides the alerts that only the end of a run shows. */
   endRunAlerts(about: RunAlerts): Promise<void>;
-  /** The messages that were not delivered yet, those of an alert in their order. */
-  outstandingDeliveries(): Promise<readonly AlertDelivery[]>;
+  /** The messages of a channel that were not delivered yet, those of an alert in their order. */
+  outstandingDeliveries(channel: string): Promise<readonly AlertDelivery[]>;
   recordDelivery(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
   /** Stops the reminders of the open alert whose id begins with `key`. @returns the ids that begin with it */
   snoozeAlerts(key: string, until: Instant): Promise<readonly string[]>;

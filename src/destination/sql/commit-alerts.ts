@@ -36,10 +36,15 @@ export function* readColumnTypes(
 export function* decideCommitAlerts(
   { envId, run, mirroredAt: at }: CommitScope,
   stream: Stream,
-  { commit, alertRules, types }: AlertedCommit & { readonly types: ColumnTypes },
+  {
+    commit,
+    alertRules,
+    types,
+    isCleared,
+  }: AlertedCommit & { readonly types: ColumnTypes; readonly isCleared: boolean },
 ): SqlStatements<boolean> {
   const moments = momentsOf(commit, { types, at });
-  const kinds = [...new Set([...kindsOf(stream.name, commit), ...moments.map(({ kind }) => kind)])];
+  const kinds = [...new Set([...kindsOf(stream.name, commit, isCleared), ...moments.map(({ kind }) => kind)])];
   return yield* updateAlerts({ envId, run, at }, alertRules, { kinds, moments });
 }
 
@@ -51,12 +56,12 @@ const AT_ROUND_END: Readonly<Partial<Record<StreamName, readonly AlertKind[]>>> 
   tests: ['history_gap'],
 };
 
-function kindsOf(stream: StreamName, commit: Commit): readonly AlertKind[] {
+function kindsOf(stream: StreamName, commit: Commit, isCleared: boolean): readonly AlertKind[] {
   if (commit.kind === 'round-end') return ['held', 'rejected', 'unavailable', ...(AT_ROUND_END[stream] ?? [])];
   if (commit.kind !== 'page') return [];
   const { rejected = [], notShown, checkpoint } = commit;
   return [
-    ...(rejected.length > 0 || notShown !== undefined ? (['rejected'] as const) : []),
+    ...(rejected.length > 0 || isCleared || notShown !== undefined ? (['rejected', 'held'] as const) : []),
     ...(checkpoint.unavailable ? (['unavailable'] as const) : []),
   ];
 }

@@ -55,7 +55,8 @@ export function* commitStatements(
   if (alertRules.length === 0) return yield* apply(commitScope, stream, commit);
   const types = yield* readColumnTypes(commitScope, stream, { commit, alertRules });
   const done = yield* apply(commitScope, stream, commit);
-  const isChanged = yield* decideCommitAlerts(commitScope, stream, { commit, alertRules, types });
+  const { isCleared = false } = done;
+  const isChanged = yield* decideCommitAlerts(commitScope, stream, { commit, alertRules, types, isCleared });
   return { ...done, isQuiet: done.isQuiet && !isChanged };
 }
 
@@ -79,6 +80,8 @@ function* apply(scope: CommitScope, stream: Stream, commit: Commit): SqlStatemen
 interface AppliedCommit extends CommitResult {
   /** It changed no row, so nothing waits for it. */
   readonly isQuiet: boolean;
+  /** Rows that were rejected or held back may no longer be. */
+  readonly isCleared?: boolean;
 }
 
 function* applied(
@@ -105,13 +108,13 @@ function* applyPage(scope: CommitScope, stream: Stream, commit: PageCommit): Sql
   if (commit.archived) changed.push(yield* archive(scope, stream, staged ?? commit.archived));
   if (commit.seen) noteSeen(scope, stream, commit.seen);
   if (commit.ties) noteSeen(scope, stream, { keys: commit.ties, readNumber: TIES });
-  if (returnedKeys.length > 0) yield* clearReturned(scope, stream, commit, returnedKeys);
+  const isCleared = returnedKeys.length > 0 && (yield* clearReturned(scope, stream, commit, returnedKeys));
   if (rejected.length > 0) yield* reject(scope, stream, rejected);
   changed.push(...(yield* applyReadEnd(scope, stream, commit)));
   const done = yield* applied(scope, stream, commit, changed);
   return {
     ...done,
-    counts: { ...done.counts, rejected: rejected.length },
+    ...{ counts: { ...done.counts, rejected: rejected.length }, isCleared },
     isQuiet: done.isQuiet && rejected.length + (staged ?? []).length === 0,
   };
 }
@@ -173,13 +176,16 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
   return { written: 0, deleted: 0 };
 }
 
-/** Returned rows are no longer rejected or held back (R14, R20). */
+/**
+ * Returned rows are no longer rejected or held back (R14, R20).
+ * @returns whether there were any such rows
+ */
 function* clearReturned(
   scope: CommitScope,
   stream: Stream,
   { keepsRejected }: PageCommit,
   keys: CommitPart<'returnedKeys'>,
-): SqlStatements<void> {
+): SqlStatements<boolean> {
   const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
   const [standing] = yield* rows(
     scope,
@@ -196,6 +202,7 @@ function* clearReturned(
         `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,
         { joined },
       );
+  return standing?.['rejected_rows'] === 1 || standing?.['held_removals'] === 1;
 }
 
 function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {

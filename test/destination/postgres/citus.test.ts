@@ -137,6 +137,9 @@ const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
   'once per run: rounds that another cycle began': /^select "env_id", "stream", "round" from "sync_checkpoints"/,
   'once per run: removals that wait to be released': /^select distinct "env_id", "stream" from "held_removals"/,
   'once per run: means that are out of date': /^select distinct "env_id" from "stale_health_days"/,
+  'once per run and channel: messages to send': /^select .* from "alert_deliveries" where .*"delivered_at" is null/,
+  'once per run: how old the environments are': /^select c\.env_id, c\.stream, c\.watermark/,
+  'by alerts list and snooze: what is open': /^select .* from "alerts" where .*"begun_at" is not null/,
   'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
 };
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach } from 'vitest';
+import type { AlertRule } from '../../../src/core/alerts/alert.ts';
 import { type Checkpoint, NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { changeMarks } from '../../../src/core/decide/marks.ts';
 import { newestWins, type RowChange } from '../../../src/core/decide/newest-wins.ts';
@@ -18,7 +19,7 @@ interface Mirror {
   /** Its state store, claimed for `BASE_URL`. */
   readonly state: StateStore;
   /** The destination for one environment in this run. */
-  destination(envId: string, run: number): Destination;
+  destination(envId: string, run: number, alertRules?: readonly AlertRule[]): Destination;
   /** An environment's rows of a table, with the column names of the contract, in any order. */
   rows(table: string, envId: string): Promise<Row[]>;
   /** The table `sync_runs`, in the order of its ids. */
@@ -52,14 +53,16 @@ export type Workbench = ReturnType<typeof workbench>;
 export function workbench(make: MakeMirror) {
   let mirror: Mirror;
   let now = START;
+  let alertRules: readonly AlertRule[] = [];
   beforeEach(async () => {
     now = START;
+    alertRules = [];
     mirror = await make(() => now);
   });
   afterEach(() => mirror.close());
 
   const stream = (name: StreamName): Stream => mirror.stream(name);
-  const on = (env = 'e', run = 1): Destination => mirror.destination(env, run);
+  const on = (env = 'e', run = 1): Destination => mirror.destination(env, run, alertRules);
   const decoded = (name: StreamName, items: readonly object[]): DecodedRow[] => [
     ...decodePage(stream(name), items).rows,
   ];
@@ -90,6 +93,9 @@ export function workbench(make: MakeMirror) {
     state: () => mirror.state,
     runs: () => mirror.runs(),
     breakTable: (table: string) => mirror.breakTable(table),
+    setAlertRules(rules: readonly AlertRule[]): void {
+      alertRules = rules;
+    },
     setClock(at: Instant): void {
       now = at;
     },

@@ -1,0 +1,324 @@
+import { describe, expect, test } from 'vitest';
+import type { AlertKind, AlertRule } from '../../../src/core/alerts/alert.ts';
+import { messageText } from '../../../src/core/alerts/alert-text.ts';
+import type { RunAlerts } from '../../../src/core/alerts/delivery.ts';
+import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
+import { addDays, type Instant } from '../../../src/core/time/instant.ts';
+import { ruleOf } from '../alert-rules.ts';
+import {
+  asset,
+  column,
+  execution,
+  gone,
+  link,
+  minute,
+  START,
+  score,
+  test1,
+  type Workbench,
+  YESTERDAY,
+} from './workbench.ts';
+
+/** Which alerts a commit and the end of a run decide, and which messages wait then. */
+export function describeAlerts(bench: Workbench): void {
+  const { commit, show } = bench;
+  const ALL = { replace: 'all', isWhole: true } as const;
+
+  /** What waits to be sent, as `event title`, and is then delivered. */
+  async function told(): Promise<string[]> {
+    const outstanding = await bench.state().outstandingDeliveries('it');
+    for (const each of outstanding) await bench.state().recordDelivery(each, { at: START, error: null });
+    return outstanding
+      .map(({ message }) => `${message.event}: ${messageText({ ...message, event: 'begin' }, null).title}`)
+      .sort();
+  }
+
+  /** A round that finds these latest executions; each is of the test with the id of the sub-test. */
+  async function results(statuses: Readonly<Record<string, string>>, run = 'x1'): Promise<void> {
+    const items = Object.entries(statuses).map(([id, status]) =>
+      execution(id, `${id}-${run}`, { test_id: id, status }),
+    );
+    await bench.gather('latest_test_executions', items);
+    await commit('latest_test_executions', { archived: bench.decoded('latest_test_executions', items) });
+    await bench.settle('latest_test_executions', ALL);
+  }
+
+  /** The tests t1 to t3 on the assets a1 to a3, each downstream of the one before, and a dashboard after the last. */
+  async function furnish(rule: Partial<AlertRule>): Promise<void> {
+    await show('assets', [asset('a1'), asset('a2', { owners: ['ana'] }), asset('a3'), asset('board', { kind: 'bi' })]);
+    await show(
+      'tests',
+      ['1', '2', '3'].map((n) => test1(`t${n}`, { asset_id: `a${n}` })),
+    );
+    await bench.gather('asset_lineage', [link('a1', 'a2'), link('a2', 'a3'), link('a3', 'board')]);
+    await bench.settle('asset_lineage', ALL);
+    bench.setAlertRules([ruleOf({ kinds: ['test'], ...rule })]);
+  }
+
+  const end = (changes: Partial<RunAlerts> = {}, rules: readonly AlertRule[] = [ruleOf()]): Promise<void> =>
+    bench.state().endRunAlerts({
+      ...{ rules, run: 1, now: START, error: null, envIds: ['e'], streams: ['assets'] },
+      ...{ isTokenRefused: null, isQuotaExhausted: null },
+      ...changes,
+    });
+
+  describe('alerts about tests', () => {
+    test('what fails at first is silent; then a failure begins an alert, and a PASS ends it', async () => {
+      await furnish({});
+      await results({ t1: 'FAIL', t2: 'PASS' });
+      expect(await told()).toEqual([]);
+      await results({ t1: 'PASS', t2: 'ERROR', t3: 'WARN' }, 'x2');
+      expect(await told()).toEqual(['begin: Test t2 cannot run on a2 (e)', 'begin: Test t3 warns on a3 (e)']);
+      await results({ t1: 'PASS', t2: 'ERROR', t3: 'SKIPPED' }, 'x2');
+      expect(await told()).toEqual([]);
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' }, 'x3');
+      expect(await told()).toEqual(['end: Test t2 cannot run on a2 (e)', 'end: Test t3 warns on a3 (e)']);
+    });
+
+    test('a message has the impact, the probable cause and the start of the failures', async () => {
+      await furnish({});
+      await results({ t1: 'PASS', t3: 'PASS' });
+      await results({ t1: 'FAIL', t3: 'FAIL' }, 'x2');
+      const messages = (await bench.state().outstandingDeliveries('it')).map(({ message }) => message);
+      expect(
+        messages.map(({ impact, facts }) => [
+          facts.name,
+          impact?.downstream_count,
+          impact?.dashboard_count,
+          impact?.cause,
+        ]),
+      ).toEqual(
+        expect.arrayContaining([
+          ['t1', 3, 1, null],
+          ['t3', 1, 1, { asset_id: 'a1', name: 'a1' }],
+        ]),
+      );
+      expect(messages[0]?.facts.since).toBe(YESTERDAY);
+    });
+
+    test('grouped by probable cause, all failures downstream of one asset are one alert, until the last of them passes', async () => {
+      await furnish({ group: 'cause' });
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' });
+      await results({ t1: 'FAIL', t2: 'FAIL', t3: 'FAIL' }, 'x2');
+      expect(await told()).toEqual(['begin: Test t1 fails on a1 and 2 more (e)']);
+      await results({ t1: 'PASS', t2: 'FAIL', t3: 'PASS' }, 'x3');
+      expect(await told()).toEqual([]);
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' }, 'x4');
+      expect(await told()).toHaveLength(1);
+    });
+
+    test('with `after`, it begins at the second failure in a row; the same execution does not count twice', async () => {
+      await furnish({ after: 2 });
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual([]);
+      await results({ t1: 'FAIL' }, 'x3');
+      expect(await told()).toHaveLength(1);
+    });
+
+    test('an open alert is repeated when its reminder is due, unless it is snoozed', async () => {
+      await furnish({ remindSeconds: 3600 });
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      await told();
+      bench.setClock(addDays(START, 1));
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual(['remind: Test t1 fails on a1 (e)']);
+      const [open] = await bench.rows('alerts', ['id', 'subject']);
+      expect(await bench.state().snoozeAlerts(String(open?.['id']), addDays(START, 3))).toEqual([open?.['id']]);
+      bench.setClock(addDays(START, 2));
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual([]);
+    });
+
+    test('a disabled or deleted test, and a removed rule, end the alert', async () => {
+      await furnish({});
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' });
+      await results({ t1: 'FAIL', t2: 'FAIL', t3: 'FAIL' }, 'x2');
+      await told();
+      await show('tests', [test1('t1', { disabled: true }), test1('t2', gone())]);
+      await results({ t1: 'FAIL', t2: 'FAIL', t3: 'FAIL' }, 'x2');
+      expect(await told()).toHaveLength(2);
+      await end({}, []);
+      expect(await told()).toEqual(['end: Test t3 fails on a3 (e)']);
+    });
+
+    test('if the commit fails, no alert is decided (R5)', async () => {
+      await furnish({});
+      await results({ t1: 'PASS' });
+      const mend = await bench.breakTable('alert_deliveries');
+      await expect(results({ t1: 'FAIL' }, 'x2')).rejects.toThrow();
+      await mend();
+      expect(await bench.rows('latest_test_executions', ['status'])).toEqual([{ status: 'PASS' }]);
+      expect(await bench.rows('alerts')).toEqual([]);
+      await bench.settle('latest_test_executions', ALL);
+      expect(await told()).toHaveLength(1);
+    });
+
+    test('without rules a commit decides nothing', async () => {
+      await furnish({});
+      bench.setAlertRules([]);
+      await results({ t1: 'FAIL' });
+      expect(await bench.rows('alert_rules')).toEqual([]);
+    });
+  });
+
+  describe('alerts about streams', () => {
+    const of = (kind: AlertKind, more: Partial<AlertRule> = {}): void =>
+      bench.setAlertRules([ruleOf({ kinds: [kind], ...more })]);
+    const live = { ...NO_PROGRESS, watermark: YESTERDAY };
+
+    test('a rejected row begins an alert in the commit that rejects it, and ends it when it is gone', async () => {
+      of('rejected');
+      await commit('assets', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
+      await commit('assets', {
+        checkpoint: live,
+        rejected: [{ key: ['a'], rowKey: 'a', reason: 'odd', payload: '{}' }],
+      });
+      expect(await told()).toEqual(['begin: 1 rows of assets are rejected (e)']);
+      await commit('assets', { checkpoint: live, returnedKeys: [['a']] });
+      expect(await told()).toEqual(['end: 1 rows of assets are rejected (e)']);
+    });
+
+    test('rows that are rejected while a stream is read for the first time are silent', async () => {
+      of('rejected');
+      await bench.settle('tests');
+      await commit('assets', { rejected: [{ key: ['a'], rowKey: 'a', reason: 'odd', payload: '{}' }] });
+      expect(await told()).toEqual([]);
+    });
+
+    test('removals that are held back begin an alert, and end it when they are no longer', async () => {
+      of('held');
+      await show('columns', [column('c1')]);
+      await commit('columns', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
+      await commit('columns', {
+        kind: 'round-end',
+        checkpoint: live,
+        roundEnd: { ...END_OF_ROUND, sweep: { at: START }, isHeld: () => true },
+      });
+      expect(await told()).toEqual(['begin: 1 removals of columns are held back (e)']);
+      await show('columns', [column('c1')]);
+      expect(await told()).toHaveLength(1);
+    });
+
+    test('a stream that was live and answers 404 begins an alert', async () => {
+      of('unavailable');
+      await commit('tests', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
+      await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, unavailable: true } });
+      expect(await told()).toEqual([]);
+      await commit('tests', { checkpoint: { ...live, unavailable: true } });
+      expect(await told()).toEqual(['begin: The service no longer has tests (e)']);
+      await commit('tests', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
+      expect(await told()).toHaveLength(1);
+    });
+
+    test('a score below a value, or lower than a day before, begins an alert', async () => {
+      of('score', { below: 0.5, by: 0.2 });
+      await show('assets', [asset('a1'), asset('a2'), asset('a3')]);
+      const scores = async (values: readonly number[], hour: string): Promise<void> => {
+        const items = values.map((value, i) => score(`a${i + 1}`, value, {}, hour));
+        await bench.gather('asset_health_scores', items);
+        await commit('asset_health_scores', { archived: bench.decoded('asset_health_scores', items) });
+        await bench.settle('asset_health_scores', ALL);
+      };
+      await scores([0.9, 0.9, 0.9], '2026-11-18T04:00:00');
+      await scores([0.4, 0.7, 0.8], '2026-11-20T04:00:00');
+      expect(await told()).toEqual([
+        'begin: Health score of a1 is 0.4, a day before it was 0.9 (e)',
+        'begin: Health score of a2 is 0.7, a day before it was 0.9 (e)',
+      ]);
+    });
+
+    test('a dropped column and a changed type are told, and end after a day', async () => {
+      of('column_dropped', { kinds: ['column_dropped', 'column_type'] });
+      const round = () => bench.settle('columns');
+      await show('assets', [asset('a')]);
+      await show('columns', [column('c1', { data_type: 'int' }), column('c2'), column('c3', { asset_id: 'x' })]);
+      await round();
+      bench.setClock(minute(1));
+      await show('columns', [
+        column('c1', { data_type: 'text', synced_at: START }),
+        column('c2', gone()),
+        column('c3', gone()),
+      ]);
+      await round();
+      expect(await told()).toEqual([
+        'begin: Column c1 of a changed its type (e)',
+        'begin: Column c2 of a was dropped (e)',
+      ]);
+      bench.setClock(addDays(minute(2), 1));
+      await round();
+      expect(await told()).toHaveLength(2);
+    });
+
+    test('a gap in a history is told', async () => {
+      of('history_gap');
+      await show('tests', [test1('t1')]);
+      await bench.settle('tests');
+      const gap = { from: YESTERDAY, to: START };
+      await commit('test_executions', {
+        historyRead: { testId: 't1', readAt: START, mirroredAt: START, gap, since: 1 },
+      });
+      expect(await told()).toEqual(['begin: The history of test t1 has a gap (e)']);
+    });
+  });
+
+  describe('alerts at the end of a run', () => {
+    const list = (at: Instant) =>
+      bench
+        .state()
+        .saveEnvironments(
+          {
+            changed: [{ id: 'e', name: 'shop' }],
+            listed: [{ id: 'e', name: 'shop', cron: null }],
+            returned: [],
+            missing: [],
+            rejected: [],
+          } as never,
+          1,
+        )
+        .then(() => at);
+
+    test('an environment is stale while its oldest stream is older than the rule allows', async () => {
+      await list(START);
+      const read = (watermark: Instant) => commit('assets', { checkpoint: { ...NO_PROGRESS, watermark } });
+      await read(YESTERDAY);
+      await end();
+      await end({ now: minute(1) });
+      expect(await told()).toEqual(['begin: The mirror is stale: assets is 24 hours old (shop)']);
+      await read(START);
+      await end({ now: minute(2) });
+      expect(await told()).toEqual(['end: The mirror is stale: assets is 24 hours old (shop)']);
+    });
+
+    test('a refused token and an exhausted quota begin alerts; a run that does not know changes nothing', async () => {
+      await end({ isTokenRefused: false, isQuotaExhausted: false });
+      await end({ isTokenRefused: true });
+      await end({ isQuotaExhausted: true });
+      await end();
+      expect(await told()).toEqual([
+        'begin: The quota of the account is exhausted',
+        'begin: The service refuses the token',
+      ]);
+      await end({ isTokenRefused: false, isQuotaExhausted: false });
+      expect(await told()).toHaveLength(2);
+    });
+
+    test('alerts and messages are deleted 90 days after their end', async () => {
+      await end({ isTokenRefused: false });
+      await end({ isTokenRefused: true });
+      await end({ isTokenRefused: false });
+      await end({ now: addDays(START, 89) });
+      expect(await bench.rows('alerts', [], '')).toHaveLength(1);
+      await end({ now: addDays(START, 91) });
+      expect([await bench.rows('alerts', [], ''), await bench.rows('alert_deliveries', [], '')]).toEqual([[], []]);
+    });
+  });
+}
+
+/** The end of a round that changes no row. */
+const END_OF_ROUND = {
+  ...{ sweep: null, through: null, rememberFrom: null, marksThrough: null, settledBefore: null, isReleased: false },
+  ...{ replace: null, lastMark: 0, run: 1, isWhole: false, isHeld: () => false },
+};
