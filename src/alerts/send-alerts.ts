@@ -23,7 +23,8 @@ export interface SentAlerts {
 
 /**
  * Delivers what waits, at least once: a crash between a delivery and its record repeats it with the same key. The
- * messages of an alert stay in order on each channel, so an end never comes before its beginning.
+ * messages about one thing stay in order on each channel, so an end never comes before its beginning, nor after the
+ * next one.
  */
 export async function sendAlerts(channels: readonly AlertChannel[], ports: SenderPorts): Promise<SentAlerts> {
   const sent = await Promise.all(channels.map((channel) => sendTo(channel, ports)));
@@ -39,8 +40,9 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
   let isBlocked = false;
   let [delivered, failed, error]: [number, number, string | null] = [0, 0, null];
   for (const delivery of await ports.outstanding(channel.name)) {
-    const alert = `${delivery.env_id} ${delivery.alert_id}`;
-    if (ports.signal.aborted || isBlocked || blocked.has(alert)) {
+    const { rule, kind, subject } = delivery.message;
+    const about = JSON.stringify([delivery.env_id, rule, kind, subject]);
+    if (ports.signal.aborted || isBlocked || blocked.has(about)) {
       failed += 1;
       error ??= `${channel.name}: there was no time for all messages`;
       continue;
@@ -51,7 +53,7 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
       failed += 1;
       error ??= `${channel.name}: ${problem.message}`;
       isBlocked = !problem.isOfMessage;
-      blocked.add(alert);
+      blocked.add(about);
     }
   }
   return { delivered, failed, error };
