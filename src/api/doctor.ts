@@ -1,15 +1,11 @@
 import { checkOptions } from '../settings/check-options.ts';
-import type { OptionsNamed, ServiceOptions } from '../settings/options.ts';
 import { LOCAL_CHECKS } from './doctor/local-checks.ts';
-import { findLocalFacts } from './doctor/local-facts.ts';
+import { type CheckedOptions, findLocalFacts } from './doctor/local-facts.ts';
 import { SERVICE_CHECKS } from './doctor/service-checks.ts';
 import { askService, type ServiceFacts } from './doctor/service-facts.ts';
 import type { CheckVerdict, DoctorCheck } from './doctor/verdict.ts';
 
-export interface DoctorOptions
-  extends Pick<ServiceOptions, 'token' | 'tokenFrom' | 'shareQuota' | 'signal'>,
-    OptionsNamed<'baseUrl' | 'db' | 'dbFile' | 'tokenFile' | 'env' | 'timeout'>,
-    OptionsNamed<'allowHttp' | 'caFile' | 'allowNetworkFs'> {
+export interface DoctorOptions extends CheckedOptions {
   /** Receives each check when it is done; those that need no network come first. */
   readonly onProgress?: ((event: DoctorEvent) => void) | undefined;
 }

@@ -7,11 +7,16 @@ import { SyncError } from '../../core/errors.ts';
 import { networkFileSystemOf } from '../../destination/sqlite/network-folder.ts';
 import { addressOf, givenAddress } from '../../settings/addresses/mirror-address.ts';
 import { OptionError } from '../../settings/option-error.ts';
+import type { OptionsNamed, ServiceOptions } from '../../settings/options.ts';
 import { syncSettings } from '../../settings/sync-settings.ts';
 import { isReadByAll, readToken } from '../../settings/token.ts';
 import { version } from '../../settings/version.ts';
-import type { DoctorOptions } from '../doctor.ts';
 import { openStore } from '../open-store.ts';
+
+export interface CheckedOptions
+  extends Pick<ServiceOptions, 'token' | 'tokenFrom' | 'shareQuota' | 'signal'>,
+    OptionsNamed<'baseUrl' | 'db' | 'dbFile' | 'tokenFile' | 'env' | 'timeout'>,
+    OptionsNamed<'allowHttp' | 'caFile' | 'allowNetworkFs'> {}
 
 /** A fact, or why it could not be found out. */
 export type FoundFact<Value> = { readonly value: Value } | { readonly error: string };
@@ -29,7 +34,7 @@ export async function attempt<Value>(find: () => Value | Promise<Value>): Promis
 export type LocalFacts = Awaited<ReturnType<typeof findLocalFacts>>;
 
 /** Looks at the settings, this machine and the mirror, and asks nothing of the service. */
-export async function findLocalFacts({ onProgress: _, baseUrl, tokenFile, ...rest }: DoctorOptions) {
+export async function findLocalFacts({ baseUrl, tokenFile, ...rest }: CheckedOptions) {
   // The token is judged by itself, and the other options even without a base URL.
   const settingsFor = (url: string) => attempt(() => syncSettings({ ...rest, baseUrl: url, token: 'none' }));
   if (baseUrl === undefined) await settingsFor('https://none.invalid');

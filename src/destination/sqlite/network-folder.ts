@@ -1,6 +1,5 @@
-import { readFileSync, statfsSync } from 'node:fs';
+import { existsSync, readFileSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { lockPath } from '../../../state/lock.ts';
 
 /** What Linux says about a folder's file system. */
 export interface FolderFacts {
@@ -64,7 +63,7 @@ export function networkFileSystemOf(path: string): string | null {
   if (process.platform !== 'linux') return null;
   try {
     // Beside the real file, as SQLite's own files are.
-    const folder = dirname(lockPath(path));
+    const folder = existsSync(path) ? dirname(realpathSync(path)) : realpathSync(dirname(path));
     const { type } = statfsSync(folder);
     return networkFileSystem({ folder, type, mounts: readFileSync('/proc/self/mountinfo', 'utf8') });
   } catch {
