@@ -139,6 +139,7 @@ const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
   'once per run: means that are out of date': /^select distinct "env_id" from "stale_health_days"/,
   'once per run and channel: messages to send': /^select .* from "alert_deliveries" where .*"delivered_at" is null/,
   'once per run: how old the environments are': /^select c\.env_id, c\.stream, c\.watermark/,
+  'once per run: what is pruned': /^select .* from "pruned_history"/,
   'by alerts list and snooze: what is open': /^select .* from "alerts" where .*"begun_at" is not null/,
   'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
 };
