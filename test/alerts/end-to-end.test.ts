@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
+import { SyncError } from '../../src/core/errors.ts';
 import { execute, put } from '../model/environment.ts';
+import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
 
 const SECRET = 'the-webhook-secret';
@@ -43,6 +45,25 @@ describe('alerts about failing tests', () => {
       ['begin', 'Test t2 fails on a1 (env e1)'],
       ['end', 'Ended: Test t2 fails on a1 (env e1)'],
     ]);
+  });
+
+  test('a new failure is told even if another sub-test of the same test failed at first', async () => {
+    const { sync, env, receiver } = await scene();
+    await sync();
+    execute(env, 't1', 't1-r2', { status: 'FAIL' });
+    await sync();
+    expect(events(receiver)).toEqual([['begin', 'Test t1 fails on a1 (env e1)']]);
+  });
+
+  test('in PostgreSQL, too, a test that begins to fail is sent once, and its end when it passes', async () => {
+    const { sync, env, receiver } = await scene();
+    const { url: db } = await testSchema();
+    await sync({ db });
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    await sync({ db });
+    execute(env, 't2', 't2-r3', { status: 'PASS' });
+    await sync({ db });
+    expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'end']);
   });
 
   test('a message says since when, what depends on the asset, which dashboards, the cause, and links to the page', async () => {
@@ -95,6 +116,19 @@ describe('alerts about failing tests', () => {
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = post?.headers ?? {};
     const expected = createHmac('sha256', SECRET).update(`${id}.${at}.${post?.body}`).digest('base64');
     expect(signature).toBe(`v1,${expected}`);
+  });
+
+  test('a refused token is told by the run that meets it, and its end by the next one that is answered', async () => {
+    const { sync, world, receiver } = await scene({ kind: 'token' });
+    await sync();
+    world.beforeRequest = () => {
+      throw new SyncError('token', 'no such token');
+    };
+    expect((await sync()).status).toBe('refused');
+    expect(events(receiver)).toEqual([['begin', 'The service refuses the token']]);
+    world.beforeRequest = () => {};
+    await sync();
+    expect(events(receiver)).toHaveLength(2);
   });
 
   test('no address of a channel is in the mirror, the summary or an event', async () => {

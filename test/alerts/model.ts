@@ -11,11 +11,14 @@ const FAILING: readonly string[] = ['WARN', 'FAIL', 'ERROR'];
 
 /**
  * What a rule about tests must tell, in a few lines: a test is told when one of its sub-tests has failed `after` times
- * in a row, and again when none of them fails any more. What failed at first is never told.
+ * in a row, again when another one has, and when none of them fails any more. What failed at first is never told.
  */
 export function alertModel(after: number) {
-  const failures = new Map<string, { test: string; evidence: string; count: number }>();
-  const open = new Map<string, { isSilent: boolean }>();
+  const failures = new Map<
+    string,
+    { test: string; evidence: string; count: number; isTold: boolean; isOld: boolean }
+  >();
+  const open = new Set<string>();
   const told: string[] = [];
   let isFirst = true;
   return {
@@ -24,20 +27,17 @@ export function alertModel(after: number) {
       const byKey = new Map(results.map((result) => [result.key, result]));
       for (const key of failures.keys()) if ((byKey.get(key)?.status ?? 'PASS') === 'PASS') failures.delete(key);
       for (const { key, test, status, evidence } of results) {
-        const before = failures.get(key);
-        if (!FAILING.includes(status) || before?.evidence === evidence) continue;
-        failures.set(key, { test, evidence, count: (before?.count ?? 0) + 1 });
+        const before = failures.get(key) ?? { test, count: 0, evidence: null, isTold: false, isOld: isFirst };
+        if (!FAILING.includes(status) || before.evidence === evidence) continue;
+        failures.set(key, { ...before, evidence, count: before.count + 1 });
       }
-      for (const test of new Set([...open.keys(), ...results.map((result) => result.test)])) {
-        const counts = [...failures.values()].filter((each) => each.test === test).map(({ count }) => count);
-        const standing = open.get(test);
-        if (standing !== undefined && counts.length === 0) {
-          open.delete(test);
-          if (!standing.isSilent) told.push(`end ${test}`);
-        } else if (standing === undefined && counts.length > 0 && (isFirst || Math.max(...counts) >= after)) {
-          open.set(test, { isSilent: isFirst });
-          if (!isFirst) told.push(`begin ${test}`);
-        }
+      for (const test of new Set([...open, ...results.map((result) => result.test)])) {
+        const news = [...failures.values()].filter((each) => each.test === test && !each.isOld);
+        const untold = news.filter((each) => each.count >= after && !each.isTold);
+        if (untold.length > 0) told.push(`${open.has(test) ? 'remind' : 'begin'} ${test}`);
+        if (untold.length > 0) open.add(test);
+        for (const each of untold) each.isTold = true;
+        if (news.length === 0 && open.delete(test)) told.push(`end ${test}`);
       }
       isFirst = false;
     },

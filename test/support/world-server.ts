@@ -4,6 +4,7 @@ import type { World } from '../model/world.ts';
 import { type ApiServer, type Reply, startApiServer } from './api-server.ts';
 
 const CODES: Readonly<Partial<Record<SyncError['recovery'], [number, string]>>> = {
+  token: [401, 'unauthenticated'],
   forbidden: [403, 'permission_denied'],
   'not-live': [404, 'not_found'],
   'restart-read': [400, 'invalid_cursor'],

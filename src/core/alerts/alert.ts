@@ -90,6 +90,8 @@ export interface AlertMember {
   readonly evidence: string;
   readonly name: string;
   readonly until: Instant | null;
+  /** Whether a message has told it. */
+  readonly isTold: boolean;
 }
 
 /** An alert as the mirror stores it. */

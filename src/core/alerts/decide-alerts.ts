@@ -62,7 +62,7 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
 /** An alert, and the conditions that it has now. */
 interface AlertDraft {
   readonly alert: Alert;
-  members: Alert['members'];
+  readonly members: Record<string, AlertMember>;
   condition: AlertCondition | null;
 }
 
@@ -74,21 +74,23 @@ function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (Aler
     if (state === 'holds') standing.set(condition.key, condition);
     if (state === 'unknown') unknown.add(condition.key);
   }
-  const drafts: AlertDraft[] = input.alerts
+  const held: AlertDraft[] = input.alerts
     .filter((alert) => alert.rule === rule.name && alert.kind === kind)
     .map((alert) => ({ alert, members: keptMembers(alert, { standing, unknown, at: input.at }), condition: null }));
-  const byKey = new Map(drafts.flatMap((draft) => Object.keys(draft.members).map((key) => [key, draft] as const)));
-  const bySubject = new Map(drafts.map((draft) => [draft.alert.subject, draft] as const));
+  const byKey = new Map(held.flatMap((draft) => Object.keys(draft.members).map((key) => [key, draft] as const)));
+  // What is new joins no silent alert: it would never be told.
+  const bySubject = new Map(
+    held.filter(({ alert }) => !alert.isSilent).map((draft) => [draft.alert.subject, draft] as const),
+  );
+  const drafts = new Set(held);
   for (const [key, condition] of standing) {
     // A condition stays in its alert, even if its probable cause or its owner changes meanwhile.
-    const known = byKey.get(key);
-    const subject = known?.alert.subject ?? subjectOf(rule, condition, input);
-    const draft = known ?? bySubject.get(subject) ?? newDraft(input, rule, condition.kind, subject);
-    bySubject.set(subject, draft);
-    if (known === undefined) draft.members = { ...draft.members, [key]: memberOf(condition, 1) };
+    const draft = byKey.get(key) ?? draftFor(input, rule, condition, bySubject);
+    drafts.add(draft);
+    if (!byKey.has(key)) draft.members[key] = memberOf(condition, 1);
     draft.condition ??= condition;
   }
-  return [...bySubject.values()].map((draft) => settle(draft, rule, input));
+  return [...drafts].map((draft) => settle(draft, rule, input));
 }
 
 interface StandingConditions {
@@ -97,30 +99,42 @@ interface StandingConditions {
   readonly at: Instant;
 }
 
-function keptMembers({ members }: Alert, { standing, unknown, at }: StandingConditions): Alert['members'] {
+function keptMembers({ members }: Alert, { standing, unknown, at }: StandingConditions): Record<string, AlertMember> {
   const kept = Object.entries(members).flatMap(([key, member]): [string, AlertMember][] => {
     const condition = standing.get(key);
     if (condition === undefined) {
       const stays = unknown.has(key) || (member.until !== null && at < member.until);
       return stays ? [[key, member]] : [];
     }
-    return [[key, condition.evidence === member.evidence ? member : memberOf(condition, member.count + 1)]];
+    if (condition.evidence === member.evidence) return [[key, member]];
+    return [[key, { ...memberOf(condition, member.count + 1), isTold: member.isTold }]];
   });
   return Object.fromEntries(kept);
 }
 
 function memberOf({ evidence, facts, until = null }: AlertCondition, count: number): AlertMember {
-  return { count, evidence, name: facts.name, until };
+  return { count, evidence, name: facts.name, until, isTold: false };
 }
 
-function newDraft({ newId }: AlertsInput, rule: AlertRule, kind: AlertKind, subject: string): AlertDraft {
+/** The alert that a new condition joins; a new one if none has its subject. */
+function draftFor(
+  input: AlertsInput,
+  rule: AlertRule,
+  condition: AlertCondition,
+  bySubject: Map<string, AlertDraft>,
+): AlertDraft {
+  const subject = subjectOf(rule, condition, input);
+  const known = bySubject.get(subject);
+  if (known !== undefined) return known;
   const alert: Alert = {
-    id: newId(rule.name, kind, subject),
-    ...{ rule: rule.name, kind, subject, members: {}, to: rule.to },
+    id: input.newId(rule.name, condition.kind, subject),
+    ...{ rule: rule.name, kind: condition.kind, subject, members: {}, to: rule.to },
     ...{ begunAt: null, endedAt: null, notifiedAt: null, snoozedUntil: null },
     ...{ isSilent: false, messages: 0, message: null },
   };
-  return { alert, members: {}, condition: null };
+  const draft: AlertDraft = { alert, members: {}, condition: null };
+  bySubject.set(subject, draft);
+  return draft;
 }
 
 function subjectOf({ group }: AlertRule, { key, facts }: AlertCondition, { rootOf }: AlertsInput): string {
@@ -132,32 +146,52 @@ function subjectOf({ group }: AlertRule, { key, facts }: AlertCondition, { rootO
 }
 
 /** What happens to an alert with these conditions; null if nothing does. */
-function settle(draft: AlertDraft, rule: AlertRule | null, input: AlertsInput): AlertChange | null {
-  const { alert, members, condition } = draft;
+function settle(
+  { alert, members, condition }: AlertDraft,
+  rule: AlertRule | null,
+  input: AlertsInput,
+): AlertChange | null {
   const { at } = input;
-  const counts = Object.values(members).map(({ count }) => count);
-  const changed = (changes: Partial<Alert>, event: AlertEvent | null): AlertChange => ({
-    alert: { ...alert, members, ...changes },
-    ...{ event: alert.isSilent || changes.isSilent === true ? null : event, isDropped: false, condition },
-  });
-  const said = { notifiedAt: at, messages: alert.messages + 1 };
-  if (rule === null || counts.length === 0) {
+  const changed = (changes: Partial<Alert>, event: AlertEvent | null): AlertChange => {
+    const said = event === null ? {} : { notifiedAt: at, messages: alert.messages + 1 };
+    return { alert: { ...alert, members, ...said, ...changes }, event, isDropped: false, condition };
+  };
+  if (rule === null || Object.keys(members).length === 0) {
     if (alert.begunAt === null) return { alert, event: null, isDropped: true, condition: null };
     // Whatever the clock does, an end is no earlier than what was said before.
     const endedAt = laterOf(at, alert.notifiedAt ?? alert.begunAt);
-    return changed({ ...said, members: alert.members, endedAt }, 'end');
+    return changed({ members: alert.members, endedAt }, alert.isSilent ? null : 'end');
   }
-  if (alert.begunAt === null) {
-    const isSilent = condition?.isEarly === true || !input.applied.has(ruleKey(rule.name, alert.kind));
-    if (isSilent) return changed({ begunAt: at, isSilent }, null);
-    if (Math.max(...counts) >= rule.after) return changed({ ...said, begunAt: at, to: rule.to }, 'begin');
-  } else if (isReminderDue(alert, rule, at)) return changed(said, 'remind');
-  return isSame(alert.members, members) ? null : changed({}, null);
+  if (alert.begunAt === null && isExpected(alert, condition, input))
+    return changed({ begunAt: at, isSilent: true }, null);
+  const event = alert.isSilent ? null : eventOf(alert, members, rule, at);
+  if (event === null) return isSame(alert.members, members) ? null : changed({}, null);
+  const told = { members: withTold(members, rule) };
+  return changed(event === 'begin' ? { ...told, begunAt: at, to: rule.to } : told, event);
 }
 
-function isReminderDue({ isSilent, notifiedAt, snoozedUntil }: Alert, { remindSeconds }: AlertRule, at: Instant) {
-  if (isSilent || remindSeconds === null || notifiedAt === null) return false;
-  return at >= laterOf(addSeconds(notifiedAt, remindSeconds), snoozedUntil ?? at);
+/** Whether an alert is no news: its rule is new, or its stream is read for the first time. */
+function isExpected({ rule, kind }: Alert, condition: AlertCondition | null, { applied }: AlertsInput): boolean {
+  return condition?.isEarly === true || !applied.has(ruleKey(rule, kind));
+}
+
+function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: Instant): AlertEvent | null {
+  const isNews = Object.values(members).some((member) => member.count >= rule.after && !member.isTold);
+  if (alert.begunAt === null) return isNews ? 'begin' : null;
+  if (alert.snoozedUntil !== null && at < alert.snoozedUntil) return null;
+  return isNews || isReminderDue(alert, rule, at) ? 'remind' : null;
+}
+
+function isReminderDue({ notifiedAt }: Alert, { remindSeconds }: AlertRule, at: Instant): boolean {
+  return remindSeconds !== null && notifiedAt !== null && at >= addSeconds(notifiedAt, remindSeconds);
+}
+
+function withTold(members: Alert['members'], { after }: AlertRule): Alert['members'] {
+  const told = Object.entries(members).map(([key, member]) => [
+    key,
+    { ...member, isTold: member.isTold || member.count >= after },
+  ]);
+  return Object.fromEntries(told);
 }
 
 /** Members that did not change are the same objects. */
