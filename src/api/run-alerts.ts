@@ -7,9 +7,9 @@ import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-sett
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { RunSummary } from '../sync/summary.ts';
 
-/** The time limits of one delivery, of all of them, and of those after a signal (R27). */
+/** The time limits of one delivery and of all of them; after a signal, both end at the last one (R27). */
 export const DELIVERY_MS = 10_000;
-const [SENDING_MS, STOPPING_MS] = [60_000, 2000];
+const [SENDING_MS, STOPPING_MS] = [60_000, 4000];
 
 /** What is told about a run: that it began, what it decided, and how it ended. */
 export interface RunReporter {
@@ -25,6 +25,7 @@ const SILENT: RunReporter = { begin: async () => {}, send: async () => {}, end: 
 export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunReporter {
   const { alerts } = settings;
   if (alerts === null) return SILENT;
+  const limit = deadlines(watcher.signal);
   const network: DeliveryNetwork = { ca: settings.ca, env: process.env, timeoutMs: DELIVERY_MS };
   const warn = (error: unknown): void =>
     watcher.onProgress({
@@ -34,15 +35,15 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
       error: error instanceof Error ? error.message : String(error),
     });
   const pingAll = async (path: string, body: string): Promise<void> => {
-    const pinged = alerts.channels.flatMap((channel) =>
-      channel.type === 'ping' ? [ping(channel.url, { path, body }, network, deadline(watcher.signal))] : [],
-    );
-    for (const result of await Promise.allSettled(pinged)) if (result.status === 'rejected') warn(result.reason);
+    const pinged = alerts.channels.map(async (channel) => {
+      if (channel.type === 'ping') await ping(channel.url, { path, body }, network, limit()).catch(warn);
+    });
+    await Promise.all(pinged);
   };
   return {
     begin: () => pingAll('start', ''),
     send: (mirror, summary, envIds) =>
-      send(mirror, { alerts, settings, watcher, network, summary, envIds }).catch(warn),
+      send(mirror, { alerts, settings, watcher, network, summary, envIds, signal: limit() }).catch(warn),
     end: (summary) => pingAll(String(summary === null ? 1 : exitCode(summary)), summaryText(summary)),
   };
 }
@@ -54,11 +55,15 @@ interface SendInput {
   readonly network: DeliveryNetwork;
   readonly summary: RunSummary;
   readonly envIds: readonly string[];
+  readonly signal: AbortSignal;
 }
 
 const USUAL_STREAMS = CATALOGUE.filter(({ optional }) => !optional).map(({ name }) => name);
 
-async function send({ state }: OpenMirror, { alerts, settings, watcher, network, ...run }: SendInput): Promise<void> {
+async function send(
+  { state }: OpenMirror,
+  { alerts, settings, watcher, network, signal, ...run }: SendInput,
+): Promise<void> {
   const { summary, envIds } = run;
   const { recovery, error } = summary;
   const isAnswered = summary.server_time !== null;
@@ -69,7 +74,6 @@ async function send({ state }: OpenMirror, { alerts, settings, watcher, network,
     isQuotaExhausted: recovery === 'quota' ? true : isAnswered && recovery === null ? false : null,
     streams: USUAL_STREAMS,
   });
-  const signal = deadline(watcher.signal);
   const sent = await sendAlerts(alerts.channels, {
     outstanding: (channel) => state.outstandingDeliveries(channel),
     record: (delivery, result) => state.recordDelivery(delivery, result),
@@ -81,13 +85,13 @@ async function send({ state }: OpenMirror, { alerts, settings, watcher, network,
   if (sent.delivered + sent.failed > 0) watcher.onProgress({ type: 'alerts', ...sent });
 }
 
-/** After a signal, what was begun may still end, within the five seconds of R27. */
-function deadline(stop: AbortSignal): AbortSignal {
+/** Limits each phase of a report, and all of them together once the run is to stop (R27). */
+function deadlines(stop: AbortSignal): () => AbortSignal {
   const over = new AbortController();
-  const timer = setTimeout(() => over.abort(), stop.aborted ? STOPPING_MS : SENDING_MS).unref();
-  stop.addEventListener('abort', () => setTimeout(() => over.abort(), STOPPING_MS).unref(), { once: true });
-  over.signal.addEventListener('abort', () => clearTimeout(timer));
-  return over.signal;
+  const startTimer = (): void => void setTimeout(() => over.abort(), STOPPING_MS).unref();
+  stop.addEventListener('abort', startTimer, { once: true });
+  if (stop.aborted) startTimer();
+  return () => AbortSignal.any([over.signal, AbortSignal.timeout(SENDING_MS)]);
 }
 
 function exitCode({ recovery, status }: RunSummary): number {

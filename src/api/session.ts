@@ -21,8 +21,9 @@ export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Prom
   const source = openSource(store, settings, watcher);
   const reporter = openReporter(settings, watcher);
   let summary: RunSummary | null = null;
+  // The run does not wait for it.
+  const begun = reporter.begin();
   try {
-    await reporter.begin();
     const ports = {
       source,
       keptQuota: settings.keptQuota ?? null,
@@ -40,6 +41,7 @@ export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Prom
     throw store.explain(error);
   } finally {
     await source.close();
+    await begun;
     await reporter.end(summary);
   }
 }
