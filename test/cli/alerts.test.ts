@@ -1,9 +1,10 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { alerts } from '../../schema/alerts.ts';
 import { fileWith, startReceiver } from '../alerts/setup.ts';
+import { CA_FILE, startTlsServer } from '../support/tls-server.ts';
 import { folder, mirrorFile, obsync, refusal } from './setup.ts';
 
 const BEGUN = '2026-11-20T04:10:00.000000Z';
@@ -63,6 +64,21 @@ describe('obsync alerts', () => {
     const all = await obsync(['alerts', 'test', '--all', ...config]);
     expect(all).toMatchObject({ code: 1, stdout: 'team (slack): it answered 404\nhook (webhook): it answered 404\n' });
     expect(await obsync(['alerts', 'test', ...config])).toMatchObject(refusal(/needs the name of a channel, or --all/));
+  });
+
+  test('a private authority of --ca-file is trusted, and no message quotes the address', async () => {
+    const service = await startTlsServer();
+    onTestFinished(() => service.close());
+    const urlFile = fileWith(`https://127.0.0.1:${service.port}/s3cret`);
+    const config = configFile({ alerts: { channels: { team: { type: 'slack', urlFile } } } });
+    const refused = await obsync(['alerts', 'test', 'team', '--config', config]);
+    expect(refused).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^team \(slack\): the connection failed \(\w+\)\n$/),
+    });
+    expect(await obsync(['alerts', 'test', 'team', '--config', config, '--ca-file', CA_FILE])).toMatchObject({
+      code: 0,
+    });
   });
 
   test('files of channels are relative to the config file', async () => {
