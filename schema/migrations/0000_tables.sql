@@ -889,4 +889,56 @@ CREATE VIEW `live_tables` AS SELECT a.env_id, v.name AS env_name, a.id, a.name, 
     ELSE CAST(e.value AS TEXT)
   END, '') AS TEXT), ', ') FROM json_each(CASE WHEN json_valid(a.tags) THEN CASE json_type(a.tags) WHEN 'array' THEN a.tags END END) e) AS TEXT) AS tags, a.parent_id, a.path,
   a.created_at, a.updated_at, a.synced_at, a.mirrored_at
-FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';
+FROM assets a LEFT JOIN environments v ON v.id = a.env_id WHERE a.deleted_at IS NULL AND a.kind = 'table';--> statement-breakpoint
+CREATE TABLE `pruned_history` (
+	`env_id` text NOT NULL,
+	`history` text NOT NULL,
+	`action` text NOT NULL,
+	`complete_before` text,
+	`pruning_before` text,
+	`pruned_through` text NOT NULL,
+	`row_count` integer NOT NULL,
+	`mirrored_at` text NOT NULL,
+	PRIMARY KEY(`env_id`, `history`, `action`)
+);--> statement-breakpoint
+CREATE TABLE `alert_deliveries` (
+	`env_id` text NOT NULL,
+	`alert_id` text NOT NULL,
+	`number` integer NOT NULL,
+	`channel` text NOT NULL,
+	`message` text NOT NULL,
+	`created_at` text NOT NULL,
+	`attempts` integer DEFAULT 0 NOT NULL,
+	`delivered_at` text,
+	`error` text,
+	PRIMARY KEY(`env_id`, `alert_id`, `number`, `channel`)
+);
+--> statement-breakpoint
+CREATE INDEX `alert_deliveries_waiting` ON `alert_deliveries` (`env_id`,`created_at`) WHERE delivered_at is null;--> statement-breakpoint
+CREATE TABLE `alert_rules` (
+	`env_id` text NOT NULL,
+	`rule` text NOT NULL,
+	`kind` text NOT NULL,
+	`applied_at` text NOT NULL,
+	PRIMARY KEY(`env_id`, `rule`, `kind`)
+);
+--> statement-breakpoint
+CREATE TABLE `alerts` (
+	`env_id` text NOT NULL,
+	`id` text NOT NULL,
+	`rule` text NOT NULL,
+	`kind` text NOT NULL,
+	`subject` text NOT NULL,
+	`members` text NOT NULL,
+	`begun_at` text,
+	`ended_at` text,
+	`silent` integer NOT NULL,
+	`notified_at` text,
+	`messages` integer NOT NULL,
+	`snoozed_until` text,
+	`channels` text NOT NULL,
+	`message` text,
+	PRIMARY KEY(`env_id`, `id`)
+);
+--> statement-breakpoint
+CREATE INDEX `alerts_open` ON `alerts` (`env_id`,`kind`) WHERE ended_at is null;
