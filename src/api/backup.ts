@@ -25,6 +25,6 @@ export async function backup(options: BackupOptions): Promise<BackupReport> {
       `backup copies a mirror in a file, and ${address.display} is in PostgreSQL: run \`pg_dump --schema=${address.schema}\`, or \`obsync copy --to FILE\``,
     );
   if (typeof to !== 'string' || to === '' || addressOf(to).kind !== 'file')
-    throw new OptionError('to', 'no file for the backup: name one, such as `obsync backup backup.db`');
+    throw new OptionError('to', 'a backup is a file: name one, such as `obsync backup backup.db`');
   return backUp(address.path, to, signal);
 }

@@ -2,20 +2,26 @@ import { type CompactReport, compactFile } from '../destination/sqlite/compact-f
 import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import { OPTIONS } from '../settings/option-table.ts';
+import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
+import { refuseNetworkFs } from './open-store.ts';
 
-export type CompactOptions = MirrorOptions;
+export type CompactOptions = MirrorOptions & OptionsNamed<'allowNetworkFs'>;
 export type { CompactReport };
 
 /**
- * Returns the space of removed rows to the file system, while readers go on reading.
+ * Returns the space of removed rows to the file system. Readers aren't blocked, but the caller is.
  * @throws SyncError `locked` while a sync runs
  */
 export async function compact(options: CompactOptions = {}): Promise<CompactReport> {
   checkOptions(options);
-  const address = addressOf(givenAddress(options));
-  if (address.kind === 'postgres') throw new OptionError('db', `${address.display} is in PostgreSQL: ${VACUUM}`);
+  const db = givenAddress(options);
+  const address = addressOf(db);
+  if (address.kind === 'postgres')
+    throw new OptionError(
+      options.dbFile === undefined ? 'db' : 'dbFile',
+      `compact works on a file, and ${address.display} is in PostgreSQL. Autovacuum reuses the space; to return it to the disk, run \`vacuum full\``,
+    );
+  refuseNetworkFs({ db, allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default });
   return compactFile(address.path);
 }
-
-const VACUUM = 'it uses the space of removed rows again, and `vacuum full` returns it';

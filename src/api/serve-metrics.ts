@@ -53,7 +53,8 @@ export async function serveMetrics(
   try {
     await once(server, 'listening');
   } catch (cause) {
-    throw new SyncError('usage', `metrics cannot be served on ${metricsHost} port ${port}: choose others`, { cause });
+    const what = `cannot serve metrics on ${metricsHost} port ${port} (${(cause as { code?: string }).code})`;
+    throw new SyncError('usage', `${what}: choose others with --metrics-host and --metrics-port`, { cause });
   }
   const { address, port: bound, family } = server.address() as AddressInfo;
   return {

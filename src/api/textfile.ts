@@ -23,12 +23,18 @@ export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTex
       replaceFile(path, await mirrorMetrics(db, () => thread.measure(db)).text());
       return null;
     } catch (error) {
-      return `${path} was not written: ${(error as Error).message}`;
+      return `${path} was not written: check it and its folder (${codeOf(error)})`;
     }
   };
 }
 
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : String(error);
+}
+
 function refuseUnwritable(path: string): void {
+  if (!path.endsWith('.prom'))
+    throw new OptionError('textfile', `${path} does not end in .prom, and node_exporter reads only files that do`);
   refuseNoParent(path, 'file', 'textfile');
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory())
     throw new OptionError('textfile', `${path} is a folder: name a file with --textfile`);

@@ -178,8 +178,8 @@ export const COMMANDS: readonly CliCommand[] = [
   },
   {
     name: 'compact',
-    describe: 'return the space of pruned rows to the file system, while no sync runs; readers go on reading',
-    options: pick('db', 'dbFile', 'json', 'config'),
+    describe: 'return the space of pruned rows to the file system, while no sync runs; readers aren’t blocked',
+    options: pick('db', 'dbFile', 'allowNetworkFs', 'json', 'config'),
     run: async (args, io) => (await import('./compact.ts')).compact(args, io),
   },
   {

@@ -1,16 +1,18 @@
-import { compact as compactMirror } from '../api/compact.ts';
+import { type CompactOptions, type CompactReport, compact as compactMirror } from '../api/compact.ts';
 import type { CommandAction } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { sizeText } from './words.ts';
 
 export const compact: CommandAction = async (args, io) => {
-  const report = await compactMirror(libraryOptions(args));
-  printReport(
-    report,
-    args,
-    io,
-    ({ db, bytes_before, bytes_after }) => `${db}: ${sizeText(bytes_before)} before, ${sizeText(bytes_after)} now.\n`,
-  );
+  // The library validates the values.
+  const report = await compactMirror(libraryOptions(args) as CompactOptions);
+  printReport(report, args, io, renderCompaction);
   return 0;
 };
+
+function renderCompaction({ db, bytes_before, bytes_after }: CompactReport): string {
+  const sizes = `${db}: ${sizeText(bytes_before)} before, ${sizeText(bytes_after)} now.\n`;
+  const isHeld = bytes_after > bytes_before;
+  return isHeld ? `${sizes}A reader still uses the old pages: the file shrinks with the next sync.\n` : sizes;
+}

@@ -35,7 +35,9 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
     if (argv.includes('--') && argv[0] !== '--get-yargs-completions')
       throw new SyncError('usage', 'unknown argument: -- (see obsync --help)');
     const [first, ...rest] = argv;
-    const words = first === 'help' && rest.every((name) => COMMAND_NAMES.includes(name)) ? [...rest, '--help'] : argv;
+    const unknown = rest.find((name) => !COMMAND_NAMES.includes(name));
+    const helped = unknown === undefined ? [...rest, '--help'] : [unknown];
+    const words = first === 'help' ? helped : argv;
     await parser.parseAsync(words.map(withoutComment), {}, (_error, _parsed, help) => {
       if (help !== '') io.stdout.write(`${help}\n`);
     });

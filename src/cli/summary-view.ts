@@ -26,8 +26,8 @@ export function renderSummary(summary: RunSummary, style: SummaryStyle): string 
 }
 
 /** Whether a table would show anything beyond the run's error. */
-export function hasTable({ streams, error }: RunSummary): boolean {
-  return error === null || streams.some(hasWork);
+export function hasTable({ status, streams, error }: RunSummary): boolean {
+  return error === null || status === 'done' || streams.some(hasWork);
 }
 
 /** Streams that the run did not reach are counted in the run's own lines. */

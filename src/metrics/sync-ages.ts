@@ -26,13 +26,15 @@ interface StreamAge {
 export function syncAges({ lastSync, checkpoints }: SyncTimes, nowMs: number): SyncAges {
   const byEnvironment = [...Map.groupBy(checkpoints, ({ environment }) => String(environment))];
   const streams = byEnvironment.flatMap(([environment, rows]) => streamAges(environment, rows, nowMs));
+  const hasReads = streams.some(({ isRead }) => isRead);
   const usual = streams.filter(({ isOptional }) => !isOptional);
   const oldestIn = (environment: string) => oldestOf(usual.filter((stream) => stream.environment === environment));
   return {
     mirror: secondsSince(lastSync[0]?.['ended_at'], nowMs),
     oldest: oldestOf(usual.filter(({ isRead }) => isRead)),
     environments: byEnvironment.map(([environment]) => ({ environment, seconds: oldestIn(environment) })),
-    streams,
+    // Runs may leave out streams and environments: what none has begun to read is no alarm, unless that is everything.
+    streams: streams.filter(({ isRead }) => isRead || !hasReads),
   };
 }
 

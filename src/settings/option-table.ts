@@ -128,10 +128,10 @@ export const OPTIONS = {
     default: '90d',
     describe: 'age from which only the last health score of each day is kept, at least 8d; or off',
   },
-  keepScores: { type: 'string', describe: 'how long health scores are kept, at least 8d; default: off, for ever' },
+  keepScores: { type: 'string', describe: 'how long health scores are kept, at least 8d; default: off (kept forever)' },
   keepExecutions: {
     type: 'string',
-    describe: 'how long executions of tests are kept, at least 90d; default: off, for ever',
+    describe: 'how long executions of tests are kept, at least 90d; default: off (kept forever)',
   },
   keepRuns: { type: 'string', default: '90d', describe: 'how long the log of runs is kept, at least 7d' },
   maxAge: {

@@ -186,14 +186,14 @@ describe('the checks of the service', () => {
 
   test('they are one skipped line if the service was not asked', () => {
     expect(lines(SERVICE_CHECKS, null)).toEqual({
-      service: 'skipped: not asked: correct the problems above first.',
+      service: 'skipped: fix the problems above first.',
     });
   });
 
   test('only the first is a problem if the service does not list its environments', () => {
     const found = service({ error: failed('token', 'refused'), environments: [], quota: null, aheadSeconds: null });
     expect(found['service']).toBe('problem: refused.');
-    for (const name of ['environments', 'scopes', 'clock', 'quota']) expect(found[name]).toMatch(/^skipped: not known/);
+    for (const name of ['environments', 'scopes', 'clock', 'quota']) expect(found[name]).toMatch(/^skipped: unknown/);
   });
 
   test('a quota that is used up is a warning, and no problem of the service', () => {

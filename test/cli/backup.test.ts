@@ -183,9 +183,9 @@ describe('a backup is refused in one line', () => {
   test('of no mirror, or to no file', async () => {
     const db = filled();
     expect(await obsync(['backup', 'b.db'])).toEqual(refusal(/obsync\.db does not exist: make it with `obsync sync`/));
-    expect(await obsync(['backup', '--db', db])).toEqual(refusal(/no file for the backup: name one/));
+    expect(await obsync(['backup', '--db', db])).toEqual(refusal(/a backup is a file: name one/));
     expect(await obsync(['backup', 'postgres://127.0.0.1/d?sslmode=disable', '--db', db])).toEqual(
-      refusal(/no file for the backup/),
+      refusal(/a backup is a file/),
     );
   });
 

@@ -72,7 +72,7 @@ describe('obsync doctor', () => {
       found: {
         token: expect.stringMatching(/^no access token/),
         address: expect.stringMatching(/^no base URL/),
-        service: expect.stringMatching(/^not asked/),
+        service: expect.stringMatching(/^fix the problems above/),
       },
     });
   });
@@ -154,7 +154,7 @@ describe('obsync doctor', () => {
     const first = await examine([], { env });
     expect(first).toMatchObject({ code: 0, status: 'warning', requests: 1 });
     expect(first.found).toEqual({
-      scopes: 'not known: the quota is used up',
+      scopes: 'unknown: the quota is used up',
       quota: expect.stringMatching(/^0 of 1 requests left for \d+ s/),
     });
     const second = await examine([], { env });

@@ -213,7 +213,7 @@ describe('the help', () => {
     expect(await obsync(['help'])).toEqual(await obsync(['--help']));
     expect(await obsync(['help', 'snyc'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('unknown command'),
+      stderr: expect.stringContaining('unknown command: snyc, did you mean sync?'),
     });
     expect(help).toMatchObject({ code: 0, stderr: '' });
   });

@@ -61,7 +61,12 @@ describe('obsync sync --textfile', () => {
       (cwd) => join(cwd, 'no/obsync.prom'),
       /\/no does not exist: make it, or name another file with --textfile/,
     ],
-    ['a folder in its place', (cwd) => cwd, /is a folder: name a file with --textfile/],
+    ['a folder in its place', folderInPlace, /is a folder: name a file with --textfile/],
+    [
+      'a file that node_exporter would not read, such as a mirror',
+      (cwd) => join(cwd, 'obsync.db'),
+      /obsync\.db does not end in \.prom, and node_exporter reads only files that do/,
+    ],
   ])('%s is refused before any request', async (_, path, line) => {
     const { api, ended } = await syncing(path(folder()), {}, LISTED);
     expect(ended).toEqual(refusal(line));
@@ -76,8 +81,16 @@ describe('obsync sync --textfile', () => {
       return { body: EMPTY_PAGE };
     });
     expect(ended.code).toBe(1);
-    expect(ended.stderr).toMatch(/^obsync: \/.*\/metrics\/obsync\.prom was not written: ENOENT/m);
+    expect(ended.stderr).toMatch(
+      /^obsync: \/.*\/metrics\/obsync\.prom was not written: check it and its folder \(ENOENT\)/m,
+    );
     const status = await obsync(['status', '--json'], { cwd, env: { OBSYNC_DB: 'm.db' } });
     expect(JSON.parse(status.stdout).last_run.status).toBe('done');
   });
 });
+
+function folderInPlace(cwd: string): string {
+  const path = join(cwd, 'folder.prom');
+  mkdirSync(path);
+  return path;
+}

@@ -186,7 +186,7 @@ describe('obsync worker', () => {
     const taken = await service(['e1']);
     const port = new URL(taken.url).port;
     expect(await obsync(['worker', '--metrics-port', port], { env })).toEqual(
-      refusal(/metrics cannot be served on 127\.0\.0\.1/),
+      refusal(/cannot serve metrics on 127\.0\.0\.1/),
     );
   });
 });

@@ -10,9 +10,9 @@ export const SERVICE_CHECKS: readonly DoctorCheck<ServiceFacts | null>[] = [
   ['quota', (facts) => asked(facts, quotaVerdict, null)],
 ];
 
-const NOT_ASKED = skipped('not asked: correct the problems above first');
+const NOT_ASKED = skipped('fix the problems above first');
 
-const NOT_ANSWERED = skipped('not known: the service did not list the environments');
+const NOT_ANSWERED = skipped("unknown: the environments couldn't be listed");
 
 type JudgeService = (facts: ServiceFacts) => CheckVerdict;
 
@@ -43,7 +43,7 @@ function scopesVerdict({ lists, environment }: ServiceFacts): CheckVerdict {
   const [denied, away] = [those('forbidden'), those('not-live')];
   if (denied !== '')
     return problem(`the token may not read ${denied} of ${environment}`, 'Create a token that has their scope.');
-  if (those('quota') !== '') return skipped('not known: the quota is used up');
+  if (those('quota') !== '') return skipped('unknown: the quota is used up');
   const failed = lists.find(({ error }) => error !== null && error.recovery !== 'not-live')?.error;
   if (failed) return warning(failed.message);
   if (away !== '') return warning(`not live at the service (404): ${away}`, 'Syncs leave them out until they are.');

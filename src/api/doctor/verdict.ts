@@ -1,4 +1,4 @@
-/** What a check found. `skipped` says nothing: a fact that it needs could not be found out. */
+/** What a check found. `skipped`: a fact that it depends on is unknown. */
 export interface CheckVerdict {
   readonly status: 'ok' | 'warning' | 'problem' | 'skipped';
   readonly text: string;

@@ -4,7 +4,7 @@ import { closeWritten } from './close.ts';
 import { fileError } from './file-error.ts';
 import { openForWriting, refuseMissing } from './open.ts';
 
-/** The size of a mirror before and after it was compacted. */
+/** The size of a mirror, with its log, before and after it was compacted. */
 export interface CompactReport {
   /** The mirror. */
   readonly db: string;
@@ -13,25 +13,29 @@ export interface CompactReport {
 }
 
 /**
- * Rewrites the file without the pages that removed rows left empty, under the mirror's lock. Readers go on reading; the
- * file shrinks once none of them needs its old pages.
+ * Rewrites the file without the pages that removed rows left empty, under the mirror's lock. Readers aren't blocked; if
+ * one still needs the old pages, the file shrinks with the next sync.
  * @throws SyncError
  */
 export function compactFile(db: string): CompactReport {
   refuseMissing(db);
   const lock = takeLock(db);
   try {
-    const bytes_before = statSync(db).size;
+    const bytes_before = bytesOf(db);
     const mirror = openForWriting(db);
     try {
       mirror.connection.exec('vacuum');
     } finally {
       closeWritten(mirror);
     }
-    return { db, bytes_before, bytes_after: statSync(db).size };
+    return { db, bytes_before, bytes_after: bytesOf(db) };
   } catch (error) {
     throw fileError(db, error);
   } finally {
     lock.release();
   }
+}
+
+function bytesOf(path: string): number {
+  return statSync(path).size + (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0);
 }
