@@ -1,5 +1,5 @@
 import type { StateStore } from '../src/core/ports/state-store.ts';
-import { loadOutstanding, recordDelivery, snoozeAlerts } from './alerts/alert-store.ts';
+import { isOutstanding, loadOutstanding, recordDelivery, snoozeAlerts } from './alerts/alert-store.ts';
 import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from './environment-store.ts';
@@ -47,7 +47,8 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
     streamsHoldingBack: () => read(streamsHoldingBack),
     endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
-    outstandingDeliveries: (channel) => read(() => loadOutstanding(channel)),
+    outstandingDeliveries: (channel, envIds) => read(() => loadOutstanding(channel, envIds)),
+    isOutstanding: (delivery) => read(() => isOutstanding(delivery)),
     recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
     snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
     environmentsWithStaleDays: () => read(environmentsWithStaleDays),

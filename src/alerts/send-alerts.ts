@@ -7,6 +7,8 @@ import { DeliveryError } from './deliver.ts';
 export interface SenderPorts {
   /** The messages of a channel that were not delivered yet, those of an alert in their order. */
   outstanding(channel: string): Promise<readonly AlertDelivery[]>;
+  /** Whether a message still waits right before it is sent. */
+  isOutstanding(delivery: AlertDelivery): Promise<boolean>;
   record(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
   deliver(channel: AlertChannel, delivery: AlertDelivery, key: string): Promise<void>;
   now(): Instant;
@@ -47,6 +49,7 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
       error ??= `${channel.name}: there was no time for all messages`;
       continue;
     }
+    if (!(await ports.isOutstanding(delivery))) continue;
     const problem = await attempt(ports, channel, delivery);
     if (problem === null) delivered += 1;
     else {

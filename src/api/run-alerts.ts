@@ -75,7 +75,8 @@ async function send(
     streams: USUAL_STREAMS,
   });
   const sent = await sendAlerts(alerts.channels, {
-    outstanding: (channel) => state.outstandingDeliveries(channel),
+    outstanding: (channel) => state.outstandingDeliveries(channel, envIds),
+    isOutstanding: (delivery) => state.isOutstanding(delivery),
     record: (delivery, result) => state.recordDelivery(delivery, result),
     deliver: (channel, { message }, key) =>
       deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, network, signal),

@@ -1,4 +1,4 @@
-import { and, desc, eq, inArray, isNull, lt, type SQL, sql } from 'drizzle-orm';
+import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { alertDeliveries, alertRules, alerts } from '../../schema/alerts.ts';
 import { environments } from '../../schema/assets.ts';
 import type { Alert, AlertEnvironment, AlertKind } from '../../src/core/alerts/alert.ts';
@@ -87,14 +87,29 @@ export function* loadEnvironment(envId: string): StateStatements<AlertEnvironmen
 /** How many messages a run sends to a channel; the next run sends the rest. */
 const MAX_SENT = 2000;
 
-/** The messages of a channel that were not delivered yet, those of an alert in their order. */
-export function* loadOutstanding(name: string): StateStatements<AlertDelivery[]> {
+/**
+ * The environments whose alerts a run decides and sends at its end: its own, the whole mirror, and those that are no
+ * longer listed. Another run may be sending the messages of all others.
+ */
+export function* reportedEnvironments(envIds: readonly string[]): StateStatements<string[]> {
+  return ['', ...envIds, ...(yield* unlistedEnvironments())];
+}
+
+export function* unlistedEnvironments(): StateStatements<string[]> {
+  const { id, missing_since } = environments;
+  const found = yield* all(queryBuilder.select({ id }).from(environments).where(isNotNull(missing_since)).orderBy(id));
+  return found.map((row) => row.id);
+}
+
+/** The messages of a channel that a run is to deliver, those of an alert in their order. */
+export function* loadOutstanding(name: string, envIds: readonly string[]): StateStatements<AlertDelivery[]> {
   const { env_id, alert_id, number, channel, message, created_at, delivered_at } = alertDeliveries;
+  const ours = yield* reportedEnvironments(envIds);
   const stored = yield* all(
     queryBuilder
       .select({ env_id, alert_id, number, channel, message })
       .from(alertDeliveries)
-      .where(and(isNull(delivered_at), eq(channel, name)))
+      .where(and(isNull(delivered_at), inArray(env_id, ours), eq(channel, name)))
       .orderBy(created_at, alert_id, number)
       .limit(MAX_SENT),
   );
@@ -102,16 +117,26 @@ export function* loadOutstanding(name: string): StateStatements<AlertDelivery[]>
 }
 
 export function* recordDelivery(delivery: AlertDelivery, { at, error }: DeliveryResult): StateStatements<void> {
-  const { env_id, alert_id, number, channel } = alertDeliveries;
-  const isThis = and(
-    ...[eq(env_id, delivery.env_id), eq(alert_id, delivery.alert_id)],
-    ...[eq(number, delivery.number), eq(channel, delivery.channel)],
-  );
   const attempts = sql`${sql.identifier('attempts')} + 1`;
   yield update(
     alertDeliveries,
     { attempts: attempts as never, error, ...(error === null ? { delivered_at: at } : {}) },
-    isThis,
+    isDelivery(delivery),
+  );
+}
+
+/** Whether a message still waits: meanwhile another run may have delivered it. */
+export function* isOutstanding(delivery: AlertDelivery): StateStatements<boolean> {
+  const { number, delivered_at } = alertDeliveries;
+  const waiting = and(isDelivery(delivery), isNull(delivered_at));
+  return (yield* first(queryBuilder.select({ number }).from(alertDeliveries).where(waiting))) !== undefined;
+}
+
+function isDelivery(delivery: AlertDelivery): SQL | undefined {
+  const { env_id, alert_id, number, channel } = alertDeliveries;
+  return and(
+    ...[eq(env_id, delivery.env_id), eq(alert_id, delivery.alert_id)],
+    ...[eq(number, delivery.number), eq(channel, delivery.channel)],
   );
 }
 

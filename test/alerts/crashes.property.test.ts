@@ -108,7 +108,8 @@ async function simulate(after: number) {
     send: (nth: number | null, isAccepted: () => boolean) =>
       crashing(nth, () =>
         sendAlerts([{ name: 'it', type: 'exec', program: 'true', args: [] }], {
-          outstanding: (channel) => state.outstandingDeliveries(channel),
+          outstanding: (channel) => state.outstandingDeliveries(channel, ['e']),
+          isOutstanding: (delivery) => state.isOutstanding(delivery),
           record: (delivery, result) => state.recordDelivery(delivery, result),
           async deliver(_, { message }, key) {
             if (!isAccepted()) throw new DeliveryError('refused', true);

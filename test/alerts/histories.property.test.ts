@@ -76,6 +76,7 @@ function simulate(after: number) {
       let outcome: (typeof OUTCOMES)[number] = 'accepted';
       const ports: SenderPorts = {
         outstanding: async () => [...waiting],
+        isOutstanding: async (delivery) => waiting.includes(delivery),
         async deliver(_, { message }, key) {
           outcome = next.next().value ?? 'accepted';
           if (outcome === 'crash-before') throw new Crash();

@@ -130,8 +130,13 @@ export interface StateStore {
   prunedHistory(): Promise<readonly PrunedHistory[]>;
   /** Decides the alerts that only the end of a run shows. */
   endRunAlerts(about: RunAlerts): Promise<void>;
-  /** The messages of a channel that were not delivered yet, those of an alert in their order. */
-  outstandingDeliveries(channel: string): Promise<readonly AlertDelivery[]>;
+  /**
+   * The messages of a channel that a run of these environments is to deliver, those of an alert in their order; also
+   * those of the whole mirror and of environments that are no longer listed.
+   */
+  outstandingDeliveries(channel: string, envIds: readonly string[]): Promise<readonly AlertDelivery[]>;
+  /** Whether a message still waits: meanwhile another run may have delivered it. */
+  isOutstanding(delivery: AlertDelivery): Promise<boolean>;
   recordDelivery(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
   /** Stops the reminders of the open alert whose id begins with `key`. @returns the ids that begin with it */
   snoozeAlerts(key: string, until: Instant): Promise<readonly string[]>;

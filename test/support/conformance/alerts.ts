@@ -26,7 +26,7 @@ export function describeAlerts(bench: Workbench): void {
 
   /** What waits to be sent, as `event title`, and is then delivered. */
   async function told(): Promise<string[]> {
-    const outstanding = await bench.state().outstandingDeliveries('it');
+    const outstanding = await bench.state().outstandingDeliveries('it', ['e']);
     for (const each of outstanding) await bench.state().recordDelivery(each, { at: START, error: null });
     return outstanding
       .map(({ message }) => `${message.event}: ${messageText({ ...message, event: 'begin' }, null).title}`)
@@ -79,7 +79,7 @@ export function describeAlerts(bench: Workbench): void {
       await furnish({});
       await results({ t1: 'PASS', t3: 'PASS' });
       await results({ t1: 'FAIL', t3: 'FAIL' }, 'x2');
-      const messages = (await bench.state().outstandingDeliveries('it')).map(({ message }) => message);
+      const messages = (await bench.state().outstandingDeliveries('it', ['e'])).map(({ message }) => message);
       expect(
         messages.map(({ impact, facts }) => [
           facts.name,
@@ -154,6 +154,18 @@ export function describeAlerts(bench: Workbench): void {
       expect(await bench.rows('alerts')).toEqual([]);
       await bench.settle('latest_test_executions', ALL);
       expect(await told()).toHaveLength(1);
+    });
+
+    test('a run is given the messages of its own environments, and each only until it is delivered', async () => {
+      await furnish({});
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await bench.state().outstandingDeliveries('it', ['other'])).toEqual([]);
+      const [begin] = await bench.state().outstandingDeliveries('it', ['e']);
+      if (begin === undefined) throw new Error('no message');
+      expect(await bench.state().isOutstanding(begin)).toBe(true);
+      await told();
+      expect(await bench.state().isOutstanding(begin)).toBe(false);
     });
 
     test('without rules a commit decides nothing', async () => {
