@@ -31,16 +31,13 @@ export const alerts = table(
     channels: json('JSON array of the channels that its messages go to').notNull(),
     message: json('JSON: what its beginning says; NULL before'),
   },
-  (t) => [
-    primaryKey({ columns: [t.env_id, t.id] }),
-    index('alerts_open').on(t.env_id, t.kind).where(sql`ended_at is null`),
-  ],
+  (t) => [primaryKey({ columns: [t.env_id, t.id] }), index('alerts_by_end').on(t.env_id, t.ended_at)],
 );
 
 /** A sender delivers at least once and in order, so an end never comes before its beginning. */
 export const alertDeliveries = table(
   'alert_deliveries',
-  'A row per message of an alert and channel, kept for 90 days. Every run tries again to deliver what is not delivered yet.',
+  'A row per message of an alert and channel. Every run tries again to deliver what is not delivered yet; the rest is kept for 90 days after the end of the alert.',
   {
     env_id: envId(),
     alert_id: text('the alert, `alerts.id`').notNull(),
@@ -49,6 +46,9 @@ export const alertDeliveries = table(
     message: json('JSON: what it says').notNull(),
     created_at: time('when it was decided').notNull(),
     attempts: integer('how often it was sent').notNull().default(0),
+    refusals: integer('how often the channel refused this very message; after five times it is given up')
+      .notNull()
+      .default(0),
     delivered_at: time('when the channel accepted it; NULL until then'),
     error: text('why the last attempt failed; NULL if it did not'),
   },

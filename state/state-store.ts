@@ -1,5 +1,12 @@
 import type { StateStore } from '../src/core/ports/state-store.ts';
-import { isOutstanding, loadOutstanding, recordDelivery, snoozeAlerts } from './alerts/alert-store.ts';
+import {
+  countWaiting,
+  isOutstanding,
+  loadOutstanding,
+  pruneAlerts,
+  recordDelivery,
+  snoozeAlerts,
+} from './alerts/alert-store.ts';
 import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from './environment-store.ts';
@@ -48,6 +55,8 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     streamsHoldingBack: () => read(streamsHoldingBack),
     endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
     outstandingDeliveries: (channel, envIds) => read(() => loadOutstanding(channel, envIds)),
+    waitingDeliveries: (envIds) => read(() => countWaiting(envIds)),
+    pruneAlerts: (now, envIds) => write(() => pruneAlerts(now, envIds), envIds),
     isOutstanding: (delivery) => read(() => isOutstanding(delivery)),
     recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
     snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),

@@ -551,6 +551,7 @@ CREATE TABLE "alert_deliveries" (
 	"message" json NOT NULL,
 	"created_at" timestamp with time zone NOT NULL,
 	"attempts" bigint DEFAULT 0 NOT NULL,
+	"refusals" bigint DEFAULT 0 NOT NULL,
 	"delivered_at" timestamp with time zone,
 	"error" text collate "C",
 	CONSTRAINT "alert_deliveries_pkey" PRIMARY KEY("env_id","alert_id","number","channel")
@@ -583,4 +584,4 @@ CREATE TABLE "alerts" (
 );
 --> statement-breakpoint
 CREATE INDEX "alert_deliveries_waiting" ON "alert_deliveries" USING btree ("env_id","created_at") WHERE delivered_at is null;--> statement-breakpoint
-CREATE INDEX "alerts_open" ON "alerts" USING btree ("env_id","kind") WHERE ended_at is null;
+CREATE INDEX "alerts_by_end" ON "alerts" USING btree ("env_id","ended_at");

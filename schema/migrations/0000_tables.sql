@@ -909,6 +909,7 @@ CREATE TABLE `alert_deliveries` (
 	`message` text NOT NULL,
 	`created_at` text NOT NULL,
 	`attempts` integer DEFAULT 0 NOT NULL,
+	`refusals` integer DEFAULT 0 NOT NULL,
 	`delivered_at` text,
 	`error` text,
 	PRIMARY KEY(`env_id`, `alert_id`, `number`, `channel`)
@@ -941,4 +942,4 @@ CREATE TABLE `alerts` (
 	PRIMARY KEY(`env_id`, `id`)
 );
 --> statement-breakpoint
-CREATE INDEX `alerts_open` ON `alerts` (`env_id`,`kind`) WHERE ended_at is null;
+CREATE INDEX `alerts_by_end` ON `alerts` (`env_id`,`ended_at`);

@@ -24,12 +24,15 @@ export interface DeliveryNetwork {
 
 /** A channel did not accept a message. The text never contains an address (as R25 for the token). */
 export class DeliveryError extends Error {
-  /** Whether only this message was refused: others may still be accepted. */
+  /** Whether only this message failed: others may still be accepted. */
   readonly isOfMessage: boolean;
+  /** Whether the channel refused this very message, so it would refuse it again. */
+  readonly isRefused: boolean;
 
-  constructor(message: string, isOfMessage = false) {
+  constructor(message: string, { isOfMessage = false, isRefused = false } = {}) {
     super(message);
-    this.isOfMessage = isOfMessage;
+    this.isOfMessage = isOfMessage || isRefused;
+    this.isRefused = isRefused;
   }
 }
 
@@ -82,19 +85,22 @@ async function post(
   network: DeliveryNetwork,
   signal: AbortSignal,
 ): Promise<void> {
-  const { origin, pathname, search } = new URL(address);
+  const { origin, pathname, search, username, password } = new URL(address);
+  const user = [username, password].map(decodeURIComponent).join(':');
+  const authorization = user === ':' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
   const { ca, timeoutMs, env } = network;
   const dispatcher = openDispatcher({ proxies: proxiesOf(origin, env), ca, concurrency: 1, timeoutMs });
   try {
     const sent = { origin, path: pathname + search, method: 'POST', body, signal } as const;
-    const answer = await dispatcher.request({ ...sent, headers: { 'user-agent': 'obsync', ...headers } });
+    const answer = await dispatcher.request({
+      ...sent,
+      headers: { 'user-agent': 'obsync', ...authorization, ...headers },
+    });
     await answer.body.dump();
     const { statusCode: status } = answer;
     if (status >= 200 && status < 300) return;
-    throw new DeliveryError(
-      `it answered ${status}`,
-      status >= 400 && status < 500 && ![401, 403, 404, 408, 410, 429].includes(status),
-    );
+    const isRefused = status >= 400 && status < 500 && ![401, 403, 404, 408, 410, 429].includes(status);
+    throw new DeliveryError(`it answered ${status}`, { isRefused });
   } catch (error) {
     if (error instanceof DeliveryError) throw error;
     const code = errorCode(error);
@@ -127,5 +133,5 @@ async function runProgram(
       signal.aborted ? 'the program did not end in time' : `the program cannot be run (${errorCode(error)})`,
     );
   });
-  if (code !== 0) throw new DeliveryError(`the program exited with code ${code}`, true);
+  if (code !== 0) throw new DeliveryError(`the program exited with code ${code}`, { isOfMessage: true });
 }

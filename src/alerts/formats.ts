@@ -27,7 +27,7 @@ const json = (body: unknown, headers: RequestBody['headers'] = {}): RequestBody 
 /** Slack shows at most this many characters in a header and in a section. */
 const [MAX_HEADER, MAX_SECTION] = [150, 3000];
 
-/** Slack's blocks; `text` is for those that know no blocks, such as Teams and Discord. */
+/** Slack's blocks; `text` is for services that take Slack's messages but know no blocks, such as Discord. */
 export function slackBody({ message, pageUrl }: OutgoingAlert): RequestBody {
   const { title, lines, link } = messageText(message, pageUrl);
   const plain = (text: string, max: number) => ({ type: 'plain_text', text: text.slice(0, max) });
@@ -74,12 +74,10 @@ const OPEN_DAYS = 3650;
 
 export function alertmanagerBody({ message, pageUrl }: OutgoingAlert): RequestBody {
   const { title, lines, link } = messageText({ ...message, event: 'begin' }, pageUrl);
-  const { facts, environment, begun_at: begun } = message;
+  const { begun_at: begun } = message;
   const labels = {
     ...{ alertname: `obsync_${message.kind}`, alert: message.alert, rule: message.rule, subject: message.subject },
-    ...(environment === null ? {} : { environment: environment.name }),
-    ...(facts.severity == null ? {} : { severity: facts.severity }),
-    ...(facts.owners?.length ? { owner: facts.owners.join(', ') } : {}),
+    ...message.labels,
   };
   const endsAt: Instant = message.ended_at ?? addDays(begun, OPEN_DAYS);
   const annotations = { summary: title, description: lines.join('\n') };

@@ -1,5 +1,5 @@
 import type { AlertChannel } from '../core/alerts/channel.ts';
-import { type AlertDelivery, type DeliveryResult, idempotencyKey } from '../core/alerts/delivery.ts';
+import { type AlertDelivery, type DeliveryResult, idempotencyKey, MAX_REFUSALS } from '../core/alerts/delivery.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { DeliveryError } from './deliver.ts';
 
@@ -37,6 +37,8 @@ export async function sendAlerts(channels: readonly AlertChannel[], ports: Sende
   };
 }
 
+const GIVEN_UP = `The message is given up after ${MAX_REFUSALS} attempts`;
+
 async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAlerts> {
   const blocked = new Set<string>();
   let isBlocked = false;
@@ -54,9 +56,10 @@ async function sendTo(channel: AlertChannel, ports: SenderPorts): Promise<SentAl
     if (problem === null) delivered += 1;
     else {
       failed += 1;
-      error ??= `${channel.name}: ${problem.message}`;
+      const isGivenUp = problem.isRefused && delivery.refusals + 1 >= MAX_REFUSALS;
+      error ??= `${channel.name}: ${problem.message}${isGivenUp ? `. ${GIVEN_UP}` : ''}`;
       isBlocked = !problem.isOfMessage;
-      blocked.add(about);
+      if (!isGivenUp) blocked.add(about);
     }
   }
   return { delivered, failed, error };
@@ -74,6 +77,10 @@ async function attempt(
     if (!(error instanceof DeliveryError)) throw error;
     problem = error;
   }
-  await ports.record(delivery, { at: ports.now(), error: problem?.message ?? null });
+  await ports.record(delivery, {
+    at: ports.now(),
+    error: problem?.message ?? null,
+    isRefused: problem?.isRefused ?? false,
+  });
   return problem;
 }

@@ -94,9 +94,9 @@ async function sendSample(
 /** It begins and ends at once, so it stays open nowhere. */
 function sampleOf(now: Instant): AlertMessage {
   return {
-    ...{ alert: 'test', event: 'end', rule: 'test', kind: 'test', environment: null, subject: 'test' },
-    facts: { name: 'sample', status: 'FAIL', detail: 'This is a test of obsync: nothing is wrong.' },
-    ...{ count: 1, names: ['sample'], begun_at: now, ended_at: now, impact: null },
+    ...{ alert: 'sample', event: 'end', rule: 'sample', kind: 'sample', environment: null, subject: 'sample' },
+    facts: { name: 'sample', detail: 'Nothing is wrong.' },
+    ...{ labels: {}, count: 1, names: ['sample'], begun_at: now, ended_at: now, impact: null },
   };
 }
 
@@ -121,7 +121,7 @@ export async function snoozeAlert(options: SnoozeOptions): Promise<SnoozeReport>
       'usage',
       keys.length === 0
         ? `no open alert has the key ${name}: see obsync alerts list`
-        : `several alerts begin with ${name}: write more of the key`,
+        : `${name} matches several alerts: type more of the key`,
     );
   } finally {
     await mirror.close();

@@ -84,6 +84,14 @@ async function send(
     signal,
   });
   if (sent.delivered + sent.failed > 0) watcher.onProgress({ type: 'alerts', ...sent });
+  for (const [channel, count] of await state.waitingDeliveries(envIds)) {
+    if (alerts.channels.some(({ name }) => name === channel)) continue;
+    const error = `${count} messages wait for channel ${channel}, which isn't configured`;
+    watcher.onProgress({ type: 'alerts', delivered: 0, failed: count, error });
+  }
+  // The earlier time counts, because no clock may delete alone (R1).
+  const [now] = [summary.server_time, clock()].toSorted();
+  if (summary.server_time !== null && now != null) await state.pruneAlerts(now, envIds);
 }
 
 /** Limits each phase of a report, and all of them together once the run is to stop (R27). */

@@ -1,4 +1,5 @@
 import type { RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
+import { isStale } from '../core/alerts/matches-rule.ts';
 import { selectStreams } from '../settings/select-streams.ts';
 import { span } from './span.ts';
 
@@ -9,7 +10,8 @@ const FAILED: ReadonlySet<RunStatusReport['status']> = new Set(['problems', 'ref
 
 /**
  * Why the mirror is stale, a line per reason; none if every stream that runs read is at most so old, and the last run
- * did not fail. An environment that is no longer listed has no age, nor has a stream that was never live.
+ * did not fail. An environment that is no longer listed has no age, nor has a stream
+ * that no run has tried or that the service does not have.
  */
 export function stalenessOf({ last_run: run, environments }: StatusReport, maxAgeSeconds: number): string[] {
   if (run === null) return ['there has been no run yet'];
@@ -21,18 +23,16 @@ export function stalenessOf({ last_run: run, environments }: StatusReport, maxAg
       .filter(({ missing_since }) => missing_since === null)
       .flatMap(({ environment, streams }) =>
         streams
-          .filter((stream) => USUAL.has(stream.stream) && isStale(stream, maxAgeSeconds))
+          .filter((stream) => USUAL.has(stream.stream) && isCounted(stream))
+          .filter((stream) => isStale(stream.watermark_age_seconds, maxAgeSeconds))
           .map((stream) => `${environment} ${ageOf(stream)}`),
       ),
   ];
 }
 
-function isStale(
-  { watermark_age_seconds: age, last_run, unavailable }: StreamReportStatus,
-  maxSeconds: number,
-): boolean {
-  if (age === null) return last_run !== null && !unavailable;
-  return age > maxSeconds;
+/** As for the alert `stale`. */
+function isCounted({ watermark_age_seconds: age, last_run, unavailable }: StreamReportStatus): boolean {
+  return !unavailable && (age !== null || last_run !== null);
 }
 
 function ageOf({ stream, watermark_age_seconds: age }: StreamReportStatus): string {

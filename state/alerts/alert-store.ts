@@ -1,11 +1,16 @@
 import { and, desc, eq, inArray, isNotNull, isNull, lt, type SQL, sql } from 'drizzle-orm';
 import { alertDeliveries, alertRules, alerts } from '../../schema/alerts.ts';
 import { environments } from '../../schema/assets.ts';
-import type { Alert, AlertEnvironment, AlertKind } from '../../src/core/alerts/alert.ts';
+import type { Alert, AlertEnvironment, AlertKind, AlertMessage } from '../../src/core/alerts/alert.ts';
 import { messageText } from '../../src/core/alerts/alert-text.ts';
 import type { AlertChange } from '../../src/core/alerts/decide-alerts.ts';
 import { ruleKey } from '../../src/core/alerts/decide-alerts.ts';
-import type { AlertDelivery, DeliveryResult, OpenAlert } from '../../src/core/alerts/delivery.ts';
+import {
+  type AlertDelivery,
+  type DeliveryResult,
+  MAX_REFUSALS,
+  type OpenAlert,
+} from '../../src/core/alerts/delivery.ts';
 import { addDays, type Instant } from '../../src/core/time/instant.ts';
 import {
   all,
@@ -24,10 +29,10 @@ export function* loadAlerts(envId: string, kinds?: readonly AlertKind[]): StateS
     queryBuilder
       .select()
       .from(alerts)
-      .where(and(eq(alerts.env_id, envId), isNull(alerts.ended_at), ofKinds))
-      .orderBy(alerts.id),
+      .where(and(eq(alerts.env_id, envId), isNull(alerts.ended_at), ofKinds)),
   );
-  return stored.map(decode);
+  // Sorted here: a database would read all that have ended in the order of the key.
+  return stored.map(decode).sort((one, other) => (one.id < other.id ? -1 : 1));
 }
 
 function decode(row: typeof alerts.$inferSelect): Alert {
@@ -41,11 +46,14 @@ function decode(row: typeof alerts.$inferSelect): Alert {
   };
 }
 
-/** Writes an alert and, if there is something to say, a message for each of its channels. */
+/**
+ * Writes an alert and, if there is something to say, a message for each of its channels. It never writes
+ * `snoozed_until`: that is for people.
+ */
 export function* saveAlert(
   envId: string,
   { alert, event, isDropped }: AlertChange,
-  at: Instant,
+  { message: said, at }: { readonly message: AlertMessage; readonly at: Instant },
 ): StateStatements<void> {
   const { id, rule, kind, subject } = alert;
   if (isDropped) {
@@ -55,14 +63,13 @@ export function* saveAlert(
   const row = {
     ...{ env_id: envId, id, rule, kind, subject, members: JSON.stringify(alert.members) },
     ...{ begun_at: alert.begunAt, ended_at: alert.endedAt, silent: Number(alert.isSilent) },
-    ...{ notified_at: alert.notifiedAt, messages: alert.messages, snoozed_until: alert.snoozedUntil },
-    channels: JSON.stringify(alert.to),
-    message: alert.message === null ? null : JSON.stringify(alert.message),
+    ...{ notified_at: alert.notifiedAt, messages: alert.messages, channels: JSON.stringify(alert.to) },
+    message: alert.begunAt === null ? null : JSON.stringify(alert.message ?? said),
   };
   yield upsertInto(alerts, row, [alerts.env_id, alerts.id]);
   if (event === null) return;
   const waiting = { env_id: envId, alert_id: id, number: alert.messages, created_at: alert.endedAt ?? at, attempts: 0 };
-  const message = JSON.stringify({ ...alert.message, event });
+  const message = JSON.stringify(said);
   for (const channel of new Set(alert.to)) yield insertStatement(alertDeliveries, { ...waiting, channel, message });
 }
 
@@ -103,32 +110,54 @@ export function* unlistedEnvironments(): StateStatements<string[]> {
 
 /** The messages of a channel that a run is to deliver, those of an alert in their order. */
 export function* loadOutstanding(name: string, envIds: readonly string[]): StateStatements<AlertDelivery[]> {
-  const { env_id, alert_id, number, channel, message, created_at, delivered_at } = alertDeliveries;
+  const { env_id, alert_id, number, channel, message, created_at, refusals } = alertDeliveries;
   const ours = yield* reportedEnvironments(envIds);
   const stored = yield* all(
     queryBuilder
-      .select({ env_id, alert_id, number, channel, message })
+      .select({ env_id, alert_id, number, channel, message, refusals })
       .from(alertDeliveries)
-      .where(and(isNull(delivered_at), inArray(env_id, ours), eq(channel, name)))
+      .where(and(isWaiting(), inArray(env_id, ours), eq(channel, name)))
       .orderBy(created_at, alert_id, number)
       .limit(MAX_SENT),
   );
   return stored.map((row) => ({ ...row, message: JSON.parse(row.message) }));
 }
 
-export function* recordDelivery(delivery: AlertDelivery, { at, error }: DeliveryResult): StateStatements<void> {
-  const attempts = sql`${sql.identifier('attempts')} + 1`;
+/** Neither delivered nor given up. */
+const isWaiting = (): SQL | undefined =>
+  and(isNull(alertDeliveries.delivered_at), lt(alertDeliveries.refusals, MAX_REFUSALS));
+
+/** How many messages wait for each channel. */
+export function* countWaiting(envIds: readonly string[]): StateStatements<ReadonlyMap<string, number>> {
+  const { env_id, channel } = alertDeliveries;
+  const ours = yield* reportedEnvironments(envIds);
+  const number = sql<number>`count(*)`.as('number');
+  const waiting = and(isWaiting(), inArray(env_id, ours));
+  const found = yield* all(
+    queryBuilder.select({ channel, number }).from(alertDeliveries).where(waiting).groupBy(channel).orderBy(channel),
+  );
+  return new Map(found.map((row) => [row.channel, Number(row.number)]));
+}
+
+export function* recordDelivery(
+  delivery: AlertDelivery,
+  { at, error, isRefused = false }: DeliveryResult,
+): StateStatements<void> {
+  const added = (name: string, more: number): never => sql`${sql.identifier(name)} + ${sql.raw(String(more))}` as never;
   yield update(
     alertDeliveries,
-    { attempts: attempts as never, error, ...(error === null ? { delivered_at: at } : {}) },
+    {
+      ...{ attempts: added('attempts', 1), refusals: added('refusals', Number(isRefused)), error },
+      ...(error === null ? { delivered_at: at } : {}),
+    },
     isDelivery(delivery),
   );
 }
 
 /** Whether a message still waits: meanwhile another run may have delivered it. */
 export function* isOutstanding(delivery: AlertDelivery): StateStatements<boolean> {
-  const { number, delivered_at } = alertDeliveries;
-  const waiting = and(isDelivery(delivery), isNull(delivered_at));
+  const { number } = alertDeliveries;
+  const waiting = and(isDelivery(delivery), isWaiting());
   return (yield* first(queryBuilder.select({ number }).from(alertDeliveries).where(waiting))) !== undefined;
 }
 
@@ -142,11 +171,16 @@ function isDelivery(delivery: AlertDelivery): SQL | undefined {
 
 const KEPT_DAYS = 90;
 
-/** Deletes what ended long ago. `now` is T if the run has it. */
-export function* pruneAlerts(envId: string, now: Instant): StateStatements<void> {
-  const before = addDays(now, -KEPT_DAYS);
-  yield sql`delete from ${alertDeliveries} where ${and(eq(alertDeliveries.env_id, envId), lt(alertDeliveries.created_at, before))}`;
-  yield sql`delete from ${alerts} where ${and(eq(alerts.env_id, envId), lt(alerts.ended_at, before))}`;
+/** Deletes alerts that ended long ago, with their messages; those with a message that still waits stay. */
+export function* pruneAlerts(now: Instant, envIds: readonly string[]): StateStatements<void> {
+  for (const envId of yield* reportedEnvironments(envIds)) {
+    const values = { env: envId, before: addDays(now, -KEPT_DAYS), max: MAX_REFUSALS };
+    const waits = `exists (select 1 from alert_deliveries d where d.env_id = @env and d.alert_id = a.id
+      and d.delivered_at is null and d.refusals < @max)`;
+    const old = `select a.id from alerts as a where a.env_id = @env and a.ended_at < @before and not ${waits}`;
+    yield { sql: `delete from alert_deliveries where env_id = @env and alert_id in (${old})`, values };
+    yield { sql: `delete from alerts where env_id = @env and id in (${old})`, values };
+  }
 }
 
 /** The alerts that have begun and not ended, the newest first. */
@@ -161,6 +195,7 @@ export function* loadOpenAlerts(): StateStatements<OpenAlert[]> {
   );
   return stored.map((row): OpenAlert => {
     const { message, members, begunAt } = decode(row);
+    const count = Object.keys(members).length;
     return {
       ...{
         key: row.id,
@@ -169,12 +204,14 @@ export function* loadOpenAlerts(): StateStatements<OpenAlert[]> {
         env_id: row.env_id,
         environment: message?.environment?.name ?? null,
       },
-      ...{ subject: row.subject, title: message === null ? row.subject : messageText(message, null).title },
-      ...{ conditions: Object.keys(members).length, begun_at: begunAt ?? '' },
+      ...{ subject: row.subject, title: message === null ? row.subject : titleOf(message, count) },
+      ...{ conditions: count, begun_at: begunAt ?? '' },
       ...{ silent: row.silent, snoozed_until: row.snoozed_until },
     };
   });
 }
+
+const titleOf = (message: AlertMessage, count: number): string => messageText({ ...message, count }, null).title;
 
 /** Stops the reminders of open alerts whose id begins with `key`. @returns their ids */
 export function* snoozeAlerts(key: string, until: Instant): StateStatements<string[]> {

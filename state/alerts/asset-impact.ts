@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull } from 'drizzle-orm';
+import { and, eq, inArray, isNull, type SQL } from 'drizzle-orm';
 import { assetLineage, assets } from '../../schema/assets.ts';
 import type { AlertImpact } from '../../src/core/alerts/alert.ts';
 import { type AssetEdges, nearestFailing, reachedFrom } from '../../src/core/alerts/lineage-walk.ts';
@@ -61,23 +61,29 @@ export function* loadImpact(
   if (ids.size === 0) return new Map();
   const upstream = yield* loadEdges(envId, ids, UPSTREAM);
   const downstream = yield* loadEdges(envId, ids, DOWNSTREAM);
-  const reached = new Map([...ids].map((id) => [id, reachedFrom(downstream, id)]));
   const causes = new Map([...ids].map((id) => [id, nearestFailing(upstream, failing, id)]));
   const { id, name, kind, url } = assets;
-  const wanted = new Set([...reached.values(), [...causes.values()].filter((each) => each !== null)].flat());
-  const found = yield* inChunks([...wanted], (some) =>
-    queryBuilder
-      .select({ id, name, kind, url })
-      .from(assets)
-      .where(and(eq(assets.env_id, envId), inArray(id, some))),
-  );
-  const known = new Map(found.map((row) => [row.id, row]));
+  const load = (some: Iterable<string>, condition?: SQL) =>
+    inChunks([...some], (chunk) =>
+      queryBuilder
+        .select({ id, name, url })
+        .from(assets)
+        .where(and(eq(assets.env_id, envId), inArray(id, chunk), condition)),
+    );
+  const boards = new Map((yield* load(downstream.keys(), eq(kind, 'bi'))).map((row) => [row.id, row]));
+  const failed = yield* load(new Set([...causes.values()].filter((each) => each !== null)));
+  const known = new Map(failed.map((row) => [row.id, row]));
   const impactOf = (assetId: string): AlertImpact => {
-    const below = reached.get(assetId) ?? [];
-    const dashboards = below.flatMap((each) => known.get(each) ?? []).filter((row) => row.kind === 'bi');
+    let count = 0;
+    const dashboards: { readonly id: string; readonly name: string | null; readonly url: string | null }[] = [];
+    for (const each of reachedFrom(downstream, assetId)) {
+      count += 1;
+      const board = boards.get(each);
+      if (board !== undefined) dashboards.push(board);
+    }
     const cause = causes.get(assetId) ?? null;
     return {
-      ...{ downstream_count: below.length, downstream_cut: downstream.size >= MAX_ASSETS },
+      ...{ downstream_count: count, downstream_cut: downstream.size >= MAX_ASSETS },
       dashboard_count: dashboards.length,
       dashboards: dashboards.slice(0, MAX_DASHBOARDS).map((row) => ({ name: row.name ?? row.id, url: row.url })),
       cause: cause === null ? null : { asset_id: cause, name: known.get(cause)?.name ?? cause },

@@ -1,4 +1,4 @@
-import type { AlertCondition, AlertFacts, AlertKind } from '../../src/core/alerts/alert.ts';
+import type { AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
 import { isJsonObject } from '../../src/core/json.ts';
 import type { Row } from '../../src/core/stream.ts';
 import { addDays, EPOCH, type Instant } from '../../src/core/time/instant.ts';
@@ -18,19 +18,51 @@ const ASSET = `a.id as asset_id, a.name as asset_name, a.owners as asset_owners,
 const JOIN_ASSET = (from: string): string =>
   `assets a on a.env_id = ${from}.env_id and a.id = ${from}.asset_id and a.deleted_at is null`;
 
-/** A PASS ends every alert of its sub-test, so only other results are read. */
+/** A PASS ends every alert of its sub-test, so only failures are read, and what is neither for open alerts. */
 const TESTS = `select l.sub_test_unique_id, l.id as execution_id, l.test_id, l.status, l.start_time, l.result_reason,
     t.name, t.severity, t.disabled, t.owners, t.tags, t.path, ${ASSET}
   from latest_test_executions l
   join tests t on t.env_id = l.env_id and t.id = l.test_id and t.deleted_at is null
   left join ${JOIN_ASSET('t')}
-  where l.env_id = @env and l.status <> 'PASS' order by l.sub_test_unique_id`;
+  where l.env_id = @env and `;
 
-const SCORES = `select s.score, s.bucket_at, ${ASSET}, (
+const FAILING = `${TESTS} l.status in ('WARN', 'FAIL', 'ERROR') order by l.sub_test_unique_id`;
+
+const KEYS_AT_ONCE = 100;
+
+const OTHERS = `${TESTS} l.status not in ('PASS', 'WARN', 'FAIL', 'ERROR')
+  and l.sub_test_unique_id in (${Array.from({ length: KEYS_AT_ONCE }, (_, n) => `@key${n}`).join(', ')})`;
+
+function* readTests(env: string, openKeys: readonly string[]): StateStatements<AlertCondition[]> {
+  const found = (yield { sql: FAILING, values: { env } }).rows.flatMap(testCondition);
+  for (let from = 0; from < openKeys.length; from += KEYS_AT_ONCE) {
+    const keys = Array.from({ length: KEYS_AT_ONCE }, (_, n) => [`key${n}`, openKeys[from + n] ?? '']);
+    const { rows } = yield { sql: OTHERS, values: { env, ...Object.fromEntries(keys) } };
+    found.push(...rows.flatMap(testCondition));
+  }
+  return found;
+}
+
+/** Only scores that a rule may be about. The score a day before is not older than two days. */
+const SCORES = `select * from (select s.score, s.bucket_at, ${ASSET}, (
     select h.score from asset_health_score_history h
-    where h.env_id = @env and h.asset_id = s.asset_id and h.dimension = 'total' and h.bucket_at <= @dayBefore
+    where h.env_id = @env and h.asset_id = s.asset_id and h.dimension = 'total'
+      and h.bucket_at <= @dayBefore and h.bucket_at >= @twoDaysBefore
     order by h.bucket_at desc limit 1) as earlier
-  from asset_health_scores s join ${JOIN_ASSET('s')} where s.env_id = @env order by s.asset_id`;
+  from asset_health_scores s join ${JOIN_ASSET('s')} where s.env_id = @env) x
+  where x.score < @below or (@hasBy = 1 and x.earlier > x.score) order by x.asset_id`;
+
+function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<AlertCondition[]> {
+  const newest = 'select max(bucket_at) as at from asset_health_scores where env_id = @env';
+  const at = String((yield { sql: newest, values: { env } }).rows[0]?.['at'] ?? EPOCH);
+  const ours = rules.filter(({ kinds }) => kinds.includes('score'));
+  const [below, hasBy] = [
+    Math.max(-1, ...ours.map((rule) => rule.below ?? -1)),
+    Number(ours.some(({ by }) => by !== null)),
+  ];
+  const values = { env, below, hasBy, dayBefore: addDays(at, -1), twoDaysBefore: addDays(at, -2) };
+  return (yield { sql: SCORES, values }).rows.map(scoreCondition);
+}
 
 const DROPPED = `select c.id, c.name, c.deleted_at, ${ASSET} from columns c join ${JOIN_ASSET('c')}
   where c.env_id = @env and c.deleted_at is not null and c.mirrored_at >= @since and c.synced_at is not null
@@ -41,18 +73,24 @@ const STREAMS = `select c.stream, c.watermark, c.unavailable,
     (select count(*) from rejected_rows r where r.env_id = @env and r.stream = c.stream) as rejected
   from sync_checkpoints c where c.env_id = @env order by c.stream`;
 
-/** The conditions of these kinds that the mirror has now. */
-export function* readConditions(scope: AlertScope, kinds: readonly AlertKind[]): StateStatements<AlertCondition[]> {
+/** Which conditions are wanted. */
+export interface ConditionQuery {
+  readonly rules: readonly AlertRule[];
+  readonly kinds: readonly AlertKind[];
+  /** The conditions of open alerts. */
+  readonly openKeys: readonly string[];
+}
+
+/** The conditions of these kinds that the mirror has now; of those that the rules exclude, some may be left out. */
+export function* readConditions(
+  scope: AlertScope,
+  { rules, kinds, openKeys }: ConditionQuery,
+): StateStatements<AlertCondition[]> {
   const found: AlertCondition[] = [];
   const values = { env: scope.envId };
   const has = (...some: AlertKind[]): boolean => some.some((kind) => kinds.includes(kind));
-  if (has('test')) for (const row of (yield { sql: TESTS, values }).rows) found.push(...testCondition(row));
-  if (has('score')) {
-    const newest = 'select max(bucket_at) as at from asset_health_scores where env_id = @env';
-    const [last] = (yield { sql: newest, values }).rows;
-    const dayBefore = addDays(String(last?.['at'] ?? EPOCH), -1);
-    for (const row of (yield { sql: SCORES, values: { ...values, dayBefore } }).rows) found.push(scoreCondition(row));
-  }
+  if (has('test')) found.push(...(yield* readTests(scope.envId, openKeys)));
+  if (has('score')) found.push(...(yield* readScores(scope.envId, rules)));
   if (has('column_dropped')) {
     const since = addDays(scope.at, -MOMENT_DAYS);
     for (const row of (yield { sql: DROPPED, values: { ...values, since } }).rows) found.push(droppedCondition(row));

@@ -1,15 +1,21 @@
 import { createHash } from 'node:crypto';
-import type { AlertCondition, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
+import type { AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
 import { type AlertChange, type AlertsInput, decideAlerts, ruleKey } from '../../src/core/alerts/decide-alerts.ts';
 import { messageOf, type RunAlerts } from '../../src/core/alerts/delivery.ts';
-import { failureRoot } from '../../src/core/alerts/lineage-walk.ts';
+import { failureRoots } from '../../src/core/alerts/lineage-walk.ts';
 import { FAILING_STATUSES } from '../../src/core/alerts/matches-rule.ts';
-import type { Row } from '../../src/core/stream.ts';
-import { secondsBetween } from '../../src/core/time/instant.ts';
-import { loadEnvironments } from '../environment-store.ts';
-import type { MirrorClock } from '../mirror-clock.ts';
+import type { StreamName } from '../../src/core/stream.ts';
+import { type Instant, secondsBetween } from '../../src/core/time/instant.ts';
+import { type MirrorClock, tick } from '../mirror-clock.ts';
 import type { StateStatements } from '../state-statements.ts';
-import { loadAlerts, loadApplied, loadEnvironment, pruneAlerts, saveAlert, saveApplied } from './alert-store.ts';
+import {
+  loadAlerts,
+  loadApplied,
+  loadEnvironment,
+  saveAlert,
+  saveApplied,
+  unlistedEnvironments,
+} from './alert-store.ts';
 import { loadImpact, loadUpstream } from './asset-impact.ts';
 import { type AlertMoment, type AlertScope, readConditions, readFailingSince, readMoments } from './read-conditions.ts';
 
@@ -28,18 +34,37 @@ export function* updateAlerts(
   rules: readonly AlertRule[],
   { kinds, moments = [] }: AlertTrigger,
 ): StateStatements<boolean> {
-  const used = kinds.filter((kind) => rules.some((rule) => rule.kinds.includes(kind)));
+  const wanted = kinds.filter((kind) => rules.some((rule) => rule.kinds.includes(kind)));
+  const used = yield* readableKinds(scope.envId, wanted);
   if (used.length === 0) return false;
   const ours = moments.filter(({ kind }) => used.includes(kind));
-  const conditions = [...(yield* readConditions(scope, used)), ...(yield* readMoments(scope, ours))];
-  return yield* applyConditions(scope, rules, used, conditions);
+  const alerts = yield* loadAlerts(scope.envId, used);
+  const about = { rules, kinds: used, openKeys: alerts.flatMap(({ members }) => Object.keys(members)) };
+  const conditions = [...(yield* readConditions(scope, about)), ...(yield* readMoments(scope, ours))];
+  return yield* applyConditions(scope, rules, { kinds: used, conditions, alerts });
+}
+
+/** What the conditions of some kinds are joined with: until it was read once, they would seem to be new afterwards. */
+const READ_BEFORE: Readonly<Partial<Record<AlertKind, StreamName>>> = {
+  ...{ test: 'tests', score: 'assets', column_dropped: 'assets' },
+};
+
+const READ = `select c.stream from sync_checkpoints c
+  where c.env_id = @env and c.stream in ('tests', 'assets') and c.watermark is not null`;
+
+function* readableKinds(envId: string, kinds: readonly AlertKind[]): StateStatements<readonly AlertKind[]> {
+  if (kinds.every((kind) => READ_BEFORE[kind] === undefined)) return kinds;
+  const { rows } = yield { sql: READ, values: { env: envId } };
+  return kinds.filter((kind) => {
+    const stream = READ_BEFORE[kind];
+    return stream === undefined || rows.some((row) => row['stream'] === stream);
+  });
 }
 
 function* applyConditions(
   scope: AlertScope,
   rules: readonly AlertRule[],
-  kinds: readonly AlertKind[],
-  conditions: readonly AlertCondition[],
+  { kinds, conditions, alerts }: Pick<AlertsInput, 'kinds' | 'conditions' | 'alerts'>,
 ): StateStatements<boolean> {
   const { envId, at } = scope;
   const failing = failingAssets(conditions);
@@ -47,8 +72,7 @@ function* applyConditions(
   const upstream = yield* loadUpstream(envId, isGrouped ? failing : []);
   const input: AlertsInput = {
     ...{ rules, kinds, conditions, at, environment: yield* loadEnvironment(envId) },
-    ...{ alerts: yield* loadAlerts(envId, kinds), applied: yield* loadApplied(envId) },
-    rootOf: (assetId) => failureRoot(upstream, failing, assetId),
+    ...{ alerts, applied: yield* loadApplied(envId), rootOf: failureRoots(upstream, failing) },
     newId: (...parts) => hashOf([envId, at, ...parts]),
   };
   const changes = decideAlerts(input);
@@ -74,22 +98,27 @@ function hashOf(parts: readonly string[]): string {
   return createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 12);
 }
 
-/** The lineage is walked for beginnings only: what is silent says nothing, and later messages repeat the first. */
+/** How many messages of a decision tell their impact: a storm must not delay its commit by minutes. */
+const MAX_IMPACTS = 50;
+
+/** The lineage is walked for what is sent only, and not for ends, which repeat the beginning. */
 function* saveChanges(
   { envId, at }: AlertScope,
   changes: readonly AlertChange[],
   { input, failing }: { readonly input: AlertsInput; readonly failing: ReadonlySet<string> },
 ): StateStatements<void> {
-  const begun = changes.filter(({ event }) => event === 'begin');
-  const assets = new Set(begun.flatMap(({ condition }) => condition?.facts.assetId ?? []));
-  const impact = yield* loadImpact(envId, assets, failing);
+  const told = changes.filter(isCurrent);
+  const assets = told.flatMap(({ condition }) => condition?.facts.assetId ?? []);
+  const impact = yield* loadImpact(envId, new Set(assets.slice(0, MAX_IMPACTS)), failing);
   for (const change of changes) {
-    const { alert, event } = change;
-    const told = event === 'begin' ? yield* withSince(envId, change) : change;
-    const message = messageOf(told, input.environment, impact.get(told.condition?.facts.assetId ?? '') ?? null);
-    yield* saveAlert(envId, { ...told, alert: { ...alert, message: alert.begunAt === null ? null : message } }, at);
+    const { condition } = isCurrent(change) ? yield* withSince(envId, change) : change;
+    const found = impact.get(condition?.facts.assetId ?? '') ?? null;
+    yield* saveAlert(envId, change, { message: messageOf({ ...change, condition }, input.environment, found), at });
   }
 }
+
+/** Whether its message is about what is so now. */
+const isCurrent = ({ event }: AlertChange): boolean => event === 'begin' || event === 'remind';
 
 function* withSince(envId: string, change: AlertChange): StateStatements<AlertChange> {
   const { condition } = change;
@@ -101,53 +130,71 @@ function* withSince(envId: string, change: AlertChange): StateStatements<AlertCh
 /** Runs that end at the same time decide one after the other. */
 const LOCK = 'update mirror set id = id where id = 1';
 
-/** Decides what only the end of a run shows, and ends the alerts of rules that were removed. */
+/**
+ * Decides what only the end of a run shows, and ends the alerts of rules that were removed and of environments that are
+ * no longer listed. Other environments are left to other runs, whose rules may differ.
+ */
 export function* endRunAlerts(about: RunAlerts, clock: MirrorClock): StateStatements<void> {
   yield { sql: LOCK, values: {} };
   const { rules, run } = about;
-  const at = clock.now();
-  const used = (kind: AlertKind): boolean => rules.some((rule) => rule.kinds.includes(kind));
+  yield* decideMirror(about, clock.now());
+  // Always in the same order, to avoid deadlocks between runs.
+  for (const envId of about.envIds.toSorted()) {
+    const scope = { envId, run, at: yield* tick(clock, envId) };
+    if (rules.some(({ kinds }) => kinds.includes('stale'))) yield* decideStale(scope, about);
+    yield* endOrphans(scope, rules);
+  }
+  for (const envId of yield* unlistedEnvironments()) yield* endOrphans({ envId, run, at: clock.now() }, []);
+}
+
+/** Any run that is answered ends the alerts about the whole mirror; one that is not begins only those of its rules. */
+function* decideMirror(
+  { rules, run, isTokenRefused, isQuotaExhausted, error }: RunAlerts,
+  at: Instant,
+): StateStatements<void> {
   for (const [kind, holds] of [
-    ['token', about.isTokenRefused],
-    ['quota', about.isQuotaExhausted],
+    ['token', isTokenRefused],
+    ['quota', isQuotaExhausted],
   ] as const) {
-    if (holds === null || !used(kind)) continue;
-    const facts = { name: kind, detail: about.error };
-    const conditions = holds ? [{ kind, key: kind, evidence: String(run), facts }] : [];
-    yield* applyConditions({ envId: '', run, at }, rules, [kind], conditions);
-  }
-  if (used('stale')) yield* decideStale(about, at);
-  for (const envId of ['', ...about.envIds]) {
-    yield* endOrphans({ envId, run, at }, rules);
-    yield* pruneAlerts(envId, about.now);
+    if (holds === null) continue;
+    const condition = { kind, key: kind, evidence: String(run), facts: { name: kind, detail: error } };
+    const stored = yield* loadAlerts('', [kind]);
+    const alerts = holds ? stored.filter((alert) => rules.some(({ name }) => name === alert.rule)) : stored;
+    const conditions = holds ? [condition] : [];
+    yield* applyConditions({ envId: '', run, at }, rules, { kinds: [kind], conditions, alerts });
   }
 }
 
-/** With the environments in a statement of their own, because a distributed database does not join the two. */
-const AGES = `select c.env_id, c.stream, c.watermark, c.unavailable from sync_checkpoints c
-  where c.watermark is not null order by c.env_id, c.watermark, c.stream`;
+const AGES = 'select c.stream, c.watermark, c.unavailable from sync_checkpoints c where c.env_id = @env';
 
-/** The stream whose last complete read is oldest decides how stale an environment is. */
-function* decideStale({ rules, run, now, streams }: RunAlerts, at: string): StateStatements<void> {
-  const listed = (yield* loadEnvironments()).filter((row) => row['missing_since'] === null).map(({ id }) => id);
-  const { rows } = yield { sql: AGES, values: {} };
-  const isCounted = (row: Row): boolean =>
-    listed.includes(row['env_id'] ?? null) && row['unavailable'] === 0 && streams.includes(String(row['stream']));
-  for (const [envId, [oldest]] of Map.groupBy(rows.filter(isCounted), (row) => String(row['env_id']))) {
-    const since = String(oldest?.['watermark']);
-    const facts = { name: String(oldest?.['stream']), value: secondsBetween(since, now), since };
-    const condition = { kind: 'stale', key: 'stale', evidence: String(run), facts } as const;
-    yield* applyConditions({ envId, run, at }, rules, ['stale'], [condition]);
-  }
+const TRIED = 'select distinct r.stream from sync_stream_runs r where r.env_id = @env';
+
+/** The stream whose last complete read is oldest decides how stale an environment is; one that has none, too. */
+function* decideStale(scope: AlertScope, { rules, run, now, streams }: RunAlerts): StateStatements<void> {
+  const values = { env: scope.envId };
+  const { rows } = yield { sql: AGES, values };
+  const known = new Map(rows.map((row) => [String(row['stream']), row]));
+  const counted = streams.filter((stream) => known.get(stream)?.['unavailable'] !== 1);
+  const sinceOf = (stream: string): Instant => String(known.get(stream)?.['watermark'] ?? '');
+  const [oldest] = counted.filter((stream) => sinceOf(stream) !== '').sort(byText(sinceOf));
+  const unread = counted.filter((stream) => sinceOf(stream) === '');
+  const tried = unread.length === 0 ? [] : (yield { sql: TRIED, values }).rows.map((row) => row['stream']);
+  const of = (key: string, facts: AlertFacts): AlertCondition => ({ kind: 'stale', key, evidence: String(run), facts });
+  const conditions = [oldest, unread.find((stream) => tried.includes(stream))].flatMap((name): AlertCondition[] => {
+    if (name === undefined) return [];
+    const since = sinceOf(name);
+    if (since === '') return [of('unread', { name, value: null })];
+    return [of('stale', { name, value: secondsBetween(since, now), since })];
+  });
+  const alerts = yield* loadAlerts(scope.envId, ['stale']);
+  yield* applyConditions(scope, rules, { kinds: ['stale'], conditions, alerts });
 }
+
+const byText = (textOf: (each: string) => string) => (one: string, other: string) =>
+  textOf(one) < textOf(other) ? -1 : textOf(one) > textOf(other) ? 1 : 0;
 
 /** With no kinds given, only the alerts of removed rules are decided. */
 function* endOrphans(scope: AlertScope, rules: readonly AlertRule[]): StateStatements<void> {
   const alerts = yield* loadAlerts(scope.envId);
-  const input: AlertsInput = {
-    ...{ rules, kinds: [], conditions: [], alerts, applied: new Set(), at: scope.at },
-    environment: yield* loadEnvironment(scope.envId),
-    ...{ rootOf: (id) => id, newId: () => '' },
-  };
-  yield* saveChanges(scope, decideAlerts(input), { input, failing: new Set() });
+  if (alerts.length > 0) yield* applyConditions(scope, rules, { kinds: [], conditions: [], alerts });
 }

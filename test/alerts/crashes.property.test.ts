@@ -79,12 +79,13 @@ async function simulate(after: number) {
   await state.claimMirror('http://localhost');
   const options = { envId: 'e', run: 1, clock, alertRules: [ruleOf({ kinds: ['test'], after })] };
   const destination = createSqliteDestination(mirror, options);
+  const checkpoint = { ...NO_PROGRESS, watermark: START };
   const show = (name: string, items: readonly object[]) => {
     const changes = decodePage(streamOf(name), items).rows.map(({ row }) => ({
       row: { ...row, deleted_at: null, deletion: null },
       kind: 'inserted' as const,
     }));
-    return destination.commit(streamOf(name), { kind: 'page', checkpoint: NO_PROGRESS, changes }, new Set());
+    return destination.commit(streamOf(name), { kind: 'page', checkpoint, changes }, new Set());
   };
   await show('assets', [asset('a')]);
   await show('tests', [test1('a'), test1('b')]);
@@ -112,7 +113,7 @@ async function simulate(after: number) {
           isOutstanding: (delivery) => state.isOutstanding(delivery),
           record: (delivery, result) => state.recordDelivery(delivery, result),
           async deliver(_, { message }, key) {
-            if (!isAccepted()) throw new DeliveryError('refused', true);
+            if (!isAccepted()) throw new DeliveryError('refused', { isOfMessage: true });
             received.push({ key, what: `${message.event} ${message.subject}` });
           },
           now: clock,

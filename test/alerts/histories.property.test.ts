@@ -53,9 +53,9 @@ function simulate(after: number) {
   const store = ({ alert, event, isDropped, condition }: AlertChange): void => {
     const message = messageOf({ alert, event, isDropped, condition }, null, null);
     if (isDropped || alert.endedAt !== null) alerts.delete(alert.id);
-    else alerts.set(alert.id, { ...alert, message });
+    else alerts.set(alert.id, { ...alert, message: alert.message ?? message });
     if (event !== null)
-      waiting.push({ env_id: 'e', alert_id: alert.id, number: alert.messages, channel: 'it', message });
+      waiting.push({ env_id: 'e', alert_id: alert.id, number: alert.messages, channel: 'it', message, refusals: 0 });
   };
   return {
     received,
@@ -81,7 +81,7 @@ function simulate(after: number) {
           outcome = next.next().value ?? 'accepted';
           if (outcome === 'crash-before') throw new Crash();
           if (outcome === 'refused' || outcome === 'unreachable')
-            throw new DeliveryError(outcome, outcome === 'refused');
+            throw new DeliveryError(outcome, { isOfMessage: outcome === 'refused' });
           received.push({ key, what: `${message.event} ${message.subject}` });
           if (outcome === 'crash-after') throw new Crash();
         },

@@ -11,18 +11,20 @@ export interface AlertText {
 
 /** Writes a message in words: what, since when, whose, what depends on it, and the probable cause. */
 export function messageText(message: AlertMessage, pageUrl: string | null): AlertText {
-  const { event, facts, names, count, environment } = message;
-  const prefix = { begin: '', remind: 'Still open: ', end: 'Ended: ' }[event];
+  const { event, kind, facts, names, count, environment } = message;
+  const prefix = kind === 'sample' ? '' : { begin: '', remind: 'Still open: ', end: 'Ended: ' }[event];
   const more = count > 1 ? ` and ${count - 1} more` : '';
   const where = environment === null ? '' : ` (${environment.name})`;
   const title = `${prefix}${headline(message)}${more}${where}`;
   const listed = count > 1 ? [`Affected: ${names.join(', ')}${count > names.length ? ', …' : ''}`] : [];
   return {
     title,
-    lines: [...listed, ...details(facts), ...impactLines(message), ...times(message)],
+    lines: [...listed, ...details(facts), ...closing(message), ...impactLines(message), ...times(message)],
     link: linkOf(message, pageUrl),
   };
 }
+
+const hasFallen = ({ value, earlier }: AlertFacts): boolean => value != null && earlier != null && earlier > value;
 
 function headline({ kind, facts }: AlertMessage): string {
   const { name, status, value, earlier, assetName } = facts;
@@ -31,7 +33,7 @@ function headline({ kind, facts }: AlertMessage): string {
     case 'test':
       return `Test ${name} ${status === 'WARN' ? 'warns' : status === 'ERROR' ? 'cannot run' : 'fails'}${assetName == null ? '' : ` on ${assetName}`}`;
     case 'score':
-      return `Health score of ${name} is ${rounded(value)}${earlier == null ? '' : `, a day before it was ${rounded(earlier)}`}`;
+      return `Health score of ${name} ${hasFallen(facts) ? `fell from ${rounded(earlier)} to ${rounded(value)} within a day` : `is ${rounded(value)}`}`;
     case 'column_dropped':
       return `Column ${name}${on} was dropped`;
     case 'column_type':
@@ -45,11 +47,13 @@ function headline({ kind, facts }: AlertMessage): string {
     case 'unavailable':
       return `The service no longer has ${name}`;
     case 'stale':
-      return `The mirror is stale: ${name} is ${hours(value ?? 0)} old`;
+      return `The mirror is stale: ${name} ${value == null ? 'was never read to its end' : `is ${hours(value)} old`}`;
     case 'token':
       return 'The service refuses the token';
     case 'quota':
       return 'The quota of the account is exhausted';
+    case 'sample':
+      return 'Test message of obsync';
   }
 }
 
@@ -68,12 +72,18 @@ function details({ detail, severity, owners = [] }: AlertFacts): string[] {
   ];
 }
 
+/** A fall ends after a day even if the score stays low. */
+function closing({ event, kind, facts }: AlertMessage): string[] {
+  if (event !== 'end' || kind !== 'score' || !hasFallen(facts)) return [];
+  return ['It is no longer so much lower than a day before; it may still be low'];
+}
+
 function impactLines({ impact }: AlertMessage): string[] {
   if (impact === null) return [];
   const { downstream_count: count, downstream_cut: isCut, dashboard_count: dashboards } = impact;
   const names = impact.dashboards.map(({ name }) => name).join(', ');
   return [
-    ...(impact.cause === null ? [] : [`Probable cause: ${impact.cause.name}, upstream, fails too`]),
+    ...(impact.cause === null ? [] : [`Probable cause: ${impact.cause.name} (upstream) is failing too`]),
     `Downstream: ${count}${isCut ? ' or more' : ''} ${count === 1 ? 'asset' : 'assets'}`,
     ...(dashboards === 0 ? [] : [`Dashboards: ${names}${dashboards > impact.dashboards.length ? ', …' : ''}`]),
   ];

@@ -126,10 +126,13 @@ export interface AlertMessage {
   readonly alert: string;
   readonly event: AlertEvent;
   readonly rule: string;
-  readonly kind: AlertKind;
+  /** `sample` tests a channel. */
+  readonly kind: AlertKind | 'sample';
   readonly environment: AlertEnvironment | null;
   readonly subject: string;
   readonly facts: AlertFacts;
+  /** `environment`, `severity` and `owner` as they were at the beginning: they identify the alert in Alertmanager. */
+  readonly labels: Readonly<Record<string, string>>;
   /** How many conditions it has, and the names of the first ones. */
   readonly count: number;
   readonly names: readonly string[];

@@ -34,7 +34,7 @@ export interface AlertChange {
   readonly alert: Alert;
   readonly event: AlertEvent | null;
   readonly isDropped: boolean;
-  /** One of its conditions; null if it has none any more. */
+  /** What its message is about: a condition that is new in it, else any of its conditions; null if none is read. */
   readonly condition: AlertCondition | null;
 }
 
@@ -52,7 +52,7 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
   // Whoever was told of a beginning is told of the end, even after the rule was removed.
   const orphans = input.alerts.filter(({ rule, kind }) => !names.has(ruleKey(rule, kind)));
   return [
-    ...orphans.map((alert) => settle({ alert, members: {}, condition: null }, null, input)),
+    ...orphans.map((alert) => settle({ alert, members: new Map(), condition: null }, null, input)),
     ...input.rules.flatMap((rule) =>
       rule.kinds.filter((kind) => input.kinds.includes(kind)).flatMap((kind) => decideRule(input, rule, kind)),
     ),
@@ -62,8 +62,8 @@ export function decideAlerts(input: AlertsInput): AlertChange[] {
 /** An alert, and the conditions that it has now. */
 interface AlertDraft {
   readonly alert: Alert;
-  readonly members: Record<string, AlertMember>;
-  condition: AlertCondition | null;
+  readonly members: Map<string, AlertMember>;
+  readonly condition: AlertCondition | null;
 }
 
 function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (AlertChange | null)[] {
@@ -77,8 +77,8 @@ function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (Aler
   const held: AlertDraft[] = input.alerts
     .filter((alert) => alert.rule === rule.name && alert.kind === kind)
     .map((alert) => ({ alert, members: keptMembers(alert, { standing, unknown, at: input.at }), condition: null }));
-  const byKey = new Map(held.flatMap((draft) => Object.keys(draft.members).map((key) => [key, draft] as const)));
-  // What is new joins no silent alert: it would never be told.
+  const byKey = new Map(held.flatMap((draft) => [...draft.members.keys()].map((key) => [key, draft] as const)));
+  // New conditions never join a silent alert, or nobody would hear of them.
   const bySubject = new Map(
     held.filter(({ alert }) => !alert.isSilent).map((draft) => [draft.alert.subject, draft] as const),
   );
@@ -87,10 +87,26 @@ function decideRule(input: AlertsInput, rule: AlertRule, kind: AlertKind): (Aler
     // A condition stays in its alert, even if its probable cause or its owner changes meanwhile.
     const draft = byKey.get(key) ?? draftFor(input, rule, condition, bySubject);
     drafts.add(draft);
-    if (!byKey.has(key)) draft.members[key] = memberOf(condition, 1);
-    draft.condition ??= condition;
+    if (!byKey.has(key)) draft.members.set(key, memberOf(condition, 1));
   }
-  return [...drafts].map((draft) => settle(draft, rule, input));
+  return [...drafts].map((draft) =>
+    settle({ ...draft, condition: shownCondition(draft, standing, rule) }, rule, input),
+  );
+}
+
+/** A condition that no message has told yet, if there is one. */
+function shownCondition(
+  { members }: AlertDraft,
+  standing: StandingConditions['standing'],
+  rule: AlertRule,
+): AlertCondition | null {
+  const shown = [...members].filter(([key]) => standing.has(key));
+  const [key] = shown.find(([, member]) => isNews(member, rule)) ?? shown[0] ?? [''];
+  return standing.get(key) ?? null;
+}
+
+function isNews({ count, isTold }: AlertMember, { after }: AlertRule): boolean {
+  return count >= after && !isTold;
 }
 
 interface StandingConditions {
@@ -99,7 +115,7 @@ interface StandingConditions {
   readonly at: Instant;
 }
 
-function keptMembers({ members }: Alert, { standing, unknown, at }: StandingConditions): Record<string, AlertMember> {
+function keptMembers({ members }: Alert, { standing, unknown, at }: StandingConditions): Map<string, AlertMember> {
   const kept = Object.entries(members).flatMap(([key, member]): [string, AlertMember][] => {
     const condition = standing.get(key);
     if (condition === undefined) {
@@ -109,7 +125,7 @@ function keptMembers({ members }: Alert, { standing, unknown, at }: StandingCond
     if (condition.evidence === member.evidence) return [[key, member]];
     return [[key, { ...memberOf(condition, member.count + 1), isTold: member.isTold }]];
   });
-  return Object.fromEntries(kept);
+  return new Map(kept);
 }
 
 function memberOf({ evidence, facts, until = null }: AlertCondition, count: number): AlertMember {
@@ -132,7 +148,7 @@ function draftFor(
     ...{ begunAt: null, endedAt: null, notifiedAt: null, snoozedUntil: null },
     ...{ isSilent: false, messages: 0, message: null },
   };
-  const draft: AlertDraft = { alert, members: {}, condition: null };
+  const draft: AlertDraft = { alert, members: new Map(), condition: null };
   bySubject.set(subject, draft);
   return draft;
 }
@@ -147,16 +163,17 @@ function subjectOf({ group }: AlertRule, { key, facts }: AlertCondition, { rootO
 
 /** What happens to an alert with these conditions; null if nothing does. */
 function settle(
-  { alert, members, condition }: AlertDraft,
+  { alert, members: current, condition }: AlertDraft,
   rule: AlertRule | null,
   input: AlertsInput,
 ): AlertChange | null {
   const { at } = input;
+  const members = Object.fromEntries(current);
   const changed = (changes: Partial<Alert>, event: AlertEvent | null): AlertChange => {
     const said = event === null ? {} : { notifiedAt: at, messages: alert.messages + 1 };
     return { alert: { ...alert, members, ...said, ...changes }, event, isDropped: false, condition };
   };
-  if (rule === null || Object.keys(members).length === 0) {
+  if (rule === null || current.size === 0) {
     if (alert.begunAt === null) return { alert, event: null, isDropped: true, condition: null };
     // Whatever the clock does, an end is no earlier than what was said before.
     const endedAt = laterOf(at, alert.notifiedAt ?? alert.begunAt);
@@ -176,10 +193,10 @@ function isExpected({ rule, kind }: Alert, condition: AlertCondition | null, { a
 }
 
 function eventOf(alert: Alert, members: Alert['members'], rule: AlertRule, at: Instant): AlertEvent | null {
-  const isNews = Object.values(members).some((member) => member.count >= rule.after && !member.isTold);
-  if (alert.begunAt === null) return isNews ? 'begin' : null;
+  const hasNews = Object.values(members).some((member) => isNews(member, rule));
+  if (alert.begunAt === null) return hasNews ? 'begin' : null;
   if (alert.snoozedUntil !== null && at < alert.snoozedUntil) return null;
-  return isNews || isReminderDue(alert, rule, at) ? 'remind' : null;
+  return hasNews || isReminderDue(alert, rule, at) ? 'remind' : null;
 }
 
 function isReminderDue({ notifiedAt }: Alert, { remindSeconds }: AlertRule, at: Instant): boolean {

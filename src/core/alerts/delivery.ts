@@ -1,5 +1,5 @@
 import type { Instant } from '../time/instant.ts';
-import type { Alert, AlertEnvironment, AlertMessage, AlertRule } from './alert.ts';
+import type { Alert, AlertEnvironment, AlertFacts, AlertMessage, AlertRule } from './alert.ts';
 import type { AlertChange } from './decide-alerts.ts';
 
 /** A message that waits for its channel. */
@@ -10,12 +10,19 @@ export interface AlertDelivery {
   readonly number: number;
   readonly channel: string;
   readonly message: AlertMessage;
+  /** How often the channel refused this very message. */
+  readonly refusals: number;
 }
+
+/** A message that its channel has refused so often is given up, so those behind it are sent. */
+export const MAX_REFUSALS = 5;
 
 /** How an attempt to deliver ended; `error` is null if it succeeded. */
 export interface DeliveryResult {
   readonly at: Instant;
   readonly error: string | null;
+  /** Whether the channel refused this very message. */
+  readonly isRefused?: boolean;
 }
 
 /** What a run knows only when it ends. */
@@ -28,7 +35,7 @@ export interface RunAlerts {
   readonly isTokenRefused: boolean | null;
   readonly isQuotaExhausted: boolean | null;
   readonly error: string | null;
-  /** The environments that the run wrote. */
+  /** The environments whose leases the run has. */
   readonly envIds: readonly string[];
   /** The streams that every run reads: the oldest one decides how stale the mirror is. */
   readonly streams: readonly string[];
@@ -57,23 +64,34 @@ export function idempotencyKey({ alert_id, number }: Pick<AlertDelivery, 'alert_
 
 const MAX_NAMES = 10;
 
-/** What is said about an alert now. Its end repeats what its beginning said. */
+/** What is said about an alert now: a reminder is about a condition that it has now, its end about its beginning. */
 export function messageOf(
   { alert, event, condition }: AlertChange,
   environment: AlertEnvironment | null,
   impact: AlertMessage['impact'],
 ): AlertMessage {
   const members = Object.values(alert.members);
+  const begun = event === 'remind' && condition !== null ? null : alert.message;
+  const facts = begun?.facts ?? condition?.facts ?? { name: alert.subject };
   return {
     alert: alert.id,
     event: event ?? 'begin',
     ...{ rule: alert.rule, kind: alert.kind, environment, subject: alert.subject },
-    facts: alert.message?.facts ?? condition?.facts ?? { name: alert.subject },
+    facts,
+    labels: alert.message?.labels ?? labelsOf(facts, environment),
     count: members.length,
     names: members.slice(0, MAX_NAMES).map(({ name }) => name),
     begun_at: beginningOf(alert),
     ended_at: alert.endedAt,
-    impact: alert.message?.impact ?? impact,
+    impact: begun === null ? impact : begun.impact,
+  };
+}
+
+function labelsOf({ severity, owners = [] }: AlertFacts, environment: AlertEnvironment | null): AlertMessage['labels'] {
+  return {
+    ...(environment === null ? {} : { environment: environment.name }),
+    ...(severity == null ? {} : { severity }),
+    ...(owners.length === 0 ? {} : { owner: owners.join(', ') }),
   };
 }
 

@@ -21,10 +21,15 @@ export function ruleState(
     case 'score':
       return value !== null && isLow(rule, value, earlier) ? 'holds' : 'no';
     case 'stale':
-      return value !== null && value > rule.maxAgeSeconds ? 'holds' : 'no';
+      return isStale(value, rule.maxAgeSeconds) ? 'holds' : 'no';
     default:
       return 'holds';
   }
+}
+
+/** Whether a stream that runs read is too old; one that was never read to its end has no age, and is. */
+export function isStale(ageSeconds: number | null, maxAgeSeconds: number): boolean {
+  return ageSeconds === null || ageSeconds > maxAgeSeconds;
 }
 
 function isLow({ below, by }: AlertRule, score: number, earlier: number | null): boolean {
@@ -40,9 +45,11 @@ function matches(rule: AlertRule, { facts }: AlertCondition, environment: AlertE
     allows(rule.severities, [severity]) &&
     allows(rule.tags, tags) &&
     allows(rule.owners, owners) &&
-    (rule.paths.length === 0 || rule.paths.some((start) => paths.some((path) => path.startsWith(start))))
+    (rule.paths.length === 0 || rule.paths.some((start) => paths.some((path) => startsWith(path, start))))
   );
 }
+
+const startsWith = (path: string, start: string): boolean => path.toLowerCase().startsWith(start.toLowerCase());
 
 /** Whether one of the values is in the list, without regard to case; an empty list allows everything. */
 function allows(list: readonly string[], values: readonly (string | null)[]): boolean {

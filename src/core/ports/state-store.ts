@@ -135,6 +135,10 @@ export interface StateStore {
    * those of the whole mirror and of environments that are no longer listed.
    */
   outstandingDeliveries(channel: string, envIds: readonly string[]): Promise<readonly AlertDelivery[]>;
+  /** How many messages wait for each channel, of the same environments. */
+  waitingDeliveries(envIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** Deletes alerts of the same environments that ended long before `now`, unless a message of theirs still waits. */
+  pruneAlerts(now: Instant, envIds: readonly string[]): Promise<void>;
   /** Whether a message still waits: meanwhile another run may have delivered it. */
   isOutstanding(delivery: AlertDelivery): Promise<boolean>;
   recordDelivery(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;

@@ -20,7 +20,7 @@ import {
   TIES,
 } from './seen-keys.ts';
 import { forgetStaged, hasTable, stage } from './staged.ts';
-import { type CommitScope, column, execute, type MirrorScope, rows, type SqlStatements } from './statements.ts';
+import { type CommitScope, column, execute, type MirrorScope, rows, run, type SqlStatements } from './statements.ts';
 import { nameOf, quote } from './tables.ts';
 import {
   type ChangedRows,
@@ -178,7 +178,7 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
 
 /**
  * Returned rows are no longer rejected or held back (R14, R20).
- * @returns whether there were any such rows
+ * @returns whether any such rows were deleted
  */
 function* clearReturned(
   scope: CommitScope,
@@ -187,6 +187,7 @@ function* clearReturned(
   keys: CommitPart<'returnedKeys'>,
 ): SqlStatements<boolean> {
   const own = (table: string): string => `from ${table} as x where ${whereStream(stream, 'x')}`;
+  let cleared = 0;
   const [standing] = yield* rows(
     scope,
     `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
@@ -197,12 +198,12 @@ function* clearReturned(
     ['held_removals', 'key_1', false],
   ] as const)
     if (standing?.[table] === 1 && !isKept)
-      yield* execute(
+      cleared += yield* run(
         scope,
         `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,
         { joined },
       );
-  return standing?.['rejected_rows'] === 1 || standing?.['held_removals'] === 1;
+  return cleared > 0;
 }
 
 function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejected'>): SqlStatements<void> {

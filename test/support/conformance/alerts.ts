@@ -43,6 +43,10 @@ export function describeAlerts(bench: Workbench): void {
     await bench.settle('latest_test_executions', ALL);
   }
 
+  /** Says that a stream has been read to its end. */
+  const read = (name: 'tests' | 'assets', watermark = YESTERDAY) =>
+    commit(name, { checkpoint: { ...NO_PROGRESS, watermark } });
+
   /** The tests t1 to t3 on the assets a1 to a3, each downstream of the one before, and a dashboard after the last. */
   async function furnish(rule: Partial<AlertRule>): Promise<void> {
     await show('assets', [asset('a1'), asset('a2', { owners: ['ana'] }), asset('a3'), asset('board', { kind: 'bi' })]);
@@ -52,6 +56,7 @@ export function describeAlerts(bench: Workbench): void {
     );
     await bench.gather('asset_lineage', [link('a1', 'a2'), link('a2', 'a3'), link('a3', 'board')]);
     await bench.settle('asset_lineage', ALL);
+    await read('tests');
     bench.setAlertRules([ruleOf({ kinds: ['test'], ...rule })]);
   }
 
@@ -105,6 +110,53 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toEqual([]);
       await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' }, 'x4');
       expect(await told()).toHaveLength(1);
+    });
+
+    test('a message about a failure that joined names that one, and the end names the first one again', async () => {
+      await furnish({ group: 'cause' });
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' });
+      await results({ t1: 'FAIL', t2: 'PASS', t3: 'PASS' }, 'x2');
+      await told();
+      await show('tests', [test1('t3', { asset_id: 'a3', severity: 'LOW' })]);
+      await results({ t1: 'FAIL', t2: 'PASS', t3: 'WARN' }, 'x3');
+      const [joined] = await bench.state().outstandingDeliveries('it', ['e']);
+      expect(joined?.message).toMatchObject({
+        ...{ event: 'remind', facts: { name: 't3', severity: 'LOW' }, labels: { severity: 'ERROR', environment: 'e' } },
+        impact: { cause: { asset_id: 'a1' } },
+      });
+      expect(await told()).toEqual(['remind: Test t3 warns on a3 and 1 more (e)']);
+      await results({ t1: 'PASS', t2: 'PASS', t3: 'PASS' }, 'x4');
+      expect(await told()).toEqual(['end: Test t1 fails on a1 and 1 more (e)']);
+    });
+
+    test('nothing is decided about tests before they were read to their end, so the first sync stays silent', async () => {
+      bench.setAlertRules([ruleOf({ kinds: ['test'] })]);
+      await results({ t1: 'FAIL' });
+      await show('tests', [test1('t1')]);
+      await read('tests');
+      await results({ t1: 'FAIL' });
+      await results({ t1: 'FAIL' }, 'x2');
+      expect(await told()).toEqual([]);
+      expect(await bench.rows('alerts', ['silent'])).toEqual([{ silent: 1 }]);
+    });
+
+    test('a sub-test may have any id', async () => {
+      await furnish({});
+      await results({ t1: 'PASS' });
+      const item = execution('__proto__', 'x', { test_id: 't1', status: 'FAIL' });
+      await bench.gather('latest_test_executions', [item]);
+      await bench.settle('latest_test_executions', ALL);
+      expect(await told()).toEqual(['begin: Test t1 fails on a1 (e)']);
+    });
+
+    test('a commit does not undo what snoozed an alert meanwhile', async () => {
+      await furnish({ remindSeconds: 3600 });
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      const [open] = await bench.rows('alerts', ['id']);
+      await bench.state().snoozeAlerts(String(open?.['id']), addDays(START, 3));
+      await results({ t1: 'FAIL' }, 'x3');
+      expect(await bench.rows('alerts', ['snoozed_until'])).toEqual([{ snoozed_until: addDays(START, 3) }]);
     });
 
     test('with `after`, it begins at the second failure in a row; the same execution does not count twice', async () => {
@@ -227,6 +279,7 @@ export function describeAlerts(bench: Workbench): void {
 
     test('a score below a value, or lower than a day before, begins an alert', async () => {
       of('score', { below: 0.5, by: 0.2 });
+      await read('assets');
       await show('assets', [asset('a1'), asset('a2'), asset('a3')]);
       const scores = async (values: readonly number[], hour: string): Promise<void> => {
         const items = values.map((value, i) => score(`a${i + 1}`, value, {}, hour));
@@ -237,14 +290,15 @@ export function describeAlerts(bench: Workbench): void {
       await scores([0.9, 0.9, 0.9], '2026-11-18T04:00:00');
       await scores([0.4, 0.7, 0.8], '2026-11-20T04:00:00');
       expect(await told()).toEqual([
-        'begin: Health score of a1 is 0.4, a day before it was 0.9 (e)',
-        'begin: Health score of a2 is 0.7, a day before it was 0.9 (e)',
+        'begin: Health score of a1 fell from 0.9 to 0.4 within a day (e)',
+        'begin: Health score of a2 fell from 0.9 to 0.7 within a day (e)',
       ]);
     });
 
     test('a dropped column and a changed type are told, and end after a day', async () => {
       of('column_dropped', { kinds: ['column_dropped', 'column_type'] });
       const round = () => bench.settle('columns');
+      await read('assets');
       await show('assets', [asset('a')]);
       await show('columns', [column('c1', { data_type: 'int' }), column('c2'), column('c3', { asset_id: 'x' })]);
       await round();
@@ -294,12 +348,11 @@ export function describeAlerts(bench: Workbench): void {
 
     test('an environment is stale while its oldest stream is older than the rule allows', async () => {
       await list(START);
-      const read = (watermark: Instant) => commit('assets', { checkpoint: { ...NO_PROGRESS, watermark } });
-      await read(YESTERDAY);
+      await read('assets');
       await end();
       await end({ now: minute(1) });
       expect(await told()).toEqual(['begin: The mirror is stale: assets is 24 hours old (shop)']);
-      await read(START);
+      await read('assets', START);
       await end({ now: minute(2) });
       expect(await told()).toEqual(['end: The mirror is stale: assets is 24 hours old (shop)']);
     });
@@ -317,13 +370,64 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toHaveLength(2);
     });
 
-    test('alerts and messages are deleted 90 days after their end', async () => {
+    test('a run decides nothing about the environments of others, but ends the alerts of those no longer listed', async () => {
+      await furnish({});
+      await results({ t1: 'PASS' });
+      await results({ t1: 'FAIL' }, 'x2');
+      await told();
+      await list(START);
+      await end({ envIds: ['other'] }, []);
+      expect(await told()).toEqual([]);
+      const missing = { changed: [{ id: 'e', name: 'shop', missing_since: START }], listed: [], returned: [] };
+      await bench.state().saveEnvironments({ ...missing, missing: [], rejected: [] } as never, 1);
+      await end({ envIds: ['other'] }, [ruleOf()]);
+      expect(await bench.state().outstandingDeliveries('it', ['other'])).toHaveLength(1);
+      expect(await told()).toEqual(['end: Test t1 fails on a1 (shop)']);
+    });
+
+    test('a refused token does not end the alerts of other configs', async () => {
+      await end({ isTokenRefused: false });
+      await end({ isTokenRefused: true });
+      await told();
+      await end({ isTokenRefused: true }, [ruleOf({ name: 'other' })]);
+      expect(await told()).toEqual([]);
+      await end({ isTokenRefused: false }, [ruleOf({ name: 'other' })]);
+      expect(await told()).toEqual(['end: The service refuses the token']);
+    });
+
+    test('a stream that was tried and never read to its end is stale', async () => {
+      await list(START);
+      await read('assets', START);
+      await end();
+      const tried = { env_id: 'e', stream: 'tests', run_id: 1, mode: 'none', status: 'problem' };
+      await bench.state().recordStreamRun(tried as never);
+      await end({ streams: ['assets', 'tests'] });
+      expect(await told()).toEqual(['begin: The mirror is stale: tests was never read to its end (shop)']);
+    });
+
+    test('a message that its channel refused five times is given up, and no longer waits', async () => {
+      await end({ isTokenRefused: false });
+      await end({ isTokenRefused: true });
+      const [begin] = await bench.state().outstandingDeliveries('it', []);
+      if (begin === undefined) throw new Error('no message');
+      const refuse = (isRefused: boolean) =>
+        bench.state().recordDelivery(begin, { at: START, error: 'it answered 400', isRefused });
+      for (const isRefused of [true, true, true, true, false]) await refuse(isRefused);
+      expect(await bench.state().waitingDeliveries([])).toEqual(new Map([['it', 1]]));
+      await refuse(true);
+      expect(await bench.state().waitingDeliveries([])).toEqual(new Map());
+    });
+
+    test('alerts and messages are deleted 90 days after their end, unless a message still waits', async () => {
       await end({ isTokenRefused: false });
       await end({ isTokenRefused: true });
       await end({ isTokenRefused: false });
-      await end({ now: addDays(START, 89) });
+      const prune = (days: number) => bench.state().pruneAlerts(addDays(START, days), ['e']);
+      await prune(91);
+      expect(await told()).toHaveLength(2);
+      await prune(89);
       expect(await bench.rows('alerts', [], '')).toHaveLength(1);
-      await end({ now: addDays(START, 91) });
+      await prune(91);
       expect([await bench.rows('alerts', [], ''), await bench.rows('alert_deliveries', [], '')]).toEqual([[], []]);
     });
   });
