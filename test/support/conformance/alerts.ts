@@ -399,8 +399,16 @@ export function describeAlerts(bench: Workbench): void {
       await list(START);
       await read('assets', START);
       await end();
-      const tried = { env_id: 'e', stream: 'tests', run_id: 1, mode: 'none', status: 'problem' };
-      await bench.state().recordStreamRun(tried as never);
+      const counts = { requests: 1, pages: 0, rows_written: 0, rows_deleted: 0, rows_rejected: 0, rows_late: 0 };
+      const tried = {
+        env_id: 'e',
+        stream: 'tests',
+        run_id: 1,
+        mode: 'scan',
+        reason: 'first',
+        status: 'problem' as const,
+      };
+      await bench.state().recordStreamRun({ ...tried, ...counts, started_at: START, ended_at: START, error: 'denied' });
       await end({ streams: ['assets', 'tests'] });
       expect(await told()).toEqual(['begin: The mirror is stale: tests was never read to its end (shop)']);
     });
