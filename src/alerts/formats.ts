@@ -60,12 +60,13 @@ export function cloudEvent({ message, key, pageUrl, source }: OutgoingAlert): Re
 /** A CloudEvent that is signed as Standard Webhooks prescribe, if there is a secret. */
 export function webhookBody(alert: OutgoingAlert, secret: string | null, nowMs: number): RequestBody {
   const body = JSON.stringify(cloudEvent(alert));
-  const headers = { 'content-type': 'application/cloudevents+json', 'idempotency-key': alert.key };
+  const ids = { 'idempotency-key': alert.key, 'webhook-id': alert.key };
+  const headers = { 'content-type': 'application/cloudevents+json', ...ids };
   if (secret === null) return { body, headers };
   const seconds = String(Math.floor(nowMs / 1000));
-  const key = secret.startsWith('whsec_') ? Buffer.from(secret.slice('whsec_'.length), 'base64') : secret;
+  const key = Buffer.from(secret.slice('whsec_'.length), 'base64');
   const signature = createHmac('sha256', key).update(`${alert.key}.${seconds}.${body}`).digest('base64');
-  const signed = { 'webhook-id': alert.key, 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` };
+  const signed = { 'webhook-timestamp': seconds, 'webhook-signature': `v1,${signature}` };
   return { body, headers: { ...headers, ...signed } };
 }
 

@@ -10,8 +10,7 @@ const FAILED: ReadonlySet<RunStatusReport['status']> = new Set(['problems', 'ref
 
 /**
  * Why the mirror is stale, a line per reason; none if every stream that runs read is at most so old, and the last run
- * did not fail. An environment that is no longer listed has no age, nor has a stream
- * that no run has tried or that the service does not have.
+ * did not fail. An environment that is no longer listed has no age, nor has a stream that was never live.
  */
 export function stalenessOf({ last_run: run, environments }: StatusReport, maxAgeSeconds: number): string[] {
   if (run === null) return ['there has been no run yet'];
@@ -32,7 +31,7 @@ export function stalenessOf({ last_run: run, environments }: StatusReport, maxAg
 
 /** As for the alert `stale`. */
 function isCounted({ watermark_age_seconds: age, last_run, unavailable }: StreamReportStatus): boolean {
-  return !unavailable && (age !== null || last_run !== null);
+  return age !== null || (last_run !== null && !unavailable);
 }
 
 function ageOf({ stream, watermark_age_seconds: age }: StreamReportStatus): string {

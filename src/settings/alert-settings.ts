@@ -55,7 +55,14 @@ function readChannel([name, given]: [string, unknown]): AlertChannel {
   const url = urlOf(where, channel);
   if (type !== 'webhook') return { name, type, url };
   const isSigned = 'secretFile' in channel || 'secretEnv' in channel;
-  return { name, type, url, secret: isSigned ? secret(where, channel, 'secret') : null };
+  return { name, type, url, secret: isSigned ? signingSecret(where, channel) : null };
+}
+
+/** As Standard Webhooks write it: other receivers would read the key differently. */
+function signingSecret(where: string, channel: Readonly<Record<string, unknown>>): string {
+  const found = secret(where, channel, 'secret');
+  if (/^whsec_[A-Za-z0-9+/]{16,}=*$/.test(found)) return found;
+  throw refusal(where, 'a secret that begins with whsec_, followed by the key in base64, in its file or variable');
 }
 
 function urlOf(where: string, channel: Readonly<Record<string, unknown>>): string {
@@ -72,6 +79,15 @@ function secret(where: string, channel: Readonly<Record<string, unknown>>, name:
   const [file, variable] = [channel[`${name}File`], channel[`${name}Env`]];
   if ((file === undefined) === (variable === undefined))
     throw refusal(where, `${name}File (a file that contains the ${name}) or ${name}Env (the name of a variable)`);
+  // A secret in the wrong place is not quoted.
+  if (
+    /\w\w:\/|(^|\/)whsec_[\w+/=]{16,}$/.test(String(file ?? variable)) ||
+    (file === undefined && !/^\w+$/.test(String(variable)))
+  )
+    throw refusal(
+      `${where}.${name}${file === undefined ? 'Env' : 'File'}`,
+      `the name of a ${file === undefined ? 'variable' : 'file'} that contains the ${name}, not the ${name} itself`,
+    );
   const path = file === undefined ? text(`${where}.${name}Env`, variable) : text(`${where}.${name}File`, file);
   const found = (
     file === undefined ? (process.env[path] ?? '') : readOption('alerts', () => readTextFile(path))

@@ -174,10 +174,10 @@ function* decideStale(scope: AlertScope, { rules, run, now, streams }: RunAlerts
   const values = { env: scope.envId };
   const { rows } = yield { sql: AGES, values };
   const known = new Map(rows.map((row) => [String(row['stream']), row]));
-  const counted = streams.filter((stream) => known.get(stream)?.['unavailable'] !== 1);
   const sinceOf = (stream: string): Instant => String(known.get(stream)?.['watermark'] ?? '');
-  const [oldest] = counted.filter((stream) => sinceOf(stream) !== '').sort(byText(sinceOf));
-  const unread = counted.filter((stream) => sinceOf(stream) === '');
+  const [oldest] = streams.filter((stream) => sinceOf(stream) !== '').sort(byText(sinceOf));
+  const isUnread = (stream: string): boolean => sinceOf(stream) === '' && known.get(stream)?.['unavailable'] !== 1;
+  const unread = streams.filter(isUnread);
   const tried = unread.length === 0 ? [] : (yield { sql: TRIED, values }).rows.map((row) => row['stream']);
   const of = (key: string, facts: AlertFacts): AlertCondition => ({ kind: 'stale', key, evidence: String(run), facts });
   const conditions = [oldest, unread.find((stream) => tried.includes(stream))].flatMap((name): AlertCondition[] => {

@@ -37,6 +37,14 @@ describe('the channels of alerts', () => {
     expect(end.text).toMatch(/^✅ Ended: Test t2 fails on a1/);
   });
 
+  test('the user of an address is sent as Basic authentication', async () => {
+    const receiver = await startReceiver();
+    await tell({ type: 'webhook', urlFile: fileWith(receiver.url.replace('//', '//ana:p%40ss@')) });
+    const { authorization, 'webhook-id': id } = receiver.posts[0]?.headers ?? {};
+    expect(authorization).toBe(`Basic ${Buffer.from('ana:p@ss').toString('base64')}`);
+    expect(id).toMatch(/^\w+-1$/);
+  });
+
   test('alertmanager gets an alert that stays open until its end, with the same labels', async () => {
     const receiver = await startReceiver();
     await tell({ type: 'alertmanager', urlFile: fileWith(receiver.url) });

@@ -6,11 +6,15 @@ import { execute, put } from '../model/environment.ts';
 import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
 
-const SECRET = 'the-webhook-secret';
+const KEY = Buffer.from('the key of a webhook');
 
 async function scene(when: object = { kind: 'test' }, more: object = {}) {
   const receiver = await startReceiver();
-  const hook = { type: 'webhook', urlFile: fileWith(receiver.url), secretFile: fileWith(SECRET) };
+  const hook = {
+    type: 'webhook',
+    urlFile: fileWith(receiver.url),
+    secretFile: fileWith(`whsec_${KEY.toString('base64')}`),
+  };
   const rules = [{ name: 'failing', when, to: 'hook', ...more }];
   return { receiver, ...(await servedScene({ channels: { hook }, rules, page: 'https://page.example.com' })) };
 }
@@ -82,7 +86,7 @@ describe('alerts about failing tests', () => {
       'ANOMALY_DETECTED',
       expect.stringMatching(/^Severity: /),
       'Owner: ana',
-      'Probable cause: a1, upstream, fails too',
+      'Probable cause: a1 (upstream) is failing too',
       'Downstream: 2 assets',
       'Dashboards: b1',
       expect.stringMatching(/^Since: 20\d\d-\d\d-\d\d \d\d:\d\d UTC$/),
@@ -107,6 +111,32 @@ describe('alerts about failing tests', () => {
     expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'begin', 'end']);
   });
 
+  test('a refused message is given up after five runs, and the one behind it is sent', async () => {
+    const { sync, env, receiver, events: told } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    receiver.status = 400;
+    for (let run = 0; run < 4; run += 1) await sync();
+    execute(env, 't2', 't2-r3', { status: 'PASS' });
+    await sync();
+    expect(events(receiver).map(([type]) => type)).toEqual(['begin', 'begin', 'begin', 'begin', 'begin', 'end']);
+    expect(told.filter(({ type }) => type === 'alerts').at(-1)).toMatchObject({
+      error: 'hook: it answered 400. The message is given up after 5 attempts',
+    });
+  });
+
+  test('messages for a channel that is no longer configured are reported', async () => {
+    const { sync, env, receiver, events: told } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    receiver.status = 503;
+    await sync();
+    await sync({ alerts: { channels: { other: { type: 'exec', command: ['true'] } }, rules: [] } });
+    expect(told.filter(({ type }) => type === 'alerts').at(-1)).toMatchObject({
+      error: "2 messages wait for channel hook, which isn't configured",
+    });
+  });
+
   test('a webhook is signed as Standard Webhooks prescribe', async () => {
     const { sync, env, receiver } = await scene();
     await sync();
@@ -114,7 +144,7 @@ describe('alerts about failing tests', () => {
     await sync();
     const [post] = receiver.posts;
     const { 'webhook-id': id, 'webhook-timestamp': at, 'webhook-signature': signature } = post?.headers ?? {};
-    const expected = createHmac('sha256', SECRET).update(`${id}.${at}.${post?.body}`).digest('base64');
+    const expected = createHmac('sha256', KEY).update(`${id}.${at}.${post?.body}`).digest('base64');
     expect(signature).toBe(`v1,${expected}`);
   });
 

@@ -59,7 +59,9 @@ describe('obsync alerts', () => {
       code: 0,
       stdout: 'team (slack): delivered\n',
     });
-    expect(receiver.posts).toHaveLength(1);
+    expect(receiver.posts.map(({ body }) => JSON.parse(body).text)).toEqual([
+      expect.stringMatching(/^✅ Test message of obsync\nNothing is wrong\./),
+    ]);
     receiver.status = 404;
     const all = await obsync(['alerts', 'test', '--all', ...config]);
     expect(all).toMatchObject({ code: 1, stdout: 'team (slack): it answered 404\nhook (webhook): it answered 404\n' });
@@ -101,6 +103,25 @@ describe('alerts in the config file', () => {
       /A URL is a secret: name its file with urlFile/,
     ],
     ['an unknown type', { channels: { a: { type: 'mail' } } }, /alerts\.channels\.a\.type needs one of slack, webhook/],
+    [
+      'an address as the name of its variable',
+      { channels: { a: { type: 'slack', urlEnv: 'https://example.com/x' } } },
+      /urlEnv needs the name of a variable that contains the url, not the url itself/,
+    ],
+    [
+      'an address as the name of its file',
+      { channels: { a: { type: 'slack', urlFile: 'https://example.com/x' } } },
+      /urlFile needs the name of a file that contains the url, not the url itself/,
+    ],
+    [
+      'a secret in another form than whsec_',
+      {
+        channels: {
+          a: { type: 'webhook', urlFile: fileWith('https://example.com/x'), secretFile: fileWith('example.com/x') },
+        },
+      },
+      /alerts\.channels\.a needs a secret that begins with whsec_/,
+    ],
     ['a channel without an address', { channels: { a: { type: 'slack' } } }, /alerts\.channels\.a needs urlFile/],
     [
       'a file that is not there',

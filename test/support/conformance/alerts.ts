@@ -406,7 +406,7 @@ export function describeAlerts(bench: Workbench): void {
         run_id: 1,
         mode: 'scan',
         reason: 'first',
-        status: 'problem' as const,
+        status: 'denied' as const,
       };
       await bench.state().recordStreamRun({ ...tried, ...counts, started_at: START, ended_at: START, error: 'denied' });
       await end({ streams: ['assets', 'tests'] });
