@@ -125,6 +125,19 @@ describe('alerts about failing tests', () => {
     });
   });
 
+  test('no clock alone deletes alerts: they stay if only the service says that 90 days have passed', async () => {
+    const { sync, env, world, db } = await scene();
+    await sync();
+    execute(env, 't2', 't2-r2', { status: 'FAIL' });
+    await sync();
+    execute(env, 't2', 't2-r3', { status: 'PASS' });
+    await sync();
+    world.advance(200 * 86_400);
+    await sync();
+    const file = new Database(db, { readonly: true });
+    expect(file.prepare('select subject from alerts where ended_at is not null').pluck().all()).toEqual(['t2']);
+  });
+
   test('messages for a channel that is no longer configured are reported', async () => {
     const { sync, env, receiver, events: told } = await scene();
     await sync();

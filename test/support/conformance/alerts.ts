@@ -12,6 +12,7 @@ import {
   gone,
   link,
   minute,
+  range,
   START,
   score,
   test1,
@@ -140,6 +141,32 @@ export function describeAlerts(bench: Workbench): void {
       expect(await bench.rows('alerts', ['silent'])).toEqual([{ silent: 1 }]);
     });
 
+    test('the beginning of a path is compared without regard to case', async () => {
+      await furnish({ paths: ['MODELS/shop/'] });
+      await show('tests', [test1('t1', { asset_id: 'a1', path: 'models/Shop/orders.yml' })]);
+      await results({ t1: 'PASS', t2: 'PASS' });
+      await results({ t1: 'FAIL', t2: 'FAIL' }, 'x2');
+      expect(await told()).toEqual(['begin: Test t1 fails on a1 (e)']);
+    });
+
+    test('in a storm, the first 50 messages of a decision tell their impact', async () => {
+      const ids = range(51);
+      await furnish({});
+      await show(
+        'assets',
+        ids.map((id) => asset(id)),
+      );
+      await show(
+        'tests',
+        ids.map((id) => test1(id, { asset_id: id })),
+      );
+      await results(Object.fromEntries(ids.map((id) => [id, 'PASS'])));
+      await results(Object.fromEntries(ids.map((id) => [id, 'FAIL'])), 'x2');
+      const outstanding = await bench.state().outstandingDeliveries('it', ['e']);
+      expect(outstanding.filter(({ message }) => message.impact !== null)).toHaveLength(50);
+      expect(outstanding).toHaveLength(51);
+    });
+
     test('a sub-test may have any id', async () => {
       await furnish({});
       await results({ t1: 'PASS' });
@@ -245,6 +272,18 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toEqual(['end: 1 rows of assets are rejected (e)']);
     });
 
+    test('a page that returns other rows does not count rejected rows again', async () => {
+      of('rejected', { after: 2 });
+      const round = { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } } as const;
+      await commit('assets', round);
+      const rejected = [{ key: ['a'], rowKey: 'a', reason: 'odd', payload: '{}' }];
+      await commit('assets', { checkpoint: live, rejected });
+      await commit('assets', { checkpoint: live, returnedKeys: [['b']] }, { run: 2 });
+      expect(await told()).toEqual([]);
+      await commit('assets', round, { run: 2 });
+      expect(await told()).toHaveLength(1);
+    });
+
     test('rows that are rejected while a stream is read for the first time are silent', async () => {
       of('rejected');
       await bench.settle('tests');
@@ -277,7 +316,7 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toHaveLength(1);
     });
 
-    test('a score below a value, or lower than a day before, begins an alert', async () => {
+    test('a score below a value, or lower than a day or two before, begins an alert', async () => {
       of('score', { below: 0.5, by: 0.2 });
       await read('assets');
       await show('assets', [asset('a1'), asset('a2'), asset('a3')]);
@@ -293,6 +332,15 @@ export function describeAlerts(bench: Workbench): void {
         'begin: Health score of a1 fell from 0.9 to 0.4 within a day (e)',
         'begin: Health score of a2 fell from 0.9 to 0.7 within a day (e)',
       ]);
+      await scores([0.9, 0.9, 0.9], '2026-11-20T05:00:00');
+      const [ended] = await bench.state().outstandingDeliveries('it', ['e']);
+      if (ended === undefined) throw new Error('no message');
+      expect(messageText(ended.message, null).lines).toContain(
+        'It is no longer so much lower than a day before; it may still be low',
+      );
+      await told();
+      await scores([0.6, 0.6, 0.6], '2026-11-24T05:00:00');
+      expect(await told()).toEqual([]);
     });
 
     test('a dropped column and a changed type are told, and end after a day', async () => {
