@@ -98,7 +98,7 @@ const MAX_SENT = 2000;
  * The environments whose alerts a run decides and sends at its end: its own, the whole mirror, and those that are no
  * longer listed. Another run may be sending the messages of all others.
  */
-export function* reportedEnvironments(envIds: readonly string[]): StateStatements<string[]> {
+function* reportedEnvironments(envIds: readonly string[]): StateStatements<string[]> {
   return ['', ...envIds, ...(yield* unlistedEnvironments())];
 }
 
