@@ -1,5 +1,3 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { allDocuments, blocksOf, readDocument } from './documents.ts';
 import { BACKGROUND, FOREGROUND, followReadme, isShell, type Newcomer } from './run-blocks.ts';
@@ -38,12 +36,5 @@ describe('the shell blocks of the documents', () => {
   test.each(inDocs)('the blocks of %s run in sequence', async (_, blocks) => {
     const { code, said } = await newcomer.follow(blocks);
     expect(code, said.slice(-3000)).toBe(0);
-  });
-
-  test('the block that deletes old rows keeps what other readers need', async () => {
-    const blocks = blocksOf(readDocument('docs/operations.md')).filter(({ text }) => text.includes('delete from'));
-    expect(blocks).toHaveLength(1);
-    const { cwd } = await newcomer.follow(blocks);
-    expect(['-wal', '-shm'].map((end) => existsSync(join(cwd, `obsync.db${end}`)))).toEqual([true, true]);
   });
 });
