@@ -28,7 +28,7 @@ const TESTS = `select l.sub_test_unique_id, l.id as execution_id, l.test_id, l.s
 
 const FAILING = `${TESTS} l.status in ('WARN', 'FAIL', 'ERROR') order by l.sub_test_unique_id`;
 
-const KEYS_AT_ONCE = 100;
+const KEYS_AT_ONCE = 50;
 
 const OTHERS = `${TESTS} l.status not in ('PASS', 'WARN', 'FAIL', 'ERROR')
   and l.sub_test_unique_id in (${Array.from({ length: KEYS_AT_ONCE }, (_, n) => `@key${n}`).join(', ')})`;
