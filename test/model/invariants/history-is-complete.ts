@@ -32,6 +32,8 @@ export function historyIsComplete(
       return [];
     },
     missing() {
+      // A run that committed no page may have pruned.
+      latestMs = Math.max(latestMs, machineMs());
       const there = new Set(
         (Object.keys(KEYS) as History[]).flatMap((history) =>
           mirrored.rows(`select * from ${history}`).map((row) => keyIn(history, row)),
