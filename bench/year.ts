@@ -8,7 +8,7 @@ import type { OpenMirror } from '../src/core/ports/open-mirror.ts';
 import type { Stream } from '../src/core/stream.ts';
 import { addDays, addSeconds } from '../src/core/time/instant.ts';
 import { openForReading } from '../src/destination/sqlite/open.ts';
-import { openLocked } from '../src/destination/sqlite/store.ts';
+import { openLocked } from '../src/destination/sqlite/open-locked.ts';
 import { trends } from '../src/page-data/trends.ts';
 import { openMirrorReads } from '../src/server/mirror-reads.ts';
 import { assetHealthScores } from '../src/streams/asset-health-scores.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { describe, expect, expectTypeOf, onTestFinished, test } from 'vitest';
 import { verifyOnce } from '../../src/api/verify-mirror.ts';
-import { openLocked } from '../../src/destination/sqlite/store.ts';
+import { openLocked } from '../../src/destination/sqlite/open-locked.ts';
 import {
   openMirror,
   plan,

@@ -107,7 +107,7 @@ describe('the start of a command', () => {
     const { code, bytes, packages } = await loadedBy(['status', '--db', mirrorFile()]);
     expect(code).toBe(0);
     expect(packages.filter((file) => !file.includes('better-sqlite3'))).toEqual([]);
-    expect(bytes).toBeLessThan(850_000);
+    expect(bytes).toBeLessThan(750_000);
   });
 
   test('sync loads the HTTP client and the mirror in its own thread, not in the thread that handles signals', async () => {

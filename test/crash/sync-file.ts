@@ -2,7 +2,7 @@ import { SyncError } from '../../src/core/errors.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { fileError } from '../../src/destination/sqlite/file-error.ts';
 import { mirrorExists } from '../../src/destination/sqlite/open.ts';
-import { openLocked } from '../../src/destination/sqlite/store.ts';
+import { openLocked } from '../../src/destination/sqlite/open-locked.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';

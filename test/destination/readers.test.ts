@@ -7,7 +7,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test
 import { readMirrored } from '../../src/api/schedule-mirror.ts';
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { openLocked } from '../../src/destination/sqlite/store.ts';
+import { openLocked } from '../../src/destination/sqlite/open-locked.ts';
 import { clock } from '../../src/settings/sync-settings.ts';
 import { takeLock } from '../../state/lock.ts';
 import { ANYONE, type Installation, installForAnyone } from '../support/anyone.ts';

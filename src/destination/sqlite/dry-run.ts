@@ -29,9 +29,10 @@ import { quote, tableSqlOf } from '../sql/tables.ts';
 import { createSqliteDestination } from './destination.ts';
 import { expectedRows } from './expected.ts';
 import { fileError } from './file-error.ts';
-import { fileState, readState } from './file-state.ts';
+import { readState } from './file-state.ts';
 import { migrateFile } from './migrations.ts';
 import { type MirrorFile, mirrorExists, mirrorOn, openForReading } from './open.ts';
+import { fileState } from './open-state.ts';
 import { createRunTables } from './temporary-tables.ts';
 
 /**

@@ -2,9 +2,7 @@ import { existsSync } from 'node:fs';
 import { lockPath, type MirrorLock, takeLock } from '../../../state/lock.ts';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
-import type { OpenMirror } from '../../core/ports/open-mirror.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import { CATALOGUE } from '../../streams/catalogue.ts';
 import type {
   MirrorChange,
   MirrorStore,
@@ -12,20 +10,16 @@ import type {
   SqlValue,
   StatementRows,
   Verification,
-  WriterOptions,
 } from '../mirror-store.ts';
 import { refuseUnreleased } from '../sql/mirror-version.ts';
 import { inPortions } from '../sql/portions.ts';
-import { tableNamed } from '../sql/tables.ts';
 import { closeWritten } from './close.ts';
 import { openSqliteSource, openSqliteTarget } from './copy.ts';
-import { createSqliteDestination } from './destination.ts';
 import { perform, sqliteScope } from './driver.ts';
 import { fileError, withFileErrors } from './file-error.ts';
-import { fileState, writeState } from './file-state.ts';
-import { buildSecondaryIndexes, dropSecondaryIndexes, sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
+import { writeState } from './file-state.ts';
+import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
 import {
-  type MirrorFile,
   mirrorExists,
   openEarlier,
   openForReading,
@@ -49,7 +43,9 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
       return { found, last: times.last };
     },
     checkPlace: async () => refuseNoFolder(path),
-    open: async (stop, options) => openLocked(path, { quietMs: 0, ...options, stop, clock }),
+    // Loaded only here: most commands only read.
+    open: async (stop, options) =>
+      (await import('./open-locked.ts')).openLocked(path, { quietMs: 0, ...options, stop, clock }),
     bringUpToDate: async () => bringUpToDate(path),
     read: withFileErrors(path)((statementsOf) => {
       const mirror = openForReading(path);
@@ -72,54 +68,6 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     openCopyTarget: async () => openSqliteTarget(path),
     explain: (error) => fileError(path, error),
   };
-}
-
-interface FileWriterOptions extends WriterOptions {
-  readonly stop: AbortSignal;
-  readonly quietMs: number;
-  readonly clock: () => Instant;
-}
-
-/** Opens the mirror under its lock. @throws SyncError */
-export function openLocked(path: string, { stop, quietMs, clock, alertRules }: FileWriterOptions): OpenMirror {
-  refuseInvalidMirror(path);
-  const lock = takeLock(path);
-  try {
-    const mirror = openIndexed(path, quietMs);
-    return {
-      state: fileState(mirror, clock),
-      destination: (envId, run) => createSqliteDestination(mirror, { envId, run, clock, alertRules }),
-      // The lock of the file covers all its environments.
-      hold: async () => {},
-      flush: withFileErrors(path)(() => mirror.transactions.flush()),
-      async close() {
-        try {
-          if (!stop.aborted) finish(mirror.connection);
-        } catch {
-          // The result of the run stands; the next run completes the rest.
-        } finally {
-          closeWritten(mirror);
-          lock.release();
-        }
-      },
-    };
-  } catch (error) {
-    lock.release();
-    throw error;
-  }
-}
-
-function openIndexed(path: string, quietMs: number): MirrorFile {
-  const mirror = openForWriting(path, quietMs);
-  try {
-    // A killed first sync may not have built them.
-    buildSecondaryIndexes(mirror.connection, INDEXED);
-    dropSecondaryIndexes(mirror.connection, INDEXED);
-    return mirror;
-  } catch (error) {
-    closeWritten(mirror);
-    throw error;
-  }
 }
 
 function queryFile(path: string, { sql, ...options }: ReadStatement): StatementRows {
@@ -147,19 +95,6 @@ async function* portionsOf(
     await close();
   }
 }
-
-/** Work that makes reads faster. A run that has to stop skips it (R27), and the next run does it first. */
-function finish(connection: MirrorFile['connection']): void {
-  buildSecondaryIndexes(connection, INDEXED);
-  connection.pragma('analysis_limit = 400');
-  connection.pragma('optimize');
-}
-
-/**
- * Tables whose indexes are built after the first sync. A history is looked up by test while it grows, so it keeps its
- * index.
- */
-const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));
 
 /** A run that holds the lock has already migrated the mirror. */
 function bringUpToDate(path: string): MirrorChange {

@@ -11,8 +11,8 @@ import { createPostgresDestination } from '../../../src/destination/postgres/des
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import { createSqliteDestination } from '../../../src/destination/sqlite/destination.ts';
-import { fileState } from '../../../src/destination/sqlite/file-state.ts';
 import { openForWriting } from '../../../src/destination/sqlite/open.ts';
+import { fileState } from '../../../src/destination/sqlite/open-state.ts';
 import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { runSync } from '../../../src/sync/run.ts';
 import { actions, applyAction } from '../../model/actions.ts';
