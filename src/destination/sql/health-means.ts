@@ -46,26 +46,41 @@ export function* renewDay(scope: MirrorScope): SqlStatements<number | null> {
   return found.reduce((sum, mean) => sum + Number(mean['looked_up']), 0);
 }
 
+/** The assets of a walk through the history: `h` is a score, `s` the asset before. Without bounds, all of them. */
+interface SeriesBounds {
+  /** A further condition on the first asset. */
+  readonly first?: string;
+  /** The condition that another asset follows. */
+  readonly next?: string;
+  /** A further condition on each asset. */
+  readonly only?: string;
+}
+
 /**
- * The history has many buckets per asset and dimension, so this steps from one asset and dimension to the next and
- * looks up the last bucket of the day: one index lookup per step.
+ * CTEs for the assets (`scored`) and for their dimensions (`series`, whose last row of each asset is NULL). The history
+ * has many buckets per series, so they step from one to the next: one index lookup per step.
  */
-const MEANS = `with recursive scored (asset_id) as (
-    select min(h.asset_id) from asset_health_score_history h where h.env_id = @env
+export function withScoreSeries({ first = '', next = 's.asset_id is not null', only = '' }: SeriesBounds = {}): string {
+  const least = (column: string, where: string): string =>
+    `select min(h.${column}) from asset_health_score_history h where h.env_id = @env${where}`;
+  return `with recursive scored (asset_id) as (
+    ${least('asset_id', first)}
     union all
-    select (select min(h.asset_id) from asset_health_score_history h where h.env_id = @env and h.asset_id > s.asset_id)
-    from scored s where s.asset_id is not null
+    select (${least('asset_id', ' and h.asset_id > s.asset_id')}) from scored s where ${next}
   ), series (asset_id, dimension) as (
-    select s.asset_id, (
-      select min(h.dimension) from asset_health_score_history h where h.env_id = @env and h.asset_id = s.asset_id)
-    from scored s where s.asset_id is not null and not exists (
-      select 1 from assets a where a.env_id = @env and a.id = s.asset_id and a.deleted_at is not null)
+    select s.asset_id, (${least('dimension', ' and h.asset_id = s.asset_id')})
+    from scored s where s.asset_id is not null${only}
     union all
-    select s.asset_id, (
-      select min(h.dimension) from asset_health_score_history h
-      where h.env_id = @env and h.asset_id = s.asset_id and h.dimension > s.dimension)
+    select s.asset_id, (${least('dimension', ' and h.asset_id = s.asset_id and h.dimension > s.dimension')})
     from series s where s.dimension is not null
-  )
+  )`;
+}
+
+/** The last score of the day of each series, of assets that are not deleted. */
+const MEANS = `${withScoreSeries({
+  only: ` and not exists (
+      select 1 from assets a where a.env_id = @env and a.id = s.asset_id and a.deleted_at is not null)`,
+})}
   select dimension, avg(score) as score, count(score) as asset_count, count(*) as looked_up from (
     select s.dimension, (
       select h.score from asset_health_score_history h where h.env_id = @env and h.asset_id = s.asset_id

@@ -2,6 +2,7 @@ import { prunedHistory } from '../../../schema/sync.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { EPOCH, type Instant } from '../../core/time/instant.ts';
+import { withScoreSeries } from './health-means.ts';
 import { execute, type MirrorScope, rows, run, type SqlDialect, type SqlStatements, value } from './statements.ts';
 import { list, tableSqlOf } from './tables.ts';
 
@@ -22,23 +23,9 @@ interface PruningMethod {
 
 const SCORES = { by: 'asset_id', key: ['asset_id', 'dimension', 'bucket_at'] } as const;
 
-/** The scores `h` of a slice. It steps from series to series, because each has many scores. */
+/** The scores `h` of a slice. */
 const FROM_SCORES = `(
-    with recursive scored (asset_id) as (
-      select min(h.asset_id) from asset_health_score_history h where h.env_id = @env and h.asset_id > @after
-      union all
-      select (select min(h.asset_id) from asset_health_score_history h where h.env_id = @env and h.asset_id > s.asset_id)
-      from scored s where s.asset_id < @through
-    ), series (asset_id, dimension) as (
-      select s.asset_id, (
-        select min(h.dimension) from asset_health_score_history h where h.env_id = @env and h.asset_id = s.asset_id)
-      from scored s where s.asset_id is not null
-      union all
-      select s.asset_id, (
-        select min(h.dimension) from asset_health_score_history h
-        where h.env_id = @env and h.asset_id = s.asset_id and h.dimension > s.dimension)
-      from series s where s.dimension is not null
-    )
+    ${withScoreSeries({ first: ' and h.asset_id > @after', next: 's.asset_id < @through' })}
     select asset_id, dimension from series where dimension is not null
   ) s join asset_health_score_history h on h.env_id = @env and h.asset_id = s.asset_id and h.dimension = s.dimension
     and h.bucket_at >= @from and h.bucket_at < @before`;
