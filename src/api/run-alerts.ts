@@ -1,7 +1,8 @@
 import { type DeliveryNetwork, deliver, ping } from '../alerts/deliver.ts';
 import { sendAlerts } from '../alerts/send-alerts.ts';
-import { exitCodeOf } from '../core/errors.ts';
+import { exitCodeOfRun } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
+import { earlierOf } from '../core/time/instant.ts';
 import type { AlertSettings } from '../settings/alert-settings.ts';
 import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -44,7 +45,7 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
     begin: () => pingAll('start', ''),
     send: (mirror, summary, envIds) =>
       send(mirror, { alerts, settings, watcher, network, summary, envIds, signal: limit() }).catch(warn),
-    end: (summary) => pingAll(String(summary === null ? 1 : exitCode(summary)), summaryText(summary)),
+    end: (summary) => pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary)),
   };
 }
 
@@ -90,8 +91,8 @@ async function send(
     watcher.onProgress({ type: 'alerts', delivered: 0, failed: count, error });
   }
   // The earlier time counts, because no clock may delete alone (R1).
-  const [now] = [summary.server_time, clock()].toSorted();
-  if (summary.server_time !== null && now != null) await state.pruneAlerts(now, envIds);
+  const { server_time: now } = summary;
+  if (now !== null) await state.pruneAlerts(earlierOf(now, clock()), envIds);
 }
 
 /** Limits each phase of a report, and all of them together once the run is to stop (R27). */
@@ -101,11 +102,6 @@ function deadlines(stop: AbortSignal): () => AbortSignal {
   stop.addEventListener('abort', startTimer, { once: true });
   if (stop.aborted) startTimer();
   return () => AbortSignal.any([over.signal, AbortSignal.timeout(SENDING_MS)]);
-}
-
-function exitCode({ recovery, status }: RunSummary): number {
-  if (recovery !== null) return exitCodeOf(recovery);
-  return status === 'done' ? 0 : 1;
 }
 
 function summaryText(summary: RunSummary | null): string {

@@ -16,7 +16,7 @@ import { printFailure } from './print-failure.ts';
 import { watchRun } from './progress-view.ts';
 import { renderTable } from './rows-view.ts';
 import { type StopRequest, stopOnSignals } from './signals.ts';
-import { exitCodeOfRun } from './sync.ts';
+import { exitCodeAfter } from './sync.ts';
 import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
@@ -86,7 +86,7 @@ function failed(summary: RunSummary, { stop, io }: DemoRuns): number {
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
   for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error, io);
-  return exitCodeOfRun(summary, stop.received());
+  return exitCodeAfter(summary, stop.received());
 }
 
 async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunSummary> {

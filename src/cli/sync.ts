@@ -1,5 +1,5 @@
 import { sync as run } from '../api/sync.ts';
-import { exitCodeOf } from '../core/errors.ts';
+import { exitCodeOfRun } from '../core/errors.ts';
 import type { RunSummary } from '../sync/summary.ts';
 import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
@@ -19,7 +19,7 @@ export const sync: CommandAction = async (args, io) => {
     const summary = await run(options);
     view.end();
     show(summary, args, io);
-    return exitCodeOfRun(summary, stop.received());
+    return exitCodeAfter(summary, stop.received());
   } finally {
     view.end();
     stop.dispose();
@@ -34,8 +34,6 @@ function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void 
   if (summary.error !== null) printFailure(summary.error, io);
 }
 
-export function exitCodeOfRun(summary: RunSummary, signal: NodeJS.Signals | null): number {
-  if (summary.recovery === 'signal' && signal !== null) return exitCodeOfSignal(signal);
-  if (summary.recovery !== null) return exitCodeOf(summary.recovery);
-  return summary.status === 'done' ? 0 : 1;
+export function exitCodeAfter(summary: RunSummary, signal: NodeJS.Signals | null): number {
+  return summary.recovery === 'signal' && signal !== null ? exitCodeOfSignal(signal) : exitCodeOfRun(summary);
 }

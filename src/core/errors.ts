@@ -51,6 +51,12 @@ export function exitCodeOf(recovery: RecoveryKind): number {
   return isRunRecovery(recovery) ? EXIT_CODES[recovery] : 1;
 }
 
+/** The exit code of a run that no signal has ended. */
+export function exitCodeOfRun(run: { readonly recovery: RecoveryKind | null; readonly status: string }): number {
+  if (run.recovery !== null) return exitCodeOf(run.recovery);
+  return run.status === 'done' ? 0 : 1;
+}
+
 /**
  * The only error that a sync throws on purpose. `message` is a single line that tells the user what to do; `recovery`
  * tells the program.

@@ -1,4 +1,4 @@
-import { exitCodeOfRun } from '../../src/cli/sync.ts';
+import { exitCodeAfter } from '../../src/cli/sync.ts';
 import { exitCodeOf } from '../../src/core/errors.ts';
 import type { Ended } from './sync-file.ts';
 
@@ -6,7 +6,7 @@ import type { Ended } from './sync-file.ts';
 export function reportOf({ summary, error }: Ended): { line: string | null; code: number } {
   if (error !== null) return { line: error.message, code: exitCodeOf(error.recovery) };
   if (summary === null) throw new Error('a run without an end');
-  return { line: summary.error, code: exitCodeOfRun(summary, null) };
+  return { line: summary.error, code: exitCodeAfter(summary, null) };
 }
 
 export const SUCCESS = { line: null, code: 0 };

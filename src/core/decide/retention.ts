@@ -1,4 +1,4 @@
-import { addDays, type Instant } from '../time/instant.ts';
+import { addDays, earlierOf, type Instant } from '../time/instant.ts';
 
 /** How many days of each history are kept; null keeps all. */
 export interface RetentionPolicy {
@@ -32,9 +32,9 @@ export function pruningRules(
   { thinScoresDays, keepScoresDays, keepExecutionsDays }: RetentionPolicy,
   times: readonly [Instant, Instant],
 ): PruningRule[] {
-  const [now] = times.toSorted();
+  const now = earlierOf(...times);
   const rule = (history: PruningRule['history'], action: PruningRule['action'], days: number | null): PruningRule[] =>
-    days === null || now === undefined ? [] : [{ history, action, before: midnightOf(addDays(now, -days)) }];
+    days === null ? [] : [{ history, action, before: midnightOf(addDays(now, -days)) }];
   return [
     // First, so that no score is thinned only to be deleted.
     ...rule('asset_health_score_history', 'delete', keepScoresDays),
