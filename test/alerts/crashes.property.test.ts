@@ -4,12 +4,12 @@ import { DeliveryError } from '../../src/alerts/deliver.ts';
 import { sendAlerts } from '../../src/alerts/send-alerts.ts';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
-import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { fileState } from '../../src/destination/sqlite/open-state.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { ruleOf } from '../support/alert-rules.ts';
+import { PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { asset, execution, START, test1 } from '../support/conformance/workbench.ts';
 import { alertModel, byTest, distinctMessages, type ModelResult } from './model.ts';
 
@@ -53,17 +53,7 @@ const streamOf = (name: string) => {
   return found;
 };
 
-const END = {
-  ...{
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-  },
-  ...{ replace: 'all' as const, lastMark: 0, run: 1, isWhole: true, isHeld: () => false },
-} as const;
+const END = { ...PLAIN_ROUND_END, replace: 'all', isHeld: () => false } as const;
 
 /** A mirror with the tests `a` and `b`, and a channel. */
 async function simulate(after: number) {

@@ -2,10 +2,9 @@ import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { DecodedRow } from '../../src/core/decode/decode.ts';
 import type { Destination, RoundEnd } from '../../src/core/ports/destination.ts';
 import type { Field, Row, Stream } from '../../src/core/stream.ts';
-import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
-import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { START } from '../support/conformance/workbench.ts';
 
 /** The parts of commits, and the streams whose commits contain them. */
@@ -15,18 +14,7 @@ export interface CommitKind {
   readonly act: (destination: Destination, stream: Stream) => Promise<unknown>;
 }
 
-const END: RoundEnd = {
-  ...{
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    replace: null,
-  },
-  ...{ lastMark: 1, run: 2, isWhole: true },
-};
+const END: RoundEnd = { ...PLAIN_ROUND_END, lastMark: 1, run: 2 };
 const SWEEP = { ...END, sweep: { at: START } };
 const ALL = { ...END, replace: 'all' } as const;
 const MARKED = { ...END, replace: 'marked', isWhole: false, through: 'x' } as const;

@@ -5,16 +5,14 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
-import type { RoundEnd } from '../../src/core/ports/destination.ts';
 import type { Stream } from '../../src/core/stream.ts';
-import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
 import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { clockOfOneWriter } from '../../state/mirror-clock.ts';
 import { streamOf } from '../core/setup.ts';
-import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { asset, column, edge, link, START } from '../support/conformance/workbench.ts';
 
 type Play = (mirror: MirrorFile, statements: SqlStatements<unknown>) => Promise<unknown>;
@@ -39,19 +37,6 @@ function* ask(asked: Asked[0]): SqlStatements<Asked[1]> {
   return yield asked;
 }
 
-const END: RoundEnd = {
-  ...{
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    replace: null,
-  },
-  ...{ lastMark: 0, run: 1, isWhole: true },
-};
-
 const shown = (stream: Stream, items: readonly object[]): CommitParts => ({
   changes: decodePage(stream, items).rows.map(({ row }) => ({ kind: 'inserted', row })),
 });
@@ -70,12 +55,15 @@ const COMMITS: readonly (readonly [Stream, CommitParts])[] = [
   [columns, { marks: [{ stream: 'column_lineage', id: 'c' }] }],
   [columns, { seen: { keys: [['c']], readNumber: 1 } }],
   [lineage, staged(lineage, [edge('c', 'd')])],
-  [lineage, { kind: 'round-end', roundEnd: { ...END, replace: 'all', isHeld: () => false } }],
-  [columns, { kind: 'round-end', roundEnd: { ...END, sweep: { at: START }, isHeld: () => true } }],
-  [columns, { kind: 'round-end', roundEnd: { ...END, isReleased: true, isWhole: false, isHeld: () => false } }],
+  [lineage, { kind: 'round-end', roundEnd: { ...PLAIN_ROUND_END, replace: 'all', isHeld: () => false } }],
+  [columns, { kind: 'round-end', roundEnd: { ...PLAIN_ROUND_END, sweep: { at: START }, isHeld: () => true } }],
+  [
+    columns,
+    { kind: 'round-end', roundEnd: { ...PLAIN_ROUND_END, isReleased: true, isWhole: false, isHeld: () => false } },
+  ],
   [links, staged(links, [link('a', 'b'), link('b', 'a')])],
   [links, { rejected: [{ key: null, rowKey: 'x', reason: 'r', payload: '{}' }] }],
-  [links, { kind: 'round-end', roundEnd: { ...END, replace: 'all', isHeld: () => false } }],
+  [links, { kind: 'round-end', roundEnd: { ...PLAIN_ROUND_END, replace: 'all', isHeld: () => false } }],
 ];
 
 /** The rows of a mirror after all commits, and the result of each commit. */

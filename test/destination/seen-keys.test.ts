@@ -10,7 +10,7 @@ import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
-import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 
 let folder: string;
 let mirror: MirrorFile;
@@ -63,18 +63,7 @@ const QUERY: BacklogQuery = {
   mode: 'scan',
   settledBefore: LAST_INSTANT,
 };
-const SWEEP: RoundEnd = {
-  ...{
-    sweep: { at: T },
-    replace: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-  },
-  ...{ lastMark: 0, run: 1, isWhole: true },
-};
+const SWEEP: RoundEnd = { ...PLAIN_ROUND_END, sweep: { at: T } };
 const candidates = async () => (await on.backlog(stream, QUERY)).ids;
 const settle = (isHeld: (counted: RemovalCount) => boolean = () => false) =>
   commit({ kind: 'round-end', roundEnd: { ...SWEEP, isHeld } });

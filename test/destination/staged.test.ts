@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../src/core/checkpoint.ts';
 import type { Destination } from '../../src/core/ports/destination.ts';
-import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 import { createSqliteDestination } from '../../src/destination/sqlite/destination.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
+import { PLAIN_ROUND_END } from '../support/commit-parts.ts';
 
 let folder: string;
 let mirror: MirrorFile;
@@ -37,21 +37,14 @@ test('an unchanged row of a snapshot is only staged if another version of it was
       { kind: 'page', checkpoint: NO_PROGRESS, staged: { rows: [edge(extra)], readNumber } },
       new Set(),
     );
-  const roundEnd = {
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    lastMark: 0,
-    run: 1,
-    isWhole: true,
-  } as const;
   const endRound = () =>
     on().commit(
       stream,
-      { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: { ...roundEnd, replace: 'all', isHeld: () => false } },
+      {
+        kind: 'round-end',
+        checkpoint: NO_PROGRESS,
+        roundEnd: { ...PLAIN_ROUND_END, replace: 'all', isHeld: () => false },
+      },
       new Set(),
     );
   const stagedRows = () => mirror.connection.prepare('select extra from asset_lineage_staged').pluck().all();

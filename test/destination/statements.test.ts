@@ -12,7 +12,7 @@ import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
-import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 import { column, edge, START } from '../support/conformance/workbench.ts';
 
 let mirror: MirrorFile;
@@ -37,15 +37,6 @@ beforeEach(() => {
 });
 
 const OWED = { after: ' ', lastMark: 1, run: 2, mode: 'marked', settledBefore: LAST_INSTANT } as const;
-const UNSWEPT = {
-  sweep: null,
-  through: null,
-  rememberFrom: null,
-  marksThrough: null,
-  settledBefore: LAST_INSTANT,
-  isReleased: false,
-  run: 1,
-} as const;
 
 const stream = (name: StreamName) => CATALOGUE.find((entry) => entry.name === name) as Stream;
 const on = (envId = 'e'): Destination => createSqliteDestination(mirror, { envId, run: 1, clock: () => START });
@@ -83,7 +74,7 @@ describe.each([
 ])('query plans %s', (_, counted) => {
   test('the end of a round of marked lineage reads only edges of marked columns, live or staged (R18)', async () => {
     fill(counted);
-    const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'marked', lastMark: 1, isWhole: false };
+    const roundEnd: RoundEnd = { ...PLAIN_ROUND_END, replace: 'marked', lastMark: 1, isWhole: false };
     const plans = await plansOf(async () => {
       await commit('column_lineage', { kind: 'round-end', roundEnd: { ...roundEnd, isHeld: () => true } });
     });
@@ -100,7 +91,7 @@ describe.each([
     'the end of a round of %s reads only the staged rows of its environment (R16)',
     async (name) => {
       fill(counted);
-      const roundEnd: RoundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true };
+      const roundEnd: RoundEnd = { ...PLAIN_ROUND_END, replace: 'all', lastMark: 1, isWhole: true };
       const plans = await plansOf(async () => {
         await commit(name, { kind: 'round-end', roundEnd: { ...roundEnd, isHeld: () => true } });
       });
@@ -194,7 +185,7 @@ describe('prepared statements', () => {
       const page = decodePage(stream('column_lineage'), [edge('c', 'd')]);
       await on(envId).facts(stream('column_lineage'), { since: null, settledBefore: LAST_INSTANT });
       await commit('column_lineage', { staged: { rows: page.rows, readNumber: 1 }, returnedKeys: [['c', 'd']] }, envId);
-      const roundEnd = { ...UNSWEPT, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
+      const roundEnd = { ...PLAIN_ROUND_END, replace: 'all', lastMark: 1, isWhole: true, isHeld: () => false } as const;
       await commit('column_lineage', { kind: 'round-end', roundEnd }, envId);
       await on(envId).outstanding(stream('column_lineage'));
     };

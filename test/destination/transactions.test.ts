@@ -11,7 +11,7 @@ import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { streamOf, T } from '../core/setup.ts';
-import { type CommitParts, commitOf } from '../support/commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../support/commit-parts.ts';
 
 const QUIET_MS = 1000;
 
@@ -43,18 +43,8 @@ const edge = (upstream: string) => {
 };
 const show = (...upstream: string[]) =>
   commit({ staged: { rows: upstream.map(edge), readNumber: 1 } }, { ...NO_PROGRESS, watermark: T });
-const roundEnd = {
-  sweep: null,
-  through: null,
-  rememberFrom: null,
-  marksThrough: null,
-  settledBefore: LAST_INSTANT,
-  isReleased: false,
-  lastMark: 0,
-  run: 1,
-  isWhole: true,
-} as const;
-const endRound = () => commit({ kind: 'round-end', roundEnd: { ...roundEnd, replace: 'all', isHeld: () => false } });
+const endRound = () =>
+  commit({ kind: 'round-end', roundEnd: { ...PLAIN_ROUND_END, replace: 'all', isHeld: () => false } });
 
 /** What another connection reads from the file. */
 const kept = (column: string, table: string): unknown[] =>

@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../../src/core/checkpoint.ts';
-import type { Commit, PageCommit, RoundEndCommit } from '../../src/core/ports/destination.ts';
+import type { Commit, PageCommit, RoundEnd, RoundEndCommit } from '../../src/core/ports/destination.ts';
+import { LAST_INSTANT } from '../../src/core/time/instant.ts';
 
 type WithoutCheckpoint<Each> = Each extends unknown ? Omit<Each, 'checkpoint'> : never;
 
@@ -20,3 +21,9 @@ export function pageOf(commit: Commit): Partial<PageCommit> {
 export function roundEndOf(commit: Commit): RoundEndCommit['roundEnd'] | undefined {
   return commit.kind === 'round-end' ? commit.roundEnd : undefined;
 }
+
+/** The end of a round that reads everything and changes nothing. */
+export const PLAIN_ROUND_END: RoundEnd = {
+  ...{ sweep: null, replace: null, through: null, marksThrough: null, rememberFrom: null },
+  ...{ settledBefore: LAST_INSTANT, lastMark: 0, run: 1, isReleased: false, isWhole: true },
+};

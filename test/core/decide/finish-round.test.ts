@@ -3,22 +3,12 @@ import type { Checkpoint, Round, RoundCheckpoint } from '../../../src/core/check
 import type { Context } from '../../../src/core/context.ts';
 import { checkpointAfterRound } from '../../../src/core/decide/finish-round.ts';
 import type { RoundEnd } from '../../../src/core/ports/destination.ts';
-import { addDays, LAST_INSTANT } from '../../../src/core/time/instant.ts';
+import { addDays } from '../../../src/core/time/instant.ts';
+import { PLAIN_ROUND_END } from '../../support/commit-parts.ts';
 import { context, inRound, LAST_WEEK, round, streamOf, T, YESTERDAY } from '../setup.ts';
 
 const FIRST = '2026-11-20T02:00:00.000000Z';
-const NOTHING: RoundEnd = {
-  ...{
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    replace: null,
-  },
-  ...{ lastMark: 0, run: 5, isWhole: false },
-};
+const NOTHING: RoundEnd = { ...PLAIN_ROUND_END, run: 5, isWhole: false };
 
 const settle = (given: RoundCheckpoint, roundEnd: RoundEnd, circumstances: Context) =>
   checkpointAfterRound(streamOf('assets'), given, roundEnd, circumstances);

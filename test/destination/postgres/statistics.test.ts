@@ -1,14 +1,14 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
-import type { Destination, RoundEndCommit } from '../../../src/core/ports/destination.ts';
-import { LAST_INSTANT } from '../../../src/core/time/instant.ts';
+import type { Destination } from '../../../src/core/ports/destination.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { tableStatistics, withStatistics } from '../../../src/destination/postgres/statistics.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { streamOf } from '../../core/setup.ts';
+import { PLAIN_ROUND_END } from '../../support/commit-parts.ts';
 import { column, START } from '../../support/conformance/workbench.ts';
 import { type TestSchema, testSchema } from '../../support/postgres.ts';
 
@@ -45,19 +45,7 @@ function show(from: number, count: number) {
   return on.commit(stream, { kind: 'page', checkpoint: NO_PROGRESS, changes }, new Set());
 }
 
-const ROUND: RoundEndCommit['roundEnd'] = {
-  ...{
-    sweep: null,
-    replace: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    isHeld: () => false,
-  },
-  ...{ lastMark: 0, run: 1, isWhole: false },
-};
+const ROUND = { ...PLAIN_ROUND_END, isWhole: false, isHeld: () => false };
 const endRound = () => on.commit(stream, { kind: 'round-end', checkpoint: NO_PROGRESS, roundEnd: ROUND }, new Set());
 
 /** The server's estimate of a table's rows; -1 before it was analyzed. */

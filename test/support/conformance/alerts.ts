@@ -5,6 +5,7 @@ import type { RunAlerts } from '../../../src/core/alerts/delivery.ts';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { addDays, type Instant } from '../../../src/core/time/instant.ts';
 import { ruleOf } from '../alert-rules.ts';
+import { PLAIN_ROUND_END } from '../commit-parts.ts';
 import {
   asset,
   column,
@@ -490,7 +491,4 @@ export function describeAlerts(bench: Workbench): void {
 }
 
 /** The end of a round that changes no row. */
-const END_OF_ROUND = {
-  ...{ sweep: null, through: null, rememberFrom: null, marksThrough: null, settledBefore: null, isReleased: false },
-  ...{ replace: null, lastMark: 0, run: 1, isWhole: false, isHeld: () => false },
-};
+const END_OF_ROUND = { ...PLAIN_ROUND_END, settledBefore: null, isWhole: false, isHeld: () => false };

@@ -8,9 +8,9 @@ import { SyncError } from '../../../src/core/errors.ts';
 import type { Destination, RemovalCount, RoundEnd, RowCounts } from '../../../src/core/ports/destination.ts';
 import type { StateStore } from '../../../src/core/ports/state-store.ts';
 import type { Row, Stream, StreamName } from '../../../src/core/stream.ts';
-import { type Instant, LAST_INSTANT } from '../../../src/core/time/instant.ts';
+import type { Instant } from '../../../src/core/time/instant.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
-import { type CommitParts, commitOf } from '../commit-parts.ts';
+import { type CommitParts, commitOf, PLAIN_ROUND_END } from '../commit-parts.ts';
 
 /** A new, empty mirror of any kind, for the suite. */
 interface Mirror {
@@ -143,18 +143,7 @@ export function workbench(make: MakeMirror) {
   };
 }
 
-const NO_SETTLEMENT: RoundEnd = {
-  ...{
-    sweep: null,
-    through: null,
-    rememberFrom: null,
-    marksThrough: null,
-    settledBefore: LAST_INSTANT,
-    isReleased: false,
-    replace: null,
-  },
-  ...{ lastMark: 0, run: 1, isWhole: false },
-};
+const NO_SETTLEMENT: RoundEnd = { ...PLAIN_ROUND_END, isWhole: false };
 
 export const SWEEP = { sweep: { at: START } };
 
