@@ -81,8 +81,10 @@ export const latestTestExecutions = table(
 
 export const latestTestExecutionsStaged = stagedTable('latest_test_executions', latestExecution());
 
-/** SQLite uses the index of failing runs only in a statement that contains exactly this condition. */
-const isFailing = sql.raw(`status IN ('WARN', 'FAIL', 'ERROR')`);
+/** The verdicts of an incident, as an SQL list. SQLite uses the index of failing runs only for exactly this list. */
+export const FAILING = `('WARN', 'FAIL', 'ERROR')`;
+
+const isFailing = sql.raw(`status IN ${FAILING}`);
 
 /** Every execution that a run ever saw (R17). */
 export const testExecutions = table(

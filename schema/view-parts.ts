@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { integer, text } from './column-types.ts';
 import { assetId, envId, testId } from './common-columns.ts';
+import { FAILING } from './data-tests.ts';
 import type { ViewDialect } from './view-dialect.ts';
 
 /*
@@ -61,8 +62,7 @@ export const kind = (dialect: ViewDialect, asset: string) =>
 /** The live assets `a`; a view of one kind adds its condition with AND. */
 export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.deleted_at IS NULL`;
 
-/** The verdicts of an incident, as in the index of failing runs. */
-export const failing = sql.raw(`('WARN', 'FAIL', 'ERROR')`);
+export const failing = sql.raw(FAILING);
 
 /**
  * Joins the owners `o` of the test that a row of `from` refers to, once each: the test's own or, without any, those of

@@ -20,3 +20,6 @@ export const TOKEN_PATTERN = /^[\x21-\x7e]+$/;
  * value itself in this member. A sync puts it back (R20).
  */
 export const AS_SENT = 'obsync_as_sent';
+
+/** The results of a test that fail. Any other than these and `PASS` is no verdict. */
+export const FAILING_STATUSES = ['WARN', 'FAIL', 'ERROR'] as const;

@@ -1,6 +1,6 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import type { Row } from '../core/stream.ts';
 import { softDeletes } from '../page-data/live-rows.ts';
-import { FAILING } from '../page-data/status-order.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 

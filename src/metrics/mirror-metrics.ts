@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from '@prometheus-io/client';
 import type { RunStatus } from '../core/ports/state-store.ts';
+import { FAILING_STATUSES } from '../core/read-api.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { Measurements } from './measurements.ts';
 import { type SyncAges, syncAges } from './sync-ages.ts';
@@ -18,8 +19,6 @@ interface MirrorGauge {
 const NEVER = Number.POSITIVE_INFINITY;
 
 const RUN_STATUSES: readonly RunStatus[] = ['done', 'problems', 'refused', 'stopped', 'interrupted'];
-
-const FAILING_STATUSES = ['WARN', 'FAIL', 'ERROR'];
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 

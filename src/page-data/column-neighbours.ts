@@ -1,7 +1,8 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import type { LineageDirection } from './asset-graph.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageRow, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { FAILING, worseStatus } from './status-order.ts';
+import { worseStatus } from './status-order.ts';
 
 /** The columns at the near and far end of an edge, by direction. */
 const ENDS = {

@@ -1,3 +1,4 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import { lineageOf, type ReachCount, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
@@ -12,7 +13,7 @@ import {
   valuesIn,
 } from './page-scope.ts';
 import { cacheBySignature, clockSignature } from './signature-cache.ts';
-import { FAILING, rankOf } from './status-order.ts';
+import { rankOf } from './status-order.ts';
 
 /** The part of a long list to show. */
 export interface PageRange {

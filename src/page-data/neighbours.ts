@@ -1,9 +1,10 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import { type LineageDirection, lineageOf } from './asset-graph.ts';
 import { columnNeighbours, columnNode } from './column-neighbours.ts';
 import { labelsOf } from './labels.ts';
 import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
 import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
-import { FAILING, worseStatus } from './status-order.ts';
+import { worseStatus } from './status-order.ts';
 
 /** A node of the lineage, and the direction to follow from it. */
 export interface NeighbourQuery {

@@ -1,9 +1,9 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import { addDays, type Instant } from '../core/time/instant.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, type PageScope, seen, valuesIn } from './page-scope.ts';
 import { cacheBySignature, scoresSignature } from './signature-cache.ts';
-import { FAILING } from './status-order.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
 export interface TrendQuery {

@@ -1,8 +1,8 @@
 import { ALERT_GROUPS, ALERT_KINDS, type AlertRule } from '../core/alerts/alert.ts';
 import type { AlertChannel, AlertTarget } from '../core/alerts/channel.ts';
-import { FAILING_STATUSES } from '../core/alerts/matches-rule.ts';
 import { didYouMean } from '../core/closest-name.ts';
 import { isJsonObject } from '../core/json.ts';
+import { FAILING_STATUSES } from '../core/read-api.ts';
 import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { isLoopback } from '../source/base-url.ts';
 import { OptionError, readOption } from './option-error.ts';

@@ -1,3 +1,4 @@
+import { FAILING } from '../../schema/data-tests.ts';
 import type { AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src/core/alerts/alert.ts';
 import { isJsonObject } from '../../src/core/json.ts';
 import type { Row } from '../../src/core/stream.ts';
@@ -26,15 +27,15 @@ const TESTS = `select l.sub_test_unique_id, l.id as execution_id, l.test_id, l.s
   left join ${JOIN_ASSET('t')}
   where l.env_id = @env and `;
 
-const FAILING = `${TESTS} l.status in ('WARN', 'FAIL', 'ERROR') order by l.sub_test_unique_id`;
+const FAILED = `${TESTS} l.status in ${FAILING} order by l.sub_test_unique_id`;
 
 const KEYS_AT_ONCE = 50;
 
-const OTHERS = `${TESTS} l.status not in ('PASS', 'WARN', 'FAIL', 'ERROR')
+const OTHERS = `${TESTS} l.status <> 'PASS' and l.status not in ${FAILING}
   and l.sub_test_unique_id in (${Array.from({ length: KEYS_AT_ONCE }, (_, n) => `@key${n}`).join(', ')})`;
 
 function* readTests(env: string, openKeys: readonly string[]): StateStatements<AlertCondition[]> {
-  const found = (yield { sql: FAILING, values: { env } }).rows.flatMap(testCondition);
+  const found = (yield { sql: FAILED, values: { env } }).rows.flatMap(testCondition);
   for (let from = 0; from < openKeys.length; from += KEYS_AT_ONCE) {
     const keys = Array.from({ length: KEYS_AT_ONCE }, (_, n) => [`key${n}`, openKeys[from + n] ?? '']);
     const { rows } = yield { sql: OTHERS, values: { env, ...Object.fromEntries(keys) } };
@@ -182,7 +183,7 @@ export function* readMoments(
 /** The start of the run of failures that a sub-test is in, as far as the mirror has seen it. */
 export function* readFailingSince(envId: string, { key, facts }: AlertCondition): StateStatements<Instant | null> {
   const own = 'env_id = @env and test_id = @test and sub_test_unique_id = @sub';
-  const sql = `select min(start_time) as since from test_executions where ${own} and status in ('WARN', 'FAIL', 'ERROR')
+  const sql = `select min(start_time) as since from test_executions where ${own} and status in ${FAILING}
     and start_time > coalesce((select max(start_time) from test_executions where ${own} and status = 'PASS'), @never)`;
   const values = { env: envId, test: facts.testId ?? '', sub: key, never: EPOCH };
   const [row] = (yield { sql, values }).rows;

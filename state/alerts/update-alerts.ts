@@ -3,7 +3,7 @@ import type { AlertCondition, AlertFacts, AlertKind, AlertRule } from '../../src
 import { type AlertChange, type AlertsInput, decideAlerts, ruleKey } from '../../src/core/alerts/decide-alerts.ts';
 import { messageOf, type RunAlerts } from '../../src/core/alerts/delivery.ts';
 import { failureRoots } from '../../src/core/alerts/lineage-walk.ts';
-import { FAILING_STATUSES } from '../../src/core/alerts/matches-rule.ts';
+import { FAILING_STATUSES } from '../../src/core/read-api.ts';
 import type { StreamName } from '../../src/core/stream.ts';
 import { type Instant, secondsBetween } from '../../src/core/time/instant.ts';
 import { type MirrorClock, tick } from '../mirror-clock.ts';

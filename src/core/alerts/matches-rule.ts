@@ -1,7 +1,5 @@
+import { FAILING_STATUSES } from '../read-api.ts';
 import type { AlertCondition, AlertEnvironment, AlertRule } from './alert.ts';
-
-/** The verdicts that a rule may name. */
-export const FAILING_STATUSES = ['WARN', 'FAIL', 'ERROR'] as const;
 
 /**
  * Whether a rule's condition holds. `unknown` is a result that neither passed nor failed, such as `SKIPPED`: it changes

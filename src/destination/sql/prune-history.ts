@@ -1,3 +1,4 @@
+import { FAILING } from '../../../schema/data-tests.ts';
 import { prunedHistory } from '../../../schema/sync.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
@@ -53,7 +54,7 @@ const PRUNINGS: Readonly<Record<string, PruningMethod>> = {
       select o.*, row_number() over (
         partition by sub_test_unique_id, later_passes, is_failing order by start_time, id) as place
       from (select x.sub_test_unique_id, x.id, x.start_time,
-          case when x.status in ('WARN', 'FAIL', 'ERROR') then 1 else 0 end as is_failing,
+          case when x.status in ${FAILING} then 1 else 0 end as is_failing,
           sum(case when x.status = 'PASS' then 1 else 0 end) over (
             partition by x.sub_test_unique_id order by x.start_time desc, x.id desc) as later_passes
         from test_executions x
