@@ -1,6 +1,6 @@
 import { FAILING } from '../../schema/data-tests.ts';
 import type { Row } from '../core/stream.ts';
-import { softDeletes } from '../page-data/live-rows.ts';
+import { fromHeldRows, softDeletes } from '../page-data/live-rows.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 
@@ -33,7 +33,10 @@ export const MEASUREMENTS = {
     where command = 'sync' and status <> 'running' order by id desc limit 1`,
   quota: 'select quota_limit, quota_remaining from mirror',
   rows: eachStream(countLiveRows),
-  held: eachStream(countHeldRows),
+  held: eachStream(
+    (entry) =>
+      `select h.env_id as environment, h.stream, count(*) as number ${fromHeldRows(entry)} group by h.env_id, h.stream`,
+  ),
   rejected: 'select env_id as environment, stream, count(*) as number from rejected_rows group by env_id, stream',
   failing: `select env_id as environment, status, count(*) as number from test_status
     where status in ${FAILING} group by env_id, status`,
@@ -52,19 +55,8 @@ function eachStream(select: (entry: CatalogueEntry) => string): string {
 /** SQL that counts the live rows of a stream, over all environments. */
 function countLiveRows({ name, table, subtype }: CatalogueEntry): string {
   const ofKind = subtype === undefined ? '' : ` and ${subtype.field} = '${subtype.is}'`;
-  return `select '${name}' as stream, count(*) as number from ${table} where ${isLive(table)}${ofKind}`;
-}
-
-function isLive(table: string, of = ''): string {
-  return softDeletes(table) ? `${of}deleted_at is null` : 'true';
-}
-
-/** SQL that counts the live rows whose removal is held back (R14). */
-function countHeldRows({ name, table, key }: CatalogueEntry): string {
-  const same = key.map((column, i) => ` and t.${column} = h.key_${i + 1}`).join('');
-  return `select h.env_id as environment, h.stream, count(*) as number from held_removals h
-    join ${table} t on t.env_id = h.env_id${same}
-    where h.stream = '${name}' and ${isLive(table, 't.')} group by h.env_id, h.stream`;
+  const isLive = softDeletes(table) ? 'deleted_at is null' : 'true';
+  return `select '${name}' as stream, count(*) as number from ${table} where ${isLive}${ofKind}`;
 }
 
 /** SQL for the mean of the scores of live assets, of listed environments. */

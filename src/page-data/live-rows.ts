@@ -7,6 +7,13 @@ export function softDeletes(table: string): boolean {
   return CATALOGUE.some((entry) => entry.method === 'feed' && entry.table === table);
 }
 
+/** The live rows `t` of a stream whose removal is held back, and their entries `h` (R14): `from … where …` */
+export function fromHeldRows({ name, table, key }: Pick<Stream, 'name' | 'table' | 'key'>): string {
+  const same = key.map((column, i) => ` and t.${column} = h.key_${i + 1}`).join('');
+  return `from held_removals h join ${table} t on t.env_id = h.env_id${same}
+    where h.stream = '${name}'${softDeletes(String(table)) ? ' and t.deleted_at is null' : ''}`;
+}
+
 /**
  * The number of live rows of a stream in an environment: all rows less the deleted ones. Both counts come from indexes,
  * without reading rows.

@@ -1,7 +1,7 @@
 import { WELL_ENDED } from '../core/ports/state-store.ts';
 import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
-import { liveRowsIn, softDeletes } from './live-rows.ts';
+import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
 
@@ -212,17 +212,9 @@ function countsOf(reads: PageReads, { env, stream }: StreamOfEnvironment) {
   const of = 'env_id = @env and stream = @stream';
   return {
     rows: liveRowsIn(reads, stream, env),
-    held_count: count(countHeldRows(stream)),
+    held_count: count(`select count(*) as rows ${fromHeldRows(stream)} and h.env_id = @env`),
     rejected_count: count(`select count(*) as rows from rejected_rows where ${of}`),
     gap_count:
       stream.method === 'window' ? count('select count(*) as rows from test_execution_gaps where env_id = @env') : 0,
   };
-}
-
-/** SQL that counts the live rows whose removal is held back (R14). */
-function countHeldRows({ table, key }: CatalogueEntry): string {
-  const same = key.map((name, i) => ` and t.${name} = h.key_${i + 1}`).join('');
-  return `select count(*) as rows from held_removals h
-    where h.env_id = @env and h.stream = @stream and exists (
-      select 1 from ${table} t where t.env_id = h.env_id${same}${softDeletes(table) ? ' and t.deleted_at is null' : ''})`;
 }

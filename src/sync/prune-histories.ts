@@ -1,18 +1,13 @@
 import type { PruningRule } from '../core/decide/retention.ts';
-import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { JoinedRun } from '../core/ports/state-store.ts';
+import type { ClosingPorts } from './ports.ts';
 
 /** How many rows a run removes per environment and rule: some seconds of work. The next runs remove the rest. */
 const MAX_ROWS = 500_000;
 
-interface PruningPorts {
-  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
-  readonly signal: AbortSignal;
-}
-
 /** Prunes the histories of these environments, which the run holds (R17). It stops at a signal (R27). */
 export async function pruneHistories(
-  { mirror, signal }: PruningPorts,
+  { mirror, signal }: ClosingPorts,
   { id }: Pick<JoinedRun, 'id'>,
   envIds: readonly string[],
   rules: readonly PruningRule[],

@@ -1,5 +1,5 @@
-import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { JoinedRun } from '../core/ports/state-store.ts';
+import type { ClosingPorts } from './ports.ts';
 
 /**
  * How many scores a run reads per environment, about a second of work. A deleted asset may have scores on every day of
@@ -7,16 +7,11 @@ import type { JoinedRun } from '../core/ports/state-store.ts';
  */
 const MAX_SCORES = 200_000;
 
-interface RenewalPorts {
-  readonly mirror: Pick<OpenMirror, 'state' | 'destination'>;
-  readonly signal: AbortSignal;
-}
-
 /**
  * Computes the mean scores of the stale days of these environments, which the run holds. It stops at a signal (R27).
  */
 export async function renewDays(
-  { mirror, signal }: RenewalPorts,
+  { mirror, signal }: ClosingPorts,
   { id }: Pick<JoinedRun, 'id'>,
   envIds: readonly string[],
 ): Promise<void> {
