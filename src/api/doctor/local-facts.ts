@@ -1,9 +1,10 @@
-import { accessSync, constants, existsSync, type Stats, statfsSync, statSync } from 'node:fs';
+import { constants, existsSync, type Stats, statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { lockPath } from '../../../state/lock.ts';
 import { belongsTo } from '../../../state/run-log.ts';
 import { SyncError } from '../../core/errors.ts';
+import { isAccessible } from '../../destination/sqlite/file-error.ts';
 import { networkFileSystemOf } from '../../destination/sqlite/network-folder.ts';
 import { addressOf, givenAddress } from '../../settings/addresses/mirror-address.ts';
 import { OptionError } from '../../settings/option-error.ts';
@@ -84,7 +85,7 @@ function fileFacts(path: string, allowNetworkFs: boolean) {
     folder,
     isThere,
     /** What this user needs to write and may not. */
-    unwritable: [folder, ...files, lock].filter((each) => existsSync(each) && !isWritable(each)),
+    unwritable: [folder, ...files, lock].filter((each) => existsSync(each) && !isAccessible(each, constants.W_OK)),
     /** Null without a mirror. */
     ownerId: found[0]?.uid ?? null,
     /** Undefined on systems that don't number users. */
@@ -95,13 +96,4 @@ function fileFacts(path: string, allowNetworkFs: boolean) {
     freeBytes: bavail * bsize,
     bytes: found.reduce((sum, each) => sum + (each?.size ?? 0), 0),
   };
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

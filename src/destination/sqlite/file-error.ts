@@ -29,12 +29,15 @@ export function fileError(path: string, error: unknown): unknown {
 export function readerError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
   if (said === null || !/^SQLITE_(CANTOPEN|READONLY)/.test(said.code)) return fileError(path, error);
-  return new SyncError('usage', `${path} ${isReadable(path) ? alone(path) : UNREADABLE}`, { cause: error });
+  return new SyncError('usage', `${path} ${isAccessible(path, constants.R_OK) ? alone(path) : UNREADABLE}`, {
+    cause: error,
+  });
 }
 
-function isReadable(path: string): boolean {
+/** Whether this user may access a file or folder in this mode: `R_OK` or `W_OK` of `constants`. */
+export function isAccessible(path: string, mode: number): boolean {
   try {
-    accessSync(path, constants.R_OK);
+    accessSync(path, mode);
     return true;
   } catch {
     return false;
