@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { index, primaryKey } from 'drizzle-orm/sqlite-core';
 import { flag, integer, json, text, time } from './column-types.ts';
-import { envId, testId } from './common-columns.ts';
+import { envId } from './common-columns.ts';
 import { table } from './table.ts';
 
 /** The mirror belongs to one account (R26). What it says of the quota is noted when a run ends (R23). */
@@ -118,7 +118,8 @@ export const syncStreamRuns = table(
   ],
 );
 
-const pageLimit = () => integer('rows per page after a larger page failed; NULL if only `--page-size` limits it');
+export const pageLimit = () =>
+  integer('rows per page after a larger page failed; NULL if only `--page-size` limits it');
 
 /** Written together with the rows that it counts as read (R5). */
 export const syncCheckpoints = table(
@@ -215,24 +216,6 @@ export const heldRemovals = table(
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],
 );
 
-/** R17. */
-export const prunedHistory = table(
-  'pruned_history',
-  'A row per environment, history and action: what the retention options have removed from a history.',
-  {
-    env_id: envId(),
-    history: text('`test_executions` or `asset_health_score_history`').notNull(),
-    action: text('`delete`, or `thin`: only the last score of each day stays', { enum: ['delete', 'thin'] }).notNull(),
-    complete_before: time('rows before this time are pruned; NULL until the first pruning has ended'),
-    pruning_before: time('the same of the pruning that the next run continues; NULL if none is unfinished'),
-    pruned_through: text('the last asset or test that it has pruned').notNull(),
-    row_count: integer('rows removed so far').notNull(),
-    /** R21. */
-    mirrored_at: time("the mirror's own time of the last removal").notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.env_id, t.history, t.action] })],
-);
-
 /** R20. */
 export const rejectedRows = table(
   'rejected_rows',
@@ -247,46 +230,6 @@ export const rejectedRows = table(
     seen_at: time('when it was last met').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.row_key] })],
-);
-
-/** `--history` (R22). */
-export const testReadings = table(
-  'test_readings',
-  'Tests whose history was read, and when.',
-  {
-    env_id: envId(),
-    test_id: testId().notNull(),
-    read_at: time('server time at which the last finished reading of the history began').notNull(),
-    /** Latest executions that were mirrored later are news. */
-    mirrored_at: time("the mirror's own time then").notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
-);
-
-/** They are read again after all others (R22). */
-export const historyFailures = table(
-  'history_failures',
-  'Tests whose history could not be read.',
-  {
-    env_id: envId(),
-    test_id: testId().notNull(),
-    run_id: integer('the run in which the history could not be read; NULL once it was read'),
-    /** R24. */
-    page_limit: pageLimit(),
-  },
-  (t) => [primaryKey({ columns: [t.env_id, t.test_id] })],
-);
-
-export const testExecutionGaps = table(
-  'test_execution_gaps',
-  "A row per stretch of a test's history that was never read and that the source no longer shows.",
-  {
-    env_id: envId(),
-    test_id: testId().notNull(),
-    gap_from: time('start of the stretch').notNull(),
-    gap_to: time('end of the stretch').notNull(),
-  },
-  (t) => [primaryKey({ columns: [t.env_id, t.test_id, t.gap_from] })],
 );
 
 /** The rows alone do not give the number of pages, because the service leaves out rows that the token may not see. */

@@ -4,6 +4,7 @@ import * as alerts from './alerts.ts';
 import * as assets from './assets.ts';
 import * as tests from './data-tests.ts';
 import * as health from './health.ts';
+import * as histories from './histories.ts';
 import * as page from './page.ts';
 import * as sync from './sync.ts';
 import { definedIn } from './table.ts';
@@ -15,4 +16,4 @@ const tablesIn = (modules: readonly object[]): SQLiteTable[] =>
 export const MIRRORED_TABLES: readonly SQLiteTable[] = tablesIn([assets, tests, health]);
 
 /** The tables in which the mirror keeps its own state. */
-export const STATE_TABLES: readonly SQLiteTable[] = tablesIn([sync, page, alerts]);
+export const STATE_TABLES: readonly SQLiteTable[] = tablesIn([sync, histories, page, alerts]);

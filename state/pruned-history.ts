@@ -1,4 +1,4 @@
-import { prunedHistory } from '../schema/sync.ts';
+import { prunedHistory } from '../schema/histories.ts';
 import type { PrunedHistory } from '../src/core/decide/retention.ts';
 import { all, queryBuilder, type StateStatements } from './state-statements.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { alerts as alertTable } from '../../schema/alerts.ts';
 import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
-import { prunedHistory } from '../../schema/sync.ts';
+import { prunedHistory } from '../../schema/histories.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, serving } from '../cli/serving.ts';
 import { folder, mirrorFile, obsync } from '../cli/setup.ts';

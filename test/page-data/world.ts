@@ -1,6 +1,7 @@
 import { assetLineage, assets, columnLineage, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScoreHistory, assetHealthScores } from '../../schema/health.ts';
+import { testExecutionGaps } from '../../schema/histories.ts';
 import {
   heldRemovals,
   mirrorEnvironments,
@@ -8,7 +9,6 @@ import {
   syncCheckpoints,
   syncRuns,
   syncStreamRuns,
-  testExecutionGaps,
 } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { asset, column, NOW, run, test_ } from '../server/fixture.ts';

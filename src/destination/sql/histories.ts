@@ -1,4 +1,4 @@
-import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/sync.ts';
+import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/histories.ts';
 import type { PageCommit, UnreadHistory } from '../../core/ports/destination.ts';
 import { type CommitScope, execute, type SqlStatements, value } from './statements.ts';
 import { upsert } from './write-rows.ts';

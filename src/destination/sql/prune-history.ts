@@ -1,5 +1,5 @@
 import { FAILING } from '../../../schema/data-tests.ts';
-import { prunedHistory } from '../../../schema/sync.ts';
+import { prunedHistory } from '../../../schema/histories.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
 import { EPOCH, type Instant } from '../../core/time/instant.ts';

@@ -1,10 +1,10 @@
 import Database from 'better-sqlite3';
 import { getTableName } from 'drizzle-orm';
 import { environments } from '../../../schema/assets.ts';
+import { historyFailures, testExecutionGaps, testReadings } from '../../../schema/histories.ts';
 import { staleHealthDays } from '../../../schema/page.ts';
 import {
   heldRemovals,
-  historyFailures,
   listLengths,
   marks,
   mirrorEnvironments,
@@ -14,8 +14,6 @@ import {
   syncCheckpoints,
   syncRuns,
   syncStreamRuns,
-  testExecutionGaps,
-  testReadings,
 } from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { Checkpoint } from '../../core/checkpoint.ts';

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import * as assetTables from '../../../schema/assets.ts';
 import * as testTables from '../../../schema/data-tests.ts';
 import * as healthTables from '../../../schema/health.ts';
+import * as historyTables from '../../../schema/histories.ts';
 import * as syncTables from '../../../schema/sync.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
 import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
@@ -20,7 +21,7 @@ import { minute } from '../../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
 
-const TABLES = [assetTables, testTables, healthTables, syncTables]
+const TABLES = [assetTables, testTables, healthTables, syncTables, historyTables]
   .flatMap((family): unknown[] => Object.values(family))
   .filter((each) => is(each, SQLiteTable))
   .map((table) => getTableName(table as SQLiteTable))
