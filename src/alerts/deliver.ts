@@ -36,60 +36,79 @@ export class DeliveryError extends Error {
   }
 }
 
-/**
- * Delivers one message.
- * @throws DeliveryError
- */
-export async function deliver(
-  channel: AlertChannel,
-  alert: OutgoingAlert,
-  network: DeliveryNetwork,
-  stop: AbortSignal,
-): Promise<void> {
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(network.timeoutMs)]);
+/** Sends to channels, over one connection for each. */
+export interface ChannelSender {
+  /**
+   * Delivers one message.
+   * @throws DeliveryError
+   */
+  deliver(channel: AlertChannel, alert: OutgoingAlert, stop: AbortSignal): Promise<void>;
+  /**
+   * Tells a service such as Healthchecks that a run began, or with which exit code it ended.
+   * @throws DeliveryError
+   */
+  ping(channel: UrlChannel, report: { readonly path: string; readonly body: string }, stop: AbortSignal): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A channel that is reached at a URL. */
+type UrlChannel = Pick<AlertChannel, 'name'> & { readonly url: string };
+
+export function openSender(network: DeliveryNetwork): ChannelSender {
+  const dispatchers = new Map<string, ReturnType<typeof openDispatcher>>();
+  const dispatcherOf = ({ name }: Pick<AlertChannel, 'name'>, origin: string) => {
+    const { ca, env, timeoutMs } = network;
+    const known = dispatchers.get(name);
+    const opened = known ?? openDispatcher({ proxies: proxiesOf(origin, env), ca, concurrency: 1, timeoutMs });
+    dispatchers.set(name, opened);
+    return opened;
+  };
+  const limited = (stop: AbortSignal) => AbortSignal.any([stop, AbortSignal.timeout(network.timeoutMs)]);
+  return {
+    async deliver(channel, alert, stop) {
+      const signal = limited(stop);
+      if (channel.type === 'exec') return runProgram(channel, JSON.stringify(cloudEvent(alert)), network, signal);
+      const request = requestOf(channel, alert);
+      if (request !== null) await post(request, dispatcherOf(channel, new URL(request.address).origin), signal);
+    },
+    async ping(channel, { path, body }, stop) {
+      const target = new URL(channel.url);
+      target.pathname = `${target.pathname.replace(/\/$/, '')}/${path}`;
+      const headers = { 'content-type': 'text/plain; charset=utf-8' };
+      await post({ address: target.href, body, headers }, dispatcherOf(channel, target.origin), limited(stop));
+    },
+    close: async () => void (await Promise.all([...dispatchers.values()].map((each) => each.destroy()))),
+  };
+}
+
+interface ChannelRequest extends RequestBody {
+  readonly address: string;
+}
+
+/** Null for a channel that gets no messages. */
+function requestOf(channel: Exclude<AlertChannel, { type: 'exec' }>, alert: OutgoingAlert): ChannelRequest | null {
   switch (channel.type) {
     case 'slack':
-      return post(channel.url, slackBody(alert), network, signal);
+      return { address: channel.url, ...slackBody(alert) };
     case 'webhook':
-      return post(channel.url, webhookBody(alert, channel.secret, Date.now()), network, signal);
-    case 'alertmanager':
-      return post(
-        `${channel.url.replace(/\/(api\/v2\/alerts\/?)?$/, '')}/api/v2/alerts`,
-        alertmanagerBody(alert),
-        network,
-        signal,
-      );
-    case 'exec':
-      return runProgram(channel, JSON.stringify(cloudEvent(alert)), network, signal);
+      return { address: channel.url, ...webhookBody(alert, channel.secret, Date.now()) };
+    case 'alertmanager': {
+      const address = `${channel.url.replace(/\/(api\/v2\/alerts\/?)?$/, '')}/api/v2/alerts`;
+      return { address, ...alertmanagerBody(alert) };
+    }
     case 'ping':
-      return;
+      return null;
   }
 }
 
-/** Tells a service such as Healthchecks that a run began, or with which exit code it ended. */
-export function ping(
-  url: string,
-  { path, body }: { readonly path: string; readonly body: string },
-  network: DeliveryNetwork,
-  stop: AbortSignal,
-): Promise<void> {
-  const target = new URL(url);
-  target.pathname = `${target.pathname.replace(/\/$/, '')}/${path}`;
-  const signal = AbortSignal.any([stop, AbortSignal.timeout(network.timeoutMs)]);
-  return post(target.href, { body, headers: { 'content-type': 'text/plain; charset=utf-8' } }, network, signal);
-}
-
 async function post(
-  address: string,
-  { body, headers }: RequestBody,
-  network: DeliveryNetwork,
+  { address, body, headers }: ChannelRequest,
+  dispatcher: ReturnType<typeof openDispatcher>,
   signal: AbortSignal,
 ): Promise<void> {
   const { origin, pathname, search, username, password } = new URL(address);
   const user = [username, password].map(decodeURIComponent).join(':');
   const authorization = user === ':' ? {} : { authorization: `Basic ${Buffer.from(user).toString('base64')}` };
-  const { ca, timeoutMs, env } = network;
-  const dispatcher = openDispatcher({ proxies: proxiesOf(origin, env), ca, concurrency: 1, timeoutMs });
   try {
     const sent = { origin, path: pathname + search, method: 'POST', body, signal } as const;
     const answer = await dispatcher.request({
@@ -107,8 +126,6 @@ async function post(
     throw new DeliveryError(
       signal.aborted ? 'it did not answer in time' : `the connection failed${code === '' ? '' : ` (${code})`}`,
     );
-  } finally {
-    await dispatcher.destroy();
   }
 }
 

@@ -1,5 +1,5 @@
 import { loadOpenAlerts } from '../../state/alerts/alert-store.ts';
-import { DeliveryError, deliver, ping } from '../alerts/deliver.ts';
+import { type ChannelSender, DeliveryError, openSender } from '../alerts/deliver.ts';
 import type { AlertMessage } from '../core/alerts/alert.ts';
 import type { AlertChannel } from '../core/alerts/channel.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
@@ -66,24 +66,27 @@ export async function testAlerts(options: TestAlertsOptions): Promise<AlertTestR
     throw new OptionError('alerts', `there is no channel ${name ?? ''}: use one of ${known}`);
   }
   const ca = caFile === undefined ? null : readOption('caFile', () => readCertificates(caFile));
+  const sender = openSender({ ca, env: process.env, timeoutMs: DELIVERY_MS });
   const sent = chosen.map(async (channel) => ({
-    ...{ channel: channel.name, type: channel.type, error: await sendSample(channel, settings, ca) },
+    ...{ channel: channel.name, type: channel.type, error: await sendSample(sender, channel, settings) },
   }));
-  return { channels: await Promise.all(sent) };
+  try {
+    return { channels: await Promise.all(sent) };
+  } finally {
+    await sender.close();
+  }
 }
 
 async function sendSample(
+  sender: ChannelSender,
   channel: AlertChannel,
   { pageUrl }: AlertSettings,
-  ca: string | null,
 ): Promise<string | null> {
-  const network = { ca, env: process.env, timeoutMs: DELIVERY_MS };
   const { signal } = new AbortController();
   const message = sampleOf(clock());
   try {
-    if (channel.type === 'ping') await ping(channel.url, { path: 'log', body: 'a test of obsync' }, network, signal);
-    else
-      await deliver(channel, { message, key: `test-${message.begun_at}`, pageUrl, source: 'obsync' }, network, signal);
+    if (channel.type === 'ping') await sender.ping(channel, { path: 'log', body: 'a test of obsync' }, signal);
+    else await sender.deliver(channel, { message, key: `test-${message.begun_at}`, pageUrl, source: 'obsync' }, signal);
     return null;
   } catch (error) {
     if (error instanceof DeliveryError) return error.message;

@@ -1,4 +1,4 @@
-import { type DeliveryNetwork, deliver, ping } from '../alerts/deliver.ts';
+import { type ChannelSender, openSender } from '../alerts/deliver.ts';
 import { sendAlerts } from '../alerts/send-alerts.ts';
 import { exitCodeOfRun } from '../core/errors.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
@@ -27,7 +27,7 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
   const { alerts } = settings;
   if (alerts === null) return SILENT;
   const limit = deadlines(watcher.signal);
-  const network: DeliveryNetwork = { ca: settings.ca, env: process.env, timeoutMs: DELIVERY_MS };
+  const sender = openSender({ ca: settings.ca, env: process.env, timeoutMs: DELIVERY_MS });
   const warn = (error: unknown): void =>
     watcher.onProgress({
       type: 'alerts',
@@ -37,15 +37,18 @@ export function openReporter(settings: SyncSettings, watcher: RunWatcher): RunRe
     });
   const pingAll = async (path: string, body: string): Promise<void> => {
     const pinged = alerts.channels.map(async (channel) => {
-      if (channel.type === 'ping') await ping(channel.url, { path, body }, network, limit()).catch(warn);
+      if (channel.type === 'ping') await sender.ping(channel, { path, body }, limit()).catch(warn);
     });
     await Promise.all(pinged);
   };
   return {
     begin: () => pingAll('start', ''),
     send: (mirror, summary, envIds) =>
-      send(mirror, { alerts, settings, watcher, network, summary, envIds, signal: limit() }).catch(warn),
-    end: (summary) => pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary)),
+      send(mirror, { alerts, settings, watcher, sender, summary, envIds, signal: limit() }).catch(warn),
+    async end(summary) {
+      await pingAll(String(summary === null ? 1 : exitCodeOfRun(summary)), summaryText(summary));
+      await sender.close();
+    },
   };
 }
 
@@ -53,7 +56,7 @@ interface SendInput {
   readonly alerts: AlertSettings;
   readonly settings: SyncSettings;
   readonly watcher: RunWatcher;
-  readonly network: DeliveryNetwork;
+  readonly sender: ChannelSender;
   readonly summary: RunSummary;
   readonly envIds: readonly string[];
   readonly signal: AbortSignal;
@@ -63,7 +66,7 @@ const USUAL_STREAMS = CATALOGUE.filter(({ optional }) => !optional).map(({ name 
 
 async function send(
   { state }: OpenMirror,
-  { alerts, settings, watcher, network, signal, ...run }: SendInput,
+  { alerts, settings, watcher, sender, signal, ...run }: SendInput,
 ): Promise<void> {
   const { summary, envIds } = run;
   const { recovery, error } = summary;
@@ -80,7 +83,7 @@ async function send(
     isOutstanding: (delivery) => state.isOutstanding(delivery),
     record: (delivery, result) => state.recordDelivery(delivery, result),
     deliver: (channel, { message }, key) =>
-      deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, network, signal),
+      sender.deliver(channel, { message, key, pageUrl: alerts.pageUrl, source: settings.baseUrl }, signal),
     now: clock,
     signal,
   });

@@ -45,6 +45,19 @@ describe('the channels of alerts', () => {
     expect(id).toMatch(/^\w+-1$/);
   });
 
+  test('all messages of a run use one connection of their channel', async () => {
+    const receiver = await startReceiver();
+    const { sync, env } = await servedScene({
+      channels: { it: { type: 'webhook', urlFile: fileWith(receiver.url) } },
+      rules: RULES,
+    });
+    await sync();
+    for (const name of ['t1', 't2']) execute(env, name, `${name}-r2`, { status: 'FAIL' });
+    await sync();
+    expect(receiver.posts).toHaveLength(2);
+    expect(new Set(receiver.posts.map(({ from }) => from)).size).toBe(1);
+  });
+
   test('alertmanager gets an alert that stays open until its end, with the same labels', async () => {
     const receiver = await startReceiver();
     await tell({ type: 'alertmanager', urlFile: fileWith(receiver.url) });

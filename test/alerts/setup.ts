@@ -15,6 +15,8 @@ interface ReceivedPost {
   readonly path: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
+  /** The port that the client sent it from. */
+  readonly from: number | undefined;
 }
 
 /** A server that records what is posted to it and answers with `status`. */
@@ -23,7 +25,7 @@ export async function startReceiver() {
   const receiver = { url: '', posts, status: 200 };
   const server = createServer(async (request, response) => {
     const body = Buffer.concat(await request.toArray()).toString();
-    posts.push({ path: request.url ?? '', headers: request.headers, body });
+    posts.push({ path: request.url ?? '', headers: request.headers, body, from: request.socket.remotePort });
     response.writeHead(receiver.status).end();
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
