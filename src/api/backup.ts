@@ -1,5 +1,5 @@
 import { type BackupReport, backUp } from '../destination/sqlite/backup.ts';
-import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
+import { addressOf, givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import type { MirrorOptions } from '../settings/options.ts';
@@ -18,13 +18,12 @@ export interface BackupOptions extends MirrorOptions {
 export async function backup(options: BackupOptions): Promise<BackupReport> {
   checkOptions(options);
   const { to, signal = new AbortController().signal } = options;
-  const address = addressOf(givenAddress(options));
-  if (address.kind === 'postgres')
-    throw new OptionError(
-      options.dbFile === undefined ? 'db' : 'dbFile',
-      `backup copies a mirror in a file, and ${address.display} is in PostgreSQL: run \`pg_dump --schema=${address.schema}\`, or \`obsync copy --to FILE\``,
-    );
+  const path = givenFile(
+    options,
+    ({ display, schema }) =>
+      `backup copies a mirror in a file, and ${display} is in PostgreSQL: run \`pg_dump --schema=${schema}\`, or \`obsync copy --to FILE\``,
+  );
   if (typeof to !== 'string' || to === '' || addressOf(to).kind !== 'file')
     throw new OptionError('to', 'a backup is a file: name one, such as `obsync backup backup.db`');
-  return backUp(address.path, to, signal);
+  return backUp(path, to, signal);
 }

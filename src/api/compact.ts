@@ -1,7 +1,6 @@
 import { type CompactReport, compactFile } from '../destination/sqlite/compact-file.ts';
-import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
+import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import { refuseNetworkFs } from './open-store.ts';
@@ -15,13 +14,11 @@ export type { CompactReport };
  */
 export async function compact(options: CompactOptions = {}): Promise<CompactReport> {
   checkOptions(options);
-  const db = givenAddress(options);
-  const address = addressOf(db);
-  if (address.kind === 'postgres')
-    throw new OptionError(
-      options.dbFile === undefined ? 'db' : 'dbFile',
-      `compact works on a file, and ${address.display} is in PostgreSQL. Autovacuum reuses the space; to return it to the disk, run \`vacuum full\``,
-    );
+  const db = givenFile(
+    options,
+    ({ display }) =>
+      `compact works on a file, and ${display} is in PostgreSQL. Autovacuum reuses the space; to return it to the disk, run \`vacuum full\``,
+  );
   refuseNetworkFs({ db, allowNetworkFs: options.allowNetworkFs ?? OPTIONS.allowNetworkFs.default });
-  return compactFile(address.path);
+  return compactFile(db);
 }

@@ -1,5 +1,5 @@
 import { ALERT_GROUPS, ALERT_KINDS, type AlertRule } from '../core/alerts/alert.ts';
-import type { AlertChannel, AlertTarget } from '../core/alerts/channel.ts';
+import type { AlertChannel } from '../core/alerts/channel.ts';
 import { didYouMean } from '../core/closest-name.ts';
 import { isJsonObject } from '../core/json.ts';
 import { FAILING_STATUSES } from '../core/read-api.ts';
@@ -9,7 +9,9 @@ import { OptionError, readOption } from './option-error.ts';
 import { readTextFile } from './read-text-file.ts';
 
 /** What a run needs to decide and deliver alerts. */
-export interface AlertSettings extends AlertTarget {
+export interface AlertSettings {
+  /** The page of `obsync serve`, which messages link to; null without one. */
+  readonly pageUrl: string | null;
   readonly rules: readonly AlertRule[];
   readonly channels: readonly AlertChannel[];
 }

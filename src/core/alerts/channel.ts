@@ -3,9 +3,3 @@ export type AlertChannel =
   | { readonly name: string; readonly type: 'slack' | 'alertmanager' | 'ping'; readonly url: string }
   | { readonly name: string; readonly type: 'webhook'; readonly url: string; readonly secret: string | null }
   | { readonly name: string; readonly type: 'exec'; readonly program: string; readonly args: readonly string[] };
-
-/** What messages link to. */
-export interface AlertTarget {
-  /** The page of `obsync serve`; null without one. */
-  readonly pageUrl: string | null;
-}

@@ -26,18 +26,21 @@ function checked(option: string, given: string): string {
 }
 
 /**
- * The mirror's file, for functions that work on files only.
+ * The mirror's file, for functions that work on files only: `what` needs one. Pass a function to word the whole refusal.
  * @throws OptionError if the mirror is in PostgreSQL
  * @throws SyncError `usage`
  */
-export function givenFile(options: MirrorOptions, what: string): string {
+export function givenFile(options: MirrorOptions, what: string | ((address: DatabaseAddress) => string)): string {
   const address = addressOf(givenAddress(options));
   if (address.kind === 'file') return address.path;
-  throw new OptionError(
-    options.dbFile === undefined ? 'db' : 'dbFile',
-    `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: create one with \`obsync copy --to FILE\` and name it with --db`,
-  );
+  const refusal =
+    typeof what === 'function'
+      ? what(address)
+      : `${what} needs a mirror in a file, and ${address.display} is in PostgreSQL: create one with \`obsync copy --to FILE\` and name it with --db`;
+  throw new OptionError(options.dbFile === undefined ? 'db' : 'dbFile', refusal);
 }
+
+type DatabaseAddress = Exclude<MirrorAddress, { kind: 'file' }>;
 
 /**
  * Parses an address.
