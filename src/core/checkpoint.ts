@@ -104,7 +104,10 @@ export interface Round {
   readonly confirmedUpTo: string | null;
   /** The number of the first read that looked up candidates; null before it. */
   readonly firstConfirmation: number | null;
-  /** How many tests in a row answered 404 or 403 (R15, R22). */
+  /**
+   * How many tests in a row answered 404 or 403. Once histories were live, only the 404s of tests whose history was read
+   * before count (R15, R22).
+   */
   readonly consecutiveNotFound: number;
   /** Something was skipped because it could not be read, so this round does not finish the stream (R22). */
   readonly incomplete: boolean;
@@ -176,6 +179,8 @@ interface HistoryRead {
   readonly testId: string;
   /** The mirror's own time when the read began. */
   readonly mirroredAt: Instant;
+  /** Whether it was read before, so a 404 means that it is gone (R15). */
+  readonly wasRead: boolean;
   /** A period that was never read and that the service no longer returns. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }

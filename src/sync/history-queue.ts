@@ -112,6 +112,6 @@ function inTurn(lookUp: (limit: number) => Promise<readonly DueTest[]>) {
  * Whether the service is known to have histories. Until then nothing is prefetched, because every request may be in
  * vain (R15).
  */
-function isLive({ watermark, round }: RoundCheckpoint): boolean {
-  return watermark !== null || round.pages > 0;
+function isLive({ watermark, unavailable, round }: RoundCheckpoint): boolean {
+  return (watermark !== null && !unavailable) || round.pages > 0;
 }

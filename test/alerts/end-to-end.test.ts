@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { SyncError } from '../../src/core/errors.ts';
-import { execute, put } from '../model/environment.ts';
+import { execute, put, putTest } from '../model/environment.ts';
 import { testSchema } from '../support/postgres.ts';
 import { fileWith, type Receiver, servedScene, startReceiver } from './setup.ts';
 
@@ -172,6 +172,27 @@ describe('alerts about failing tests', () => {
     world.beforeRequest = () => {};
     await sync();
     expect(events(receiver)).toHaveLength(2);
+  });
+
+  test('a list that answers 404 is told by the run that meets it, and so are histories that all do', async () => {
+    const { sync, env, receiver } = await scene({ kind: 'unavailable' });
+    const ids = ['t5', 't6', 't7', 't8', 't9'];
+    for (const id of ids) putTest(env, id, 'a2');
+    await sync({ history: true });
+    env.notLive.add('asset-health-scores');
+    await sync();
+    expect(events(receiver)).toEqual([['begin', 'The service no longer has asset_health_scores (env e1)']]);
+    for (const id of ids) execute(env, id, `${id}-r2`);
+    env.notLive.add('executions');
+    await sync({ history: true });
+    expect(events(receiver).slice(1)).toEqual([['begin', 'The service no longer has test_executions (env e1)']]);
+    env.notLive.clear();
+    await sync({ history: true });
+    expect(
+      events(receiver)
+        .slice(2)
+        .map(([type]) => type),
+    ).toEqual(['end', 'end']);
   });
 
   test('no address of a channel is in the mirror, the summary or an event', async () => {

@@ -165,6 +165,37 @@ test(
 );
 
 test(
+  'histories that were live and all answer 404 give a warning, and fail the run after the grace, until one is live (R15)',
+  withWorld(async (scene) => {
+    await scene.mirrored.sync({ history: true });
+    scene.env.notLive.add('executions');
+    for (const id of TWENTY) execute(scene.env, id, `${id}-r2`);
+    const histories = async (hours: number) => {
+      scene.world.advance(hours * HOUR);
+      return streamSummary(await scene.mirrored.sync({ history: true }), 'test_executions');
+    };
+    const warned = { status: 'unavailable', error: expect.stringContaining('but was live before') };
+    expect(await histories(1)).toMatchObject({ ...warned, requests: 20 });
+    expect(await histories(1)).toMatchObject(warned);
+    expect(await histories(25)).toMatchObject({ status: 'failed', error: expect.stringContaining('not live (404)') });
+    scene.env.notLive.clear();
+    expect(await histories(1)).toMatchObject({ status: 'done', error: null, requests: 20 });
+  }, furnishTwenty),
+);
+
+test(
+  'up to four histories that are gone are no reason for a warning (R15)',
+  withWorld(async (scene) => {
+    await scene.mirrored.sync({ history: true });
+    scene.env.notLive.add('executions');
+    for (const id of TWENTY.slice(0, 4)) execute(scene.env, id, `${id}-r2`);
+    scene.world.advance(HOUR);
+    const summary = await scene.mirrored.sync({ history: true });
+    expect(streamSummary(summary, 'test_executions')).toMatchObject({ status: 'done', error: null, requests: 4 });
+  }, furnishTwenty),
+);
+
+test(
   'after a finished round of histories, twenty 404s in a row don’t block the others (R15, R22)',
   withWorld(async (scene) => {
     await scene.mirrored.sync({ history: true });
@@ -174,7 +205,8 @@ test(
     loseHistories(scene);
     for (let run = 0; run < 2; run++) {
       const summary = await scene.mirrored.sync({ history: true });
-      expect(streamSummary(summary, 'test_executions').status).toBe('done');
+      // In the second run, every history that is due answers 404.
+      expect(streamSummary(summary, 'test_executions').status).toBe(run === 0 ? 'done' : 'unavailable');
       expect(rowOf(scene, 'test_executions', 'only-in-history')).toBeDefined();
       expect(scene.mirrored.requests('executions').map(({ path }) => path.split('/')[2])).toEqual([
         ...[...TWENTY].sort(),

@@ -19,7 +19,7 @@ export function checkpointAfterRound(
   const at = round.pages === 0 ? serverTime : round.firstPageAt;
   const scan = round.mode === 'scan';
   const unavailable = hasNoHistories(stream, checkpoint);
-  const watermark = unavailable ? null : watermarkAfter(checkpoint, context);
+  const watermark = unavailable ? checkpoint.watermark : watermarkAfter(checkpoint, context);
   const waitingScan = scan
     ? null
     : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark, firstPageAt: at });
@@ -31,7 +31,7 @@ export function checkpointAfterRound(
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
     scanDue: dueAfter(stream, checkpoint, end, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
-    finishedCycle: round.cycle === cycle && !round.incomplete ? cycle : checkpoint.finishedCycle,
+    finishedCycle: unavailable || (round.cycle === cycle && !round.incomplete) ? cycle : checkpoint.finishedCycle,
     round: null,
     pageLimit:
       round.mode === 'scan' || round.mode === 'snapshot' ? pageLimitAfter(checkpoint, context) : checkpoint.pageLimit,
@@ -41,13 +41,16 @@ export function checkpointAfterRound(
   };
 }
 
+/** Once histories were live, only this many tests that all answer 404 show that they no longer are: fewer may be gone. */
+const MIN_LOST = 5;
+
 /**
- * Whether a first round read no history because every test answered 404, even with fewer tests than `recover` waits for
+ * Whether a round read no history because every test answered 404, even with fewer tests than `recover` waits for
  * (R15).
  */
 function hasNoHistories({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
-  if (method !== 'window' || watermark !== null) return false;
-  return round.pages === 0 && round.consecutiveNotFound > 0 && !round.incomplete;
+  if (method !== 'window' || round.pages > 0 || round.incomplete) return false;
+  return round.consecutiveNotFound >= (watermark === null ? 1 : MIN_LOST);
 }
 
 /**

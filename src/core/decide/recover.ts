@@ -24,7 +24,7 @@ export interface RecoveryDecision {
   readonly advice?: string;
 }
 
-/** If this many tests in a row have no history and none was ever read, histories are not live (R15) or forbidden. */
+/** If this many tests in a row have no history and none is known to be live, histories are not (R15) or forbidden. */
 const MAX_NOT_FOUND = 20;
 
 /** The recoveries that do not end the run. */
@@ -223,8 +223,8 @@ function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
 function skipHistory(stream: Stream, checkpoint: ReadCheckpoint, recovery: LocalRecovery): RecoveryDecision {
   const { round } = checkpoint;
   const isMissing = recovery === 'not-live';
-  const consecutiveNotFound =
-    isMissing || recovery === 'forbidden' ? round.consecutiveNotFound + 1 : round.consecutiveNotFound;
+  const isLost = isMissing && (checkpoint.watermark === null || round.read.history?.wasRead === true);
+  const consecutiveNotFound = round.consecutiveNotFound + (isLost || recovery === 'forbidden' ? 1 : 0);
   const incomplete = round.incomplete || !isMissing;
   const steps = stepsAfter(stream, round.steps);
   return {
@@ -240,13 +240,10 @@ function testIdOf({ round }: ReadCheckpoint): string {
   return round.read.history?.testId ?? '';
 }
 
-/**
- * Whether no history was ever read and too many tests in a row have none. After a finished round, the service is known
- * to have histories.
- */
-function isNoHistoryLive({ watermark, round }: ReadCheckpoint): boolean {
+/** Whether too many tests in a row have no history, unless the last finished round showed that the service has them. */
+function isNoHistoryLive({ watermark, unavailable: wasUnavailable, round }: ReadCheckpoint): boolean {
   const { pages, consecutiveNotFound } = round;
-  return watermark === null && pages === 0 && consecutiveNotFound + 1 >= MAX_NOT_FOUND;
+  return (watermark === null || wasUnavailable) && pages === 0 && consecutiveNotFound + 1 >= MAX_NOT_FOUND;
 }
 
 /** After a lost permission a scan is due: no feed returns the rows that become visible with it again (R13). */

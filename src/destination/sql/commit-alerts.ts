@@ -58,11 +58,13 @@ const AT_ROUND_END: Readonly<Partial<Record<StreamName, readonly AlertKind[]>>> 
 
 function kindsOf(stream: StreamName, commit: Commit, isCleared: boolean): readonly AlertKind[] {
   if (commit.kind === 'round-end') return ['held', 'rejected', 'unavailable', ...(AT_ROUND_END[stream] ?? [])];
-  if (commit.kind !== 'page') return [];
-  const { rejected = [], notShown, checkpoint } = commit;
+  // A 404 discards the round (R15).
+  const lost = commit.checkpoint.unavailable ? (['unavailable'] as const) : [];
+  if (commit.kind !== 'page') return lost;
+  const { rejected = [], notShown } = commit;
   return [
     ...(rejected.length > 0 || isCleared || notShown !== undefined ? (['rejected', 'held'] as const) : []),
-    ...(checkpoint.unavailable ? (['unavailable'] as const) : []),
+    ...lost,
   ];
 }
 

@@ -130,6 +130,17 @@ test('the watermark does not move if a feed was skipped (R2, R9)', () => {
   expect(settle(left, NOTHING, context()).watermark).toBe(YESTERDAY);
 });
 
+test('five histories that all answer 404 mean that histories are no longer live, fewer may be gone (R15)', () => {
+  const lost = (given: Partial<Round>, beside: Partial<Checkpoint> = {}) => {
+    const left = inRound({ mode: 'window', consecutiveNotFound: 5, cycle: 4, ...given }, beside);
+    return checkpointAfterRound(streamOf('test_executions'), left, NOTHING, context());
+  };
+  expect(lost({})).toMatchObject({ unavailable: true, watermark: YESTERDAY, finishedCycle: 5 });
+  const live = { unavailable: false, watermark: T };
+  for (const given of [{ consecutiveNotFound: 4 }, { pages: 1, firstPageAt: T }, { incomplete: true }])
+    expect(lost(given, { unavailable: true })).toMatchObject(live);
+});
+
 test('a stream that was read to its end is no longer unavailable (R15)', () => {
   expect(settle(under(feed, { unavailable: true }), NOTHING, context()).unavailable).toBe(false);
 });

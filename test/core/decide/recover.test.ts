@@ -201,11 +201,13 @@ describe('recovery of a due scan that cannot end (R9)', () => {
 });
 
 describe('recovery of a history that cannot be read (R22)', () => {
-  const history = read({ history: { testId: 't', mirroredAt: T, gap: null } });
+  const history = read({ history: { testId: 't', mirroredAt: T, wasRead: false, gap: null } });
   const from = (given: Partial<Round> = {}, watermark: string | null = null) =>
     under({ mode: 'window', steps: [ask('tests', { ids: ['t'] })], read: history, ...given }, { watermark });
   const histories = (recoveryKind: RecoveryKind, given: Partial<Round> = {}, watermark: string | null = null) =>
     met(recoveryKind, from(given, watermark), 'test_executions');
+  const afterLoss = (given: Partial<Round>) =>
+    met('not-live', { ...from(given, YESTERDAY), unavailable: true }, 'test_executions');
 
   test('a 404 skips it without failing the stream (R15)', () => {
     const recovered = histories('not-live');
@@ -255,6 +257,18 @@ describe('recovery of a history that cannot be read (R22)', () => {
     expect(histories(kind, { consecutiveNotFound: 19 })).toMatchObject({ outcome: all, forget: 'all' });
     expect(histories(kind, { consecutiveNotFound: 19, pages: 1 }).outcome).toBe(one);
     expect(histories(kind, { consecutiveNotFound: 19 }, YESTERDAY).outcome).toBe(one);
+  });
+
+  test('twenty 404s in a row also count for all histories if the last round found none live (R15)', () => {
+    expect(afterLoss({ consecutiveNotFound: 19 }).outcome).toBe('unavailable');
+    expect(afterLoss({ consecutiveNotFound: 19, pages: 1 }).outcome).toBe('retry');
+  });
+
+  test('once histories were live, the 404 of a test whose history was never read counts for nothing (R15)', () => {
+    const counted = (wasRead: boolean): unknown =>
+      histories('not-live', { read: read({ history: { testId: 't', mirroredAt: T, wasRead, gap: null } }) }, YESTERDAY)
+        .checkpoint.round?.consecutiveNotFound;
+    expect([counted(true), counted(false)]).toEqual([1, 0]);
   });
 
   test('it is not skipped when the run ends', () => {

@@ -309,9 +309,10 @@ export function describeAlerts(bench: Workbench): void {
     test('a stream that was live and answers 404 begins an alert', async () => {
       of('unavailable');
       await commit('tests', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
-      await commit('asset_health_scores', { checkpoint: { ...NO_PROGRESS, unavailable: true } });
+      const lost = { kind: 'discard', forget: 'all' } as const;
+      await commit('asset_health_scores', { ...lost, checkpoint: { ...NO_PROGRESS, unavailable: true } });
       expect(await told()).toEqual([]);
-      await commit('tests', { checkpoint: { ...live, unavailable: true } });
+      await commit('tests', { ...lost, checkpoint: { ...live, unavailable: true } });
       expect(await told()).toEqual(['begin: The service no longer has tests (e)']);
       await commit('tests', { kind: 'round-end', checkpoint: live, roundEnd: { ...END_OF_ROUND } });
       expect(await told()).toHaveLength(1);

@@ -193,7 +193,12 @@ export const UNDER_WAY: Checkpoint = {
     steps: [{ do: 'list', as: 'scan', query: { disabled: 'true', limit: 10, ids: ['a', 'ü'] } }],
     read: {
       ...{ as: 'scan', number: 2, path: ['assets'], query: { limit: 10 }, cursor: 'c"2', at: START },
-      ...{ restarts: 1, restartRun: 5, halvedRun: 6, history: { testId: 't', mirroredAt: START, gap: null } },
+      ...{
+        restarts: 1,
+        restartRun: 5,
+        halvedRun: 6,
+        history: { testId: 't', mirroredAt: START, wasRead: true, gap: null },
+      },
     },
   },
 };
