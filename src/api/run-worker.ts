@@ -1,10 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
+import type { AlertChannel } from '../core/alerts/channel.ts';
 import type { SourceEvent } from '../core/ports/source.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { type AlertSettings, alertSettings } from '../settings/alert-settings.ts';
 import { checkOptions } from '../settings/check-options.ts';
+import type { CollectionsEvent } from '../settings/collection-events.ts';
 import { readNumber } from '../settings/option-error.ts';
 import type { OptionsNamed } from '../settings/options.ts';
+import type { RunWatcher } from '../settings/sync-settings.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { WorkerEvent, WorkerPorts } from '../workers/perform-job.ts';
 import { workUntilStopped } from '../workers/worker.ts';
@@ -16,7 +20,8 @@ import { serveMetrics } from './serve-metrics.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
 /** Options of a worker; `concurrency` is its number of parallel syncs. */
-export interface WorkOptions extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost'> {
+export interface WorkOptions
+  extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost' | 'alerts'> {
   /** Stops the worker when aborted: it releases unfinished jobs. */
   readonly signal?: AbortSignal | undefined;
   /** Receives the events of the worker. */
@@ -27,7 +32,10 @@ export interface WorkOptions extends OptionsNamed<'db' | 'dbFile' | 'concurrency
 export type WorkEvent =
   | WorkerEvent
   | { readonly type: 'started'; readonly worker: string; readonly metrics: string | null }
-  | { readonly type: 'source'; readonly account: string; readonly environment: string; readonly event: SourceEvent };
+  | ({ readonly account: string; readonly environment: string } & (
+      | { readonly type: 'source'; readonly event: SourceEvent }
+      | Extract<CollectionsEvent, { type: 'alerts' }>
+    ));
 
 /**
  * Syncs the accounts of a database together with any number of other workers, until `signal` is aborted.
@@ -36,6 +44,7 @@ export type WorkEvent =
 export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
   const concurrency = readNumber('concurrency', options.concurrency);
+  const alerts = options.alerts === undefined ? null : alertSettings(options.alerts);
   const signal = options.signal ?? new AbortController().signal;
   const onProgress = options.onProgress ?? (() => {});
   const database = await openAccountsDatabase(options, {
@@ -56,9 +65,11 @@ export async function runWorker(options: WorkOptions): Promise<void> {
       database,
       next: nextTick,
       onEvent: emit,
-      ...createPorts(givenAddress(options), { threads, emit }),
+      ...createPorts(givenAddress(options), { alerts: withoutPings(alerts), threads, emit }),
     };
     emit({ type: 'started', worker: `${identity.host} ${identity.pid}`, metrics: endpoint?.url ?? null });
+    for (const { name } of alerts?.channels.filter(isPing) ?? [])
+      emit({ type: 'trouble', message: `workers send nothing to ${name}: a ping channel watches one mirror` });
     await workUntilStopped(ports, identity, signal);
   } catch (error) {
     throw database.explain(error);
@@ -68,17 +79,28 @@ export async function runWorker(options: WorkOptions): Promise<void> {
   }
 }
 
+const isPing = ({ type }: AlertChannel): boolean => type === 'ping';
+
+/** One check cannot follow the runs of many mirrors. */
+function withoutPings(alerts: AlertSettings | null): AlertSettings | null {
+  return alerts === null ? null : { ...alerts, channels: alerts.channels.filter((channel) => !isPing(channel)) };
+}
+
 /** Syncs an environment in a thread, and lists environments, each time with the current token (R25). */
 function createPorts(
   address: string,
-  { threads, emit }: { threads: ThreadPool; emit: (event: WorkEvent) => void },
+  { alerts, threads, emit }: { alerts: AlertSettings | null; threads: ThreadPool; emit: (event: WorkEvent) => void },
 ): Pick<WorkerPorts, 'sync' | 'list'> {
   return {
     sync: async (account, environment, signal) => {
-      const settings = { ...settingsOfAccount(account, address), environments: [environment.id] };
-      const onSourceEvent = (event: SourceEvent): void =>
-        emit({ type: 'source', account: account.name, environment: environment.name, event });
-      return threads.use((thread) => thread.sync(settings, { signal, onSourceEvent, onProgress: () => {} }));
+      const settings = { ...settingsOfAccount(account, address), environments: [environment.id], alerts };
+      const about = { account: account.name, environment: environment.name };
+      const watcher: RunWatcher = {
+        signal,
+        onSourceEvent: (event) => emit({ type: 'source', ...about, event }),
+        onProgress: (event) => event.type === 'alerts' && emit({ ...about, ...event }),
+      };
+      return threads.use((thread) => thread.sync(settings, watcher));
     },
     list: async (account, signal) => listEnvironments(settingsOfAccount(account, address), signal),
   };

@@ -241,7 +241,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile'),
       concurrency: { ...OPTIONS.concurrency, describe: 'number of syncs at the same time' },
-      ...pick('metricsPort', 'metricsHost', 'logLevel', 'logFormat', 'config'),
+      ...pick('metricsPort', 'metricsHost', 'alerts', 'logLevel', 'logFormat', 'config'),
     },
     run: async (args, io) => (await import('./worker.ts')).worker(args, io),
   },

@@ -3,6 +3,7 @@ import { runWorker, type WorkEvent, type WorkOptions } from '../api/run-worker.t
 import { type CommandAction, logSettings } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { libraryOptions } from './library-options.ts';
+import { alertsText } from './progress-state.ts';
 import { stopOnSignals } from './signals.ts';
 
 export const worker: CommandAction = async (args, io) => {
@@ -38,6 +39,9 @@ function logEvent(log: Logger, event: WorkEvent): void {
       else log.warn(`${line}; ${event.error}`);
       return;
     }
+    case 'alerts':
+      log[event.failed > 0 ? 'warn' : 'info'](`${nameOf(event)}: ${alertsText(event)}`);
+      return;
     case 'source':
       if (event.event.type === 'wait')
         log.info(`${nameOf(event)}: waiting ${Math.ceil(event.event.delayMs / 1000)} s (${event.event.reason})`);

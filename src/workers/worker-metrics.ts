@@ -12,7 +12,7 @@ export interface WorkerMetrics {
 
 type MeasuredEvent =
   | WorkerEvent
-  | { readonly type: 'started' }
+  | { readonly type: 'started' | 'alerts' }
   | { readonly type: 'source'; readonly event: SourceEvent };
 
 /** Counts the jobs of this worker, and queries the shared queue whenever metrics are read. */
