@@ -99,7 +99,9 @@ function secret(where: string, channel: Readonly<Record<string, unknown>>, name:
 }
 
 const RULE_KEYS = ['name', 'when', 'after', 'remind', 'group', 'to'];
-const WHEN_KEYS = ['kind', 'environment', 'severity', 'status', 'tags', 'owner', 'path', 'below', 'by', 'maxAge'];
+const WHEN_KEYS = [
+  ...['kind', 'environment', 'severity', 'status', 'tags', 'owner', 'path', 'dimension', 'below', 'by', 'maxAge'],
+];
 
 function readRule(where: string, given: unknown, channels: readonly string[]): AlertRule {
   const rule = record(where, given, RULE_KEYS);
@@ -109,6 +111,7 @@ function readRule(where: string, given: unknown, channels: readonly string[]): A
     list(key).map((each) => choice(`${where}.when.${key}`, each, choices));
   const [below, by] = (['below', 'by'] as const).map((key) => number(`${where}.when.${key}`, when[key], 0));
   const kinds = chosen('kind', ALERT_KINDS);
+  const dimensions = list('dimension');
   if (kinds.includes('score') && below === null && by === null)
     throw refusal(`${where}.when`, 'below or by, for scores');
   const to = texts(`${where}.to`, rule['to']).map((name) => choice(`${where}.to`, name, channels));
@@ -122,6 +125,7 @@ function readRule(where: string, given: unknown, channels: readonly string[]): A
       statuses: chosen('status', FAILING_STATUSES),
     },
     ...{ tags: list('tags'), owners: list('owner'), paths: list('path'), below: below ?? null, by: by ?? null },
+    dimensions: dimensions.length > 0 ? dimensions : ['total'],
     maxAgeSeconds: seconds(`${where}.when.maxAge`, when['maxAge'] ?? '24h') ?? 0,
     after: Math.ceil(number(`${where}.after`, rule['after'], 1) ?? 1),
     remindSeconds: seconds(`${where}.remind`, rule['remind']),

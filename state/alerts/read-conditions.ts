@@ -45,13 +45,17 @@ function* readTests(env: string, openKeys: readonly string[]): StateStatements<A
 }
 
 /** Only scores that a rule may be about. The score a day before is not older than two days. */
-const SCORES = `select * from (select s.score, s.bucket_at, ${ASSET}, (
+const SCORES = `select * from (select s.dimension, s.score, s.bucket_at, ${ASSET}, (
     select h.score from asset_health_score_history h
-    where h.env_id = @env and h.asset_id = s.asset_id and h.dimension = 'total'
+    where h.env_id = @env and h.asset_id = s.asset_id and h.dimension = s.dimension
       and h.bucket_at <= @dayBefore and h.bucket_at >= @twoDaysBefore
     order by h.bucket_at desc limit 1) as earlier
-  from asset_health_scores s join ${JOIN_ASSET('s')} where s.env_id = @env) x
-  where x.score < @below or (@hasBy = 1 and x.earlier > x.score) order by x.asset_id`;
+  from (
+    select env_id, asset_id, 'total' as dimension, score, bucket_at from asset_health_scores where env_id = @env
+    union all select env_id, asset_id, dimension, score, bucket_at from asset_health_score_dimensions
+    where env_id = @env and @hasDimensions = 1) s
+  join ${JOIN_ASSET('s')}) x
+  where x.score < @below or (@hasBy = 1 and x.earlier > x.score) order by x.asset_id, x.dimension`;
 
 function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<AlertCondition[]> {
   const newest = 'select max(bucket_at) as at from asset_health_scores where env_id = @env';
@@ -61,7 +65,8 @@ function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<
     Math.max(-1, ...ours.map((rule) => rule.below ?? -1)),
     Number(ours.some(({ by }) => by !== null)),
   ];
-  const values = { env, below, hasBy, dayBefore: addDays(at, -1), twoDaysBefore: addDays(at, -2) };
+  const hasDimensions = Number(ours.some(({ dimensions }) => dimensions.some((each) => each !== 'total')));
+  const values = { env, below, hasBy, hasDimensions, dayBefore: addDays(at, -1), twoDaysBefore: addDays(at, -2) };
   return (yield { sql: SCORES, values }).rows.map(scoreCondition);
 }
 
@@ -127,8 +132,11 @@ function testCondition(row: Row): AlertCondition[] {
 
 function scoreCondition(row: Row): AlertCondition {
   const earlier = row['earlier'] == null ? null : Number(row['earlier']);
-  const facts = { ...assetFacts(row), name: textIn(row, 'asset_name') ?? '', value: Number(row['score']), earlier };
-  return { kind: 'score', key: String(row['asset_id']), evidence: String(row['bucket_at']), facts };
+  const dimension = row['dimension'] === 'total' ? null : String(row['dimension']);
+  const name = textIn(row, 'asset_name') ?? '';
+  const facts = { ...assetFacts(row), name, dimension, value: Number(row['score']), earlier };
+  const key = [String(row['asset_id']), ...(dimension === null ? [] : [dimension])].join(' ');
+  return { kind: 'score', key, evidence: String(row['bucket_at']), facts };
 }
 
 function droppedCondition(row: Row): AlertCondition {

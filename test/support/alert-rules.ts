@@ -11,6 +11,7 @@ export function ruleOf(changes: Partial<AlertRule> = {}): AlertRule {
       statuses: [],
       tags: [],
       owners: [],
+      dimensions: ['total'],
       paths: [],
     },
     ...{ below: null, by: null, maxAgeSeconds: 86_400, after: 1, remindSeconds: null, group: 'test', to: ['it'] },

@@ -27,13 +27,13 @@ export function messageText(message: AlertMessage, pageUrl: string | null): Aler
 const hasFallen = ({ value, earlier }: AlertFacts): boolean => value != null && earlier != null && earlier > value;
 
 function headline({ kind, facts }: AlertMessage): string {
-  const { name, status, value, earlier, assetName } = facts;
+  const { name, status, value, earlier, assetName, dimension } = facts;
   const on = assetName == null ? '' : ` of ${assetName}`;
   switch (kind) {
     case 'test':
       return `Test ${name} ${status === 'WARN' ? 'warns' : status === 'ERROR' ? 'cannot run' : 'fails'}${assetName == null ? '' : ` on ${assetName}`}`;
     case 'score':
-      return `Health score of ${name} ${hasFallen(facts) ? `fell from ${rounded(earlier)} to ${rounded(value)} within a day` : `is ${rounded(value)}`}`;
+      return `Health score${dimension == null ? '' : ` (${dimension})`} of ${name} ${hasFallen(facts) ? `fell from ${rounded(earlier)} to ${rounded(value)} within a day` : `is ${rounded(value)}`}`;
     case 'column_dropped':
       return `Column ${name}${on} was dropped`;
     case 'column_type':

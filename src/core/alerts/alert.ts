@@ -34,6 +34,8 @@ export interface AlertRule {
   readonly owners: readonly string[];
   /** Beginnings of paths, of a test or of its asset. */
   readonly paths: readonly string[];
+  /** Which scores of an asset: the names of dimensions, or `total`. */
+  readonly dimensions: readonly string[];
   /** A score below this, or lower by this than a day before, is a condition; null if it does not matter. */
   readonly below: number | null;
   readonly by: number | null;
@@ -63,6 +65,8 @@ export interface AlertFacts {
   /** A score, a number of rows, or an age in seconds; `earlier` is the score a day before. */
   readonly value?: number | null;
   readonly earlier?: number | null;
+  /** The dimension of a score; null for the total. */
+  readonly dimension?: string | null;
   /** What else is to be said, such as the reason of a result. */
   readonly detail?: string | null;
   /** Since when it is so, by the source's clock; null if only the mirror knows. */

@@ -87,10 +87,14 @@ export function messageOf(
   };
 }
 
-function labelsOf({ severity, owners = [] }: AlertFacts, environment: AlertEnvironment | null): AlertMessage['labels'] {
+function labelsOf(
+  { severity, dimension, owners = [] }: AlertFacts,
+  environment: AlertEnvironment | null,
+): AlertMessage['labels'] {
   return {
     ...(environment === null ? {} : { environment: environment.name }),
     ...(severity == null ? {} : { severity }),
+    ...(dimension == null ? {} : { dimension }),
     ...(owners.length === 0 ? {} : { owner: owners.join(', ') }),
   };
 }

@@ -11,12 +11,13 @@ export function ruleState(
   environment: AlertEnvironment | null,
 ): 'holds' | 'unknown' | 'no' {
   if (!matches(rule, condition, environment)) return 'no';
-  const { status = null, value = null, earlier = null } = condition.facts;
+  const { status = null, value = null, earlier = null, dimension } = condition.facts;
   switch (condition.kind) {
     case 'test':
       if (!FAILING_STATUSES.some((each) => each === status)) return 'unknown';
       return allows(rule.statuses, [status]) ? 'holds' : 'no';
     case 'score':
+      if (!allows(rule.dimensions, [dimension ?? 'total'])) return 'no';
       return value !== null && isLow(rule, value, earlier) ? 'holds' : 'no';
     case 'stale':
       return isStale(value, rule.maxAgeSeconds) ? 'holds' : 'no';

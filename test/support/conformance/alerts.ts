@@ -345,6 +345,26 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toEqual([]);
     });
 
+    test('the score of a dimension begins an alert if the rule names it, with its own day before', async () => {
+      of('score', { below: 0.5, by: 0.2, dimensions: ['freshness', 'validity'] });
+      await read('assets');
+      await show('assets', [asset('a')]);
+      const scores = async (total: number, dimensions: Record<string, number>, hour: string): Promise<void> => {
+        const items = [score('a', total, dimensions, hour)];
+        await bench.gather('asset_health_scores', items);
+        await commit('asset_health_scores', { archived: bench.decoded('asset_health_scores', items) });
+        await bench.settle('asset_health_scores', ALL);
+      };
+      await scores(0.9, { freshness: 0.9, validity: 0.9, uniqueness: 0.9 }, '2026-11-18T04:00:00');
+      await scores(0.1, { freshness: 0.4, validity: 0.6, uniqueness: 0.1 }, '2026-11-20T04:00:00');
+      const [first] = await bench.state().outstandingDeliveries('it', ['e']);
+      expect(first?.message.labels).toMatchObject({ dimension: 'freshness' });
+      expect(await told()).toEqual([
+        'begin: Health score (freshness) of a fell from 0.9 to 0.4 within a day (e)',
+        'begin: Health score (validity) of a fell from 0.9 to 0.6 within a day (e)',
+      ]);
+    });
+
     test('a dropped column and a changed type are told, and end after a day', async () => {
       of('column_dropped', { kinds: ['column_dropped', 'column_type'] });
       const round = () => bench.settle('columns');
