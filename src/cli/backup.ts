@@ -7,7 +7,7 @@ import { untilSignal } from './until-signal.ts';
 import { counted, sizeText } from './words.ts';
 
 export const backup: CommandAction = async (args, io) =>
-  untilSignal(io, 'a long write: an earlier backup stays as it was', async (signal) => {
+  untilSignal(args, io, 'a long write: an earlier backup stays as it was', async (signal) => {
     printReport(
       await backUp({ ...mirrorOptions(args), to: args['to'] as string, signal }),
       args,

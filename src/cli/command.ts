@@ -64,6 +64,8 @@ export interface CliCommand {
   readonly name: string;
   readonly describe: string;
   readonly options: CommandOptions;
+  /** The options that have no effect without another one, under its name. */
+  readonly dependents?: Readonly<Record<string, readonly string[]>>;
   readonly positionals?: readonly PositionalArgument[];
   readonly run: CommandAction;
 }

@@ -89,6 +89,7 @@ export const COMMANDS: readonly CliCommand[] = [
       ...pick('cron', 'delay', 'metricsPort', 'metricsHost', 'textfile', 'serve'),
       ...SERVE_OPTIONS,
     },
+    dependents: { metricsPort: ['metricsHost'], serve: Object.keys(SERVE_OPTIONS) },
     run: async (args, io) => (await import('./schedule.ts')).schedule(args, io),
   },
   {
@@ -243,6 +244,7 @@ export const COMMANDS: readonly CliCommand[] = [
       concurrency: { ...OPTIONS.concurrency, describe: 'number of syncs at the same time' },
       ...pick('metricsPort', 'metricsHost', 'alerts', 'logLevel', 'logFormat', 'config'),
     },
+    dependents: { metricsPort: ['metricsHost'] },
     run: async (args, io) => (await import('./worker.ts')).worker(args, io),
   },
   {

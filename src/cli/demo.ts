@@ -81,11 +81,12 @@ async function syncTwice(runs: DemoRuns, source: SampleSource): Promise<number |
  * Prints the errors like a sync does.
  * @returns the exit code
  */
-function failed(summary: RunSummary, { stop, io }: DemoRuns): number {
+async function failed(summary: RunSummary, { stop, io, args }: DemoRuns): Promise<number> {
   const streams = summary.streams.flatMap(({ environment, stream, error }) =>
     error === null ? [] : [`${environment}, ${stream}: ${error}`],
   );
-  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])]) printFailure(error, io);
+  for (const error of [...streams, ...(summary.error === null ? [] : [summary.error])])
+    await printFailure(error, args, io);
   return exitCodeAfter(summary, stop.received());
 }
 
@@ -118,7 +119,7 @@ async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<numbe
       source.change('moment');
       const summary = await syncOnce(runs);
       if (summary.status === 'done') io.stdout.write(`${renderRun(summary)}\n`);
-      else if (!stop.signal.aborted) failed(summary, runs);
+      else if (!stop.signal.aborted) await failed(summary, runs);
     }
     return exitCodeOfSignal(stop.received() ?? 'SIGTERM');
   } finally {

@@ -1,7 +1,7 @@
 import yargs, { type Argv, type Options as YargsOption } from 'yargs';
 import { didYouMean } from '../core/closest-name.ts';
 import { SyncError } from '../core/errors.ts';
-import { flagOf, rangeText } from '../settings/option-error.ts';
+import { flagOf, OptionError, rangeText } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import { version } from '../settings/version.ts';
 import type { CliCommand, CommandArguments } from './command.ts';
@@ -108,6 +108,22 @@ function yargsOption({ type, default: defaultValue, range, describe, ...entry }:
  */
 export function flagsOf({ options }: CliCommand, parsed: CommandArguments): CommandArguments {
   return readValues(options, (name) => parsed[flagOf(name)]);
+}
+
+/**
+ * Refuses flags that have no effect. Variables and the config file may be shared with other commands.
+ * @throws OptionError
+ */
+export function checkDependents(
+  { dependents = {} }: CliCommand,
+  flags: CommandArguments,
+  args: CommandArguments,
+): void {
+  for (const [needed, names] of Object.entries(dependents)) {
+    const name = names.find((each) => each in flags);
+    if (name !== undefined && (args[needed] ?? false) === false)
+      throw new OptionError(name, `--${flagOf(name)} has no effect without --${flagOf(needed)}: add it`);
+  }
 }
 
 /** Why yargs rejected a command line: derived from its parse result where possible, else yargs' own message. */

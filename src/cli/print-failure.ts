@@ -1,8 +1,20 @@
-import type { CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
 import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
-/** Prints on stderr why a command failed. */
-export function printFailure(message: string, { stderr }: Pick<CommandIo, 'stderr'>): void {
-  stderr.write(`${wrapText(`obsync: ${message}`, widthOf(stderr))}\n`);
+/** Prints on stderr why a command failed, and the `stack` of the error if there is one: as text, or as the log is. */
+export async function printFailure(
+  message: string,
+  args: CommandArguments,
+  io: Pick<CommandIo, 'stderr' | 'log'>,
+  stack: string | null = null,
+): Promise<void> {
+  const { format } = logSettings(args);
+  if (format === 'json') {
+    const log = await io.log({ level: 'fatal', format });
+    log.fatal(stack === null ? {} : { stack }, message);
+    return;
+  }
+  io.stderr.write(`${wrapText(`obsync: ${message}`, widthOf(io.stderr))}\n`);
+  if (stack !== null) io.stderr.write(`${stack}\n`);
 }

@@ -1,14 +1,14 @@
 import { inspect } from 'node:util';
 import { exitCodeOf, SyncError } from '../core/errors.ts';
 import { warningsOfAddresses } from '../settings/addresses/mirror-address.ts';
-import { OptionError } from '../settings/option-error.ts';
+import { flagOf, OptionError } from '../settings/option-error.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { isReadByAll } from '../settings/token.ts';
 import { checkMirror } from './check-mirror.ts';
-import { type CommandArguments, type CommandIo, logSettings } from './command.ts';
-import { COMMAND_NAMES, createParser, flagsOf, withoutComment } from './parser.ts';
+import { type CliCommand, type CommandArguments, type CommandIo, logSettings } from './command.ts';
+import { COMMAND_NAMES, checkDependents, createParser, flagsOf, withoutComment } from './parser.ts';
 import { printFailure } from './print-failure.ts';
-import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables } from './settings.ts';
+import { defaultsOf, readValues, type SettingsByName, settingsOf, unknownVariables, variableOf } from './settings.ts';
 import { widthOf } from './terminal-width.ts';
 import { limitHeap } from './v8-flags.ts';
 import { withoutPasswords } from './without-passwords.ts';
@@ -26,8 +26,9 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
     const given = { ...readValues(command.options, (name) => settings.get(name)?.value), ...flags };
     const positionals = Object.fromEntries((command.positionals ?? []).map(({ name }) => [name, parsed[name]]));
     const args = { ...defaultsOf(command.options), ...given, ...positionals };
+    checkDependents(command, flags, args);
     checkMirror(given, settings);
-    await warn(args, io);
+    await warn(command, args, io);
     code = await command.run(args, io);
   });
   try {
@@ -43,12 +44,11 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
     });
     return code;
   } catch (error) {
-    const flag = parser.parsed === false ? undefined : parser.parsed.argv['log-level'];
-    return report(
-      withOrigin(error, settings),
-      flag ?? settings.get('logLevel')?.value ?? io.env['OBSYNC_LOG_LEVEL'],
-      io,
+    const flags: CommandArguments = parser.parsed === false ? {} : parser.parsed.argv;
+    const [logLevel, logFormat] = (['logLevel', 'logFormat'] as const).map(
+      (name) => flags[flagOf(name)] ?? settings.get(name)?.value ?? io.env[variableOf(name)],
     );
+    return report(withOrigin(error, settings), { logLevel, logFormat }, io);
   }
 }
 
@@ -63,10 +63,11 @@ function withOrigin(error: unknown, settings: SettingsByName): unknown {
 const SECRET_FILES = { tokenFile: 'the token file', dbFile: 'the address file' } as const;
 
 /** Warns of settings that are valid but probably a mistake. */
-async function warn(args: CommandArguments, io: CommandIo): Promise<void> {
+async function warn({ name: command }: CliCommand, args: CommandArguments, io: CommandIo): Promise<void> {
   const open = Object.entries(SECRET_FILES).flatMap(([name, what]) => {
     const path = args[name];
-    if (typeof path !== 'string' || !isReadByAll(path)) return [];
+    // `doctor` checks the token file itself.
+    if (typeof path !== 'string' || !isReadByAll(path) || (command === 'doctor' && name === 'tokenFile')) return [];
     return [`every user of this machine can read ${what} ${path}: make it readable by its owner only (chmod 600)`];
   });
   const warnings = [...unknownVariables(io.env), ...open, ...warningsOfAddresses(addressesIn(args), io.env)];
@@ -86,10 +87,10 @@ function addressesIn(args: CommandArguments): string[] {
 }
 
 /** Prints the error on one line, and its stack only with `--log-level debug`. */
-function report(error: unknown, level: unknown, io: CommandIo): number {
+async function report(error: unknown, args: CommandArguments, io: CommandIo): Promise<number> {
   const message = error instanceof Error ? error.message : String(error);
-  printFailure(withoutPasswords(message), io);
-  if (level === 'debug' || level === 'trace') io.stderr.write(`${withoutPasswords(inspect(error))}\n`);
+  const isDetailed = ['debug', 'trace'].includes(logSettings(args).level);
+  await printFailure(withoutPasswords(message), args, io, isDetailed ? withoutPasswords(inspect(error)) : null);
   return error instanceof SyncError ? exitCodeOf(error.recovery) : 1;
 }
 

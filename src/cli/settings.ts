@@ -38,7 +38,7 @@ export function unknownVariables(env: CommandIo['env']): string[] {
     .map((name) => `${name} is ignored: there is no such variable${didYouMean(name, known)}`);
 }
 
-function variableOf(name: string): string {
+export function variableOf(name: string): string {
   return `OBSYNC_${flagOf(name).replaceAll('-', '_').toUpperCase()}`;
 }
 

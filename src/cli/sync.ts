@@ -18,7 +18,7 @@ export const sync: CommandAction = async (args, io) => {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const summary = await run(options);
     view.end();
-    show(summary, args, io);
+    await show(summary, args, io);
     return exitCodeAfter(summary, stop.received());
   } finally {
     view.end();
@@ -26,12 +26,12 @@ export const sync: CommandAction = async (args, io) => {
   }
 };
 
-function show(summary: RunSummary, args: CommandArguments, io: CommandIo): void {
+async function show(summary: RunSummary, args: CommandArguments, io: CommandIo): Promise<void> {
   const verbose = args['verbose'] === true;
   const render = (shown: RunSummary, width: number | null) => renderSummary(shown, { width, verbose });
   if (args['json'] === true || (summary.run !== null && hasTable(summary)))
     printReport(summary, args, io, render, summary.status === 'done' && problems(summary).length === 0);
-  if (summary.error !== null) printFailure(summary.error, io);
+  if (summary.error !== null) await printFailure(summary.error, args, io);
 }
 
 export function exitCodeAfter(summary: RunSummary, signal: NodeJS.Signals | null): number {

@@ -1,5 +1,5 @@
 import { SyncError } from '../core/errors.ts';
-import type { CommandIo } from './command.ts';
+import type { CommandArguments, CommandIo } from './command.ts';
 import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { stopOnSignals } from './signals.ts';
@@ -9,6 +9,7 @@ import { stopOnSignals } from './signals.ts';
  * @returns the exit code. `cutOff` is as for `stopOnSignals`.
  */
 export async function untilSignal(
+  args: CommandArguments,
   io: CommandIo,
   cutOff: string,
   action: (signal: AbortSignal) => Promise<number>,
@@ -19,7 +20,7 @@ export async function untilSignal(
   } catch (error) {
     const signal = stop.received();
     if (!(error instanceof SyncError) || error.recovery !== 'signal' || signal === null) throw error;
-    printFailure(error.message, io);
+    await printFailure(error.message, args, io);
     return exitCodeOfSignal(signal);
   } finally {
     stop.dispose();

@@ -17,13 +17,13 @@ export const verify: CommandAction = async (args, io) => {
     const options = { ...serviceOptions(args, io), signal: stop.signal, onProgress: view.onProgress };
     const report = await compare(options);
     view.end();
-    show(report, args, io);
+    await show(report, args, io);
     return exitCodeOfReport(report, stop.received());
   } catch (error) {
     const signal = stop.received();
     // The signal arrived before there was anything to report.
     if (signal === null || !(error instanceof SyncError) || error.recovery !== 'signal') throw error;
-    printFailure(error.message, io);
+    await printFailure(error.message, args, io);
     return exitCodeOfSignal(signal);
   } finally {
     view.end();
@@ -31,10 +31,10 @@ export const verify: CommandAction = async (args, io) => {
   }
 };
 
-function show(report: VerifyReport, args: CommandArguments, io: CommandIo): void {
+async function show(report: VerifyReport, args: CommandArguments, io: CommandIo): Promise<void> {
   if (args['json'] === true || report.environments.length > 0)
     printReport(report, args, io, renderVerify, report.equal === true && report.repair === null);
-  if (report.error !== null) printFailure(report.error, io);
+  if (report.error !== null) await printFailure(report.error, args, io);
 }
 
 function exitCodeOfReport({ equal, recovery }: VerifyReport, signal: NodeJS.Signals | null): number {

@@ -69,6 +69,7 @@ export async function runSchedule(ports: SchedulePorts, rules: ScheduleRules): P
     else if (next.do === 'list') await list(ports, rules, scheduleState);
     else await ports.sleep(Math.min(secondsBetween(now, next.until), MAX_SLEEP_SECONDS) * 1000);
   }
+  ports.log.info('the schedule has stopped');
 }
 
 /** The longest sleep. It is short so the schedule recovers soon after the machine slept or its clock was set. */
@@ -156,9 +157,10 @@ async function runDue(
   const { lastStarts } = state;
   state.lastStarts = new Map([...lastStarts, ...environments.map(({ id }) => [id, ports.clock()] as const)]);
   const ran = await outcomeOf(ports, environments);
-  if (ports.signal.aborted || ran === null) return;
+  if (ran === null) return;
   const { summary, listed } = ran;
   report(ports, environments, summary);
+  if (ports.signal.aborted) return;
   if (listed !== null) {
     state.environments = listed;
     state.nextListing = addSeconds(ports.clock(), LIST_EVERY_SECONDS);
@@ -200,7 +202,8 @@ function report({ log }: SchedulePorts, environments: readonly ListedEnvironment
   const { run, status, rows_written, rows_deleted, requests, error } = summary;
   const counts = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
   const line = `${names}: run ${run} ended, ${status}: ${counts}${changesOf(summary)}`;
-  if (status === 'done') log.info(line);
+  // A signal is no problem.
+  if (status === 'done' || summary.recovery === 'signal') log.info(line);
   else if (run === null) log.warn(`${names}: ${error}`);
   else log.warn(error === null ? line : `${line}; ${error}`);
 }

@@ -180,6 +180,7 @@ describe('obsync doctor', () => {
     const first = await examine(['--token-file', 'token', '--db', 'text.db'], { cwd, env: own });
     expect(first).toMatchObject({
       code: 1,
+      stderr: '',
       found: { token: expect.stringMatching(/^every user/), mirror: expect.stringMatching(/is not an SQLite file/) },
     });
     const db = mirrorFile(({ db }) => db.update(mirrorTable).set({ base_url: 'https://other.example.com' }).run());

@@ -42,6 +42,23 @@ test('what is wrong is printed with --quiet as without', async () => {
   expect(stderr).toContain('WARN');
 });
 
+test.each([
+  ['that ends a command', ['--env', 'nowhere'], 2, /no environment nowhere/],
+  ['in the options', ['--retries', '-1'], 2, /--retries needs/],
+])(
+  '--log-format json also writes the error %s as an object, with its stack at debug',
+  async (_, args, code, message) => {
+    const { run, where } = await setUp();
+    for (const level of ['warn', 'debug']) {
+      const ended = await run('sync', ...where, '--log-format', 'json', '--log-level', level, ...args);
+      expect(ended).toMatchObject({ code, stdout: '' });
+      const last = JSON.parse(ended.stderr.trimEnd().split('\n').at(-1) ?? '') as Record<string, unknown>;
+      expect(last).toMatchObject({ level: 'fatal', msg: expect.stringMatching(message) });
+      if (args[0] === '--retries') expect('stack' in last).toBe(level === 'debug');
+    }
+  },
+);
+
 test('--log-format json writes an object with time, level and message for each line of the log', async () => {
   const { run, where } = await setUp();
   const { stderr } = await run('sync', ...where, '--log-format', 'json');

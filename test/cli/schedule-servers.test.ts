@@ -82,6 +82,17 @@ describe('obsync schedule --metrics-port', () => {
   );
 });
 
+test.each([
+  ['--port', '80', '--serve'],
+  ['--tokens', 'tokens.json', '--serve'],
+  ['--metrics-host', '0.0.0.0', '--metrics-port'],
+])('%s is refused if it has no effect, but a variable for another command is not', async (flag, value, needed) => {
+  const where = { env: { ...env, OBSYNC_PORT: '80', OBSYNC_BASE_URL: 'http://127.0.0.1:1' } };
+  const ended = await obsync(['schedule', flag, value], where);
+  expect(ended).toEqual(refusal(new RegExp(`^obsync: ${flag} has no effect without ${needed}: add it\n$`)));
+  expect((await obsync(['schedule', '--cron', 'never'], where)).stderr).not.toContain('has no effect');
+});
+
 describe('obsync schedule --serve', () => {
   test('it serves a mirror that does not exist yet from the start, and stops cleanly on SIGTERM during the first sync (R27)', async () => {
     const { url, api } = await slowService();

@@ -35,7 +35,9 @@ describe('obsync schedule', () => {
     const started = start(['schedule', '--base-url', api.url, '--db', synced], { env });
     await started.logged('Production: 0 0 29 2 * (UTC), next run at');
     started.kill(signal);
-    expect(await started.ended).toMatchObject({ code, stdout: '' });
+    const { stderr, ...ended } = await started.ended;
+    expect(ended).toEqual({ code, stdout: '' });
+    expect(stderr).toMatch(/INFO: the schedule has stopped\n$/);
     expect(api.requests).toHaveLength(1);
   });
 
@@ -50,7 +52,9 @@ describe('obsync schedule', () => {
       stop = () => {}; // a second signal would not wait
       started.kill('SIGTERM');
     };
-    expect(await started.ended).toMatchObject({ code: 143, stdout: '' });
+    const { stderr, ...ended } = await started.ended;
+    expect(ended).toEqual({ code: 143, stdout: '' });
+    expect(stderr).toMatch(/INFO: Production: run 1 ended, interrupted: .*\n.* INFO: the schedule has stopped\n$/);
   });
 
   test('it exits 2 if no environment can be scheduled, without creating a mirror', async () => {
