@@ -1,6 +1,7 @@
 import type { ColumnKind } from '../../schema/column-types.ts';
 import { isStaged } from '../../schema/common-columns.ts';
 import { MIRROR_VIEWS } from '../../schema/dictionary.ts';
+import { prunedHistory } from '../../schema/histories.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
 import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
 import { MIRRORED_TABLES } from '../../schema/tables.ts';
@@ -46,9 +47,9 @@ const TYPES: Readonly<Record<ColumnKind, ColumnType>> = {
   json: 'json',
 };
 
-/** Every mirrored table, the one that says how fresh each environment is, and every view. */
+/** Every mirrored table, those that say how fresh each environment is and what was pruned of it, and every view. */
 export const EXPORT_RELATIONS: readonly ExportRelation[] = [
-  ...[...MIRRORED_TABLES, mirrorEnvironments]
+  ...[...MIRRORED_TABLES, mirrorEnvironments, prunedHistory]
     .map(descriptionOf)
     .filter((table) => !isStaged(table))
     .map(tableRelation),

@@ -215,7 +215,7 @@ test('a Parquet file has bounds for its columns, but none for long texts, which 
 });
 
 describe('the tables of an export', () => {
-  test('they are all tables that streams are stored in, the clocks of the environments, and all views of the mirror', () => {
+  test('they are all tables that streams are stored in, the clocks of the environments, what was pruned, and all views of the mirror', () => {
     const mirror = open();
     const views = mirror.connection.prepare("select name from sqlite_schema where type = 'view'").pluck().all();
     expect(
@@ -229,7 +229,7 @@ describe('the tables of an export', () => {
       )
       .pluck()
       .all();
-    expect([...TABLES].sort()).toEqual([...kept, 'mirror_environments'].sort());
+    expect([...TABLES].sort()).toEqual([...kept, 'mirror_environments', 'pruned_history'].sort());
   });
 
   test('they have a timestamp for every instant, and for the times that the mirror adds (R4)', () => {

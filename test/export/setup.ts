@@ -42,6 +42,8 @@ export function fillMirror(mirror: MirrorFile, { assets = 40, runs = 400, envs =
     mirror.connection
       .prepare('insert into mirror_environments (env_id, mirrored_at) values (?, ?)')
       .run(env, mirroredAt(0));
+    const pruned = { complete_before: mirroredAt(1), pruning_before: null, pruned_through: '', row_count: 2 ** 40 };
+    insert(mirror, 'pruned_history', { env_id: env, history: 'test_executions', action: 'delete', ...pruned });
     for (let n = 0; n < assets; n++) fillAsset(mirror, env, n);
     for (let n = 0; n < runs; n++) insert(mirror, 'test_executions', execution(env, n % assets, n, runs));
   }
