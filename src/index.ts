@@ -39,6 +39,7 @@ export {
   type ColumnDescription,
   type DescribeOptions,
   describe,
+  type MetricDescription,
   type MirrorDescription,
   type TableDescription,
 } from './api/describe.ts';

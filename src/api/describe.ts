@@ -1,5 +1,6 @@
 import type { ColumnKind } from '../../schema/column-types.ts';
 import { DICTIONARY } from '../../schema/dictionary.ts';
+import { METRICS } from '../../schema/metrics.ts';
 import { closestName } from '../core/closest-name.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
@@ -23,9 +24,19 @@ export interface TableDescription {
   readonly columns: readonly ColumnDescription[];
 }
 
-/** The documentation of a mirror's tables and views. */
+/** A number that dashboards show, computed from one view. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly view: string;
+  /** In SQL, to be grouped by any columns of the view. */
+  readonly expression: string;
+  readonly meaning: string;
+}
+
+/** The documentation of a mirror's tables and views, and of the metrics over them. */
 export interface MirrorDescription {
   readonly tables: readonly TableDescription[];
+  readonly metrics: readonly MetricDescription[];
 }
 
 /** The SQLite type of each kind of column. */
@@ -40,7 +51,7 @@ const STORED: Readonly<Record<ColumnKind, string>> = {
 };
 
 /**
- * Describes the tables and views of a mirror and their columns. Needs no mirror.
+ * Describes the tables and views of a mirror, their columns, and the metrics over them. Needs no mirror.
  * @throws OptionError if there is no such table
  */
 export async function describe(options: DescribeOptions = {}): Promise<MirrorDescription> {
@@ -65,5 +76,12 @@ export async function describe(options: DescribeOptions = {}): Promise<MirrorDes
     const advice = near === null ? 'run `obsync describe` to see their names' : `did you mean ${near}?`;
     throw new OptionError('table', `there is no table or view ${unknown}: ${advice}`);
   }
-  return { tables: wanted.length === 0 ? described : described.filter(({ name }) => wanted.includes(name)) };
+  const isWanted = (name: string): boolean => wanted.length === 0 || wanted.includes(name);
+  const metrics = Object.entries(METRICS).map(([name, { view, expression, description: meaning }]) => ({
+    ...{ name, view, expression, meaning },
+  }));
+  return {
+    tables: described.filter(({ name }) => isWanted(name)),
+    metrics: metrics.filter(({ view }) => isWanted(view)),
+  };
 }

@@ -9,17 +9,25 @@ export const describe: CommandAction = async (args, io) => {
   return 0;
 };
 
-function renderAll({ tables }: MirrorDescription): string {
+function renderAll({ tables, metrics }: MirrorDescription): string {
   const list = (wanted: TableDescription['kind']): string =>
     tables
       .filter(({ kind }) => kind === wanted)
       .map(({ name, meaning }) => `  ${name}: ${meaning}\n`)
       .join('');
-  return `Tables\n${list('table')}\nViews\n${list('view')}\nColumns: obsync describe NAME\n`;
+  return `Tables\n${list('table')}\nViews\n${list('view')}${renderMetrics(metrics)}\nColumns: obsync describe NAME\n`;
 }
 
-function renderColumns({ tables }: MirrorDescription): string {
-  return tables
+function renderMetrics(metrics: MirrorDescription['metrics']): string {
+  if (metrics.length === 0) return '';
+  const lines = metrics.map(
+    ({ name, view, expression, meaning }) => `  ${name}: ${expression}, from ${view}: ${meaning}\n`,
+  );
+  return `\nMetrics\n${lines.join('')}`;
+}
+
+function renderColumns({ tables, metrics }: MirrorDescription): string {
+  const described = tables
     .map(({ meaning, columns }) => {
       const lines = columns.map((column) => {
         const type = column.type === null ? '' : ` (${column.type})`;
@@ -28,4 +36,5 @@ function renderColumns({ tables }: MirrorDescription): string {
       return `${meaning}\n\n${lines.join('')}`;
     })
     .join('\n');
+  return described + renderMetrics(metrics);
 }

@@ -44,6 +44,15 @@ describe('obsync describe', () => {
     expect(stdout).toContain('\n  deleted_at (TEXT): when the row was deleted; NULL while it is live\n');
   });
 
+  test('it shows the metrics, and with a view those over the view', async () => {
+    const line = /^ {2}coverage: avg\(case .* end\), from test_coverage: the part of all tables that have a test$/m;
+    const all = (await obsync(['describe'], { cwd: folder() })).stdout;
+    expect(all).toMatch(line);
+    const { stdout } = await obsync(['describe', 'test_coverage'], { cwd: folder() });
+    expect(stdout).toMatch(/\n\nMetrics\n {2}coverage: [^\n]+\n$/);
+    expect((await obsync(['describe', 'assets'], { cwd: folder() })).stdout).not.toContain('Metrics');
+  });
+
   test.each([
     ['assetz', /^obsync: there is no table or view assetz: did you mean assets\?\n$/],
     ['x', /^obsync: there is no table or view x: run `obsync describe` to see their names\n$/],
