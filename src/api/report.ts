@@ -48,9 +48,22 @@ const MAX_BYTES = 5_000_000;
  */
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
+  const place = resolveTarget(options.to);
+  const { html, report } = await makeReport(options);
+  writeFiles(dirname(place), [{ path: basename(place), bytes: html }]);
+  return report;
+}
+
+/**
+ * Makes the page without writing it.
+ * @throws SyncError `usage`
+ */
+export async function makeReport(
+  options: ReportOptions,
+): Promise<{ readonly html: Buffer; readonly report: PageReport }> {
+  checkOptions(options);
   const { to, env = [] } = options;
   const store = await openStore(givenAddress(options));
-  const place = resolveTarget(to);
   const maxFailing = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
   const { now, environments, failing_count, answers } = await record(store, env);
   if (environments.length === 0)
@@ -60,15 +73,8 @@ export async function writeReport(options: ReportOptions): Promise<PageReport> {
     );
   const html = Buffer.from(fillTemplate({ answers, madeAt: new Date().toISOString() }));
   if (html.length > MAX_BYTES) throw tooLarge(html.length, environments.length);
-  writeFiles(dirname(place), [{ path: basename(place), bytes: html }]);
-  return {
-    to,
-    instant: now,
-    environments,
-    bytes: html.length,
-    failing_count,
-    passed: maxFailing === null || failing_count <= maxFailing,
-  };
+  const passed = maxFailing === null || failing_count <= maxFailing;
+  return { html, report: { to, instant: now, environments, bytes: html.length, failing_count, passed } };
 }
 
 /**

@@ -70,5 +70,5 @@ export interface CliCommand {
   readonly run: CommandAction;
 }
 
-/** In place of an SQL statement or its file: read the statement from stdin. */
-export const STDIN = '-';
+/** In place of a file: stdin or stdout. */
+export const STDIO = '-';

@@ -23,7 +23,9 @@ const VERIFY_OPTIONS = {
     ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
   },
-  ...pick('depth', 'repair', 'allowNetworkFs', 'against', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
+  ...pick('depth', 'repair', 'allowNetworkFs', 'against', 'quiet'),
+  verbose: { ...COMMAND_OPTIONS.verbose, describe: 'also list what the next sync fetches' },
+  ...pick('logLevel', 'logFormat', 'json', 'config'),
 } as const;
 
 const QUERY_OPTIONS = {
@@ -207,7 +209,7 @@ export const COMMANDS: readonly CliCommand[] = [
     describe: 'write the page of serve with its data, as of one instant, to one HTML file that needs no server',
     options: {
       ...pick('db', 'dbFile'),
-      to: { type: 'string', describe: 'the file to write, such as report.html' },
+      to: { type: 'string', stdio: true, describe: 'the file to write, such as report.html; - writes to stdout' },
       ...pick('env', 'maxFailing', 'json', 'config'),
     },
     run: async (args, io) => (await import('./report.ts')).report(args, io),

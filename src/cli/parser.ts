@@ -91,7 +91,7 @@ function addCommand(parser: Argv, command: CliCommand, run: Parameters<typeof cr
  * Numbers stay text, because yargs reads an empty one as 0. The default is only for the help: variables and the file
  * override it.
  */
-function yargsOption({ type, default: defaultValue, range, describe, ...entry }: OptionEntry): YargsOption {
+function yargsOption({ type, default: defaultValue, range, describe, stdio: _, ...entry }: OptionEntry): YargsOption {
   const takesValue = type !== 'boolean';
   return {
     ...entry,

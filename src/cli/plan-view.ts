@@ -46,7 +46,8 @@ const REMARKS: Readonly<Partial<Record<StreamForecast['status'], string>>> = {
 
 function outcome(report: ForecastReport): string[] {
   return [
-    `the next sync needs ${countOf(report)}, one of them for the list of environments${plus(report)}${stop(report)}`,
+    `the next sync needs ${countOf(report)}, one of them for the list of environments${plus(report)}`,
+    ...stop(report),
     waiting(report),
   ];
 }
@@ -60,11 +61,11 @@ function plus({ not_counted }: ForecastReport): string {
   return not_counted.map((what) => `, plus ${what}`).join('');
 }
 
-function stop({ at_least, max_requests, runs }: ForecastReport): string {
-  if (runs === 1) return '';
-  if (runs === null)
-    return ` and stops at --max-requests ${max_requests}, which is too few: it would take over 100 runs`;
-  return ` and stops at --max-requests ${max_requests}; all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`;
+function stop({ at_least, max_requests, runs }: ForecastReport): string[] {
+  if (runs === 1) return [];
+  const stops = `it stops at --max-requests ${max_requests}`;
+  if (runs === null) return [`${stops}, which is too few: it would take over 100 runs`];
+  return [`${stops}: all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`];
 }
 
 function waiting({ seconds, quota, max_wait_seconds: maxWaitSeconds }: ForecastReport): string {

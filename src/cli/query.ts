@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import { type CommandAction, type CommandIo, STDIN } from './command.ts';
+import { type CommandAction, type CommandIo, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { print } from './print.ts';
 import { csvFormat, formattedPortions, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
@@ -29,7 +29,7 @@ async function statementOf(sql: string | undefined, file: string | undefined, io
       'usage',
       `query takes one SQL statement, but one is an argument and one is in ${file}: remove one of them`,
     );
-  if (file === STDIN || sql === STDIN) return text(io.stdin);
+  if (file === STDIO || sql === STDIO) return text(io.stdin);
   if (file !== undefined) return readTextFile(file);
   if (sql === undefined)
     throw new SyncError(

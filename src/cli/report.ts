@@ -1,15 +1,28 @@
-import { type PageReport, type ReportOptions, writeReport } from '../api/report.ts';
-import type { CommandAction } from './command.ts';
+import { makeReport, type PageReport, type ReportOptions, writeReport } from '../api/report.ts';
+import { SyncError } from '../core/errors.ts';
+import { type CommandAction, type CommandArguments, type CommandIo, STDIO } from './command.ts';
 import { libraryOptions } from './library-options.ts';
+import { print } from './print.ts';
 import { printReport } from './print-report.ts';
 import { counted } from './words.ts';
 
 export const report: CommandAction = async (args, io) => {
+  if (args['to'] === STDIO) return printPage(args, io);
   // The library validates the values.
   const written = await writeReport(libraryOptions(args) as unknown as ReportOptions);
   printReport(written, args, io, renderWritten);
   return written.passed ? 0 : 1;
 };
+
+/** For a pipe, such as into a mail: stdout has the page alone. */
+async function printPage(args: CommandArguments, io: CommandIo): Promise<number> {
+  if (args['json'] === true)
+    throw new SyncError('usage', '--json and --to - both write to stdout: name a file with --to, or leave out --json');
+  const { html, report } = await makeReport(libraryOptions(args) as unknown as ReportOptions);
+  await print([html.toString()], io.stdout);
+  io.stderr.write(renderWritten(report));
+  return report.passed ? 0 : 1;
+}
 
 function renderWritten({ to, instant, environments, bytes, failing_count, passed }: PageReport): string {
   const verdict = passed ? '' : ', more than --max-failing allows';

@@ -6,7 +6,7 @@ import { typeMismatch } from '../settings/check-options.ts';
 import { flagOf, OptionError, readChoice } from '../settings/option-error.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
-import { type CommandArguments, type CommandIo, type CommandOptions, STDIN } from './command.ts';
+import { type CommandArguments, type CommandIo, type CommandOptions, STDIO } from './command.ts';
 import { ALL_OPTIONS } from './commands.ts';
 
 /** Options set by a variable or the config file, and not by a flag. */
@@ -116,7 +116,11 @@ export function defaultsOf(options: CommandOptions): CommandArguments {
  * Validates a value from a flag, a variable or the config file. A single value may stand for a list.
  * @throws OptionError
  */
-function readValue(name: string, { type, choices, commas = false }: OptionEntry, given: unknown): unknown {
+function readValue(
+  name: string,
+  { type, choices, commas = false, stdio = false }: OptionEntry,
+  given: unknown,
+): unknown {
   const flag = `--${flagOf(name)}`;
   const values = [given].flat();
   if (type !== 'array' && values.length > 1)
@@ -124,8 +128,8 @@ function readValue(name: string, { type, choices, commas = false }: OptionEntry,
   const needed = typeMismatch(type, type === 'array' ? values : given);
   if (needed !== null) throw new OptionError(name, `${flag} needs ${needed}`);
   if (values.includes('')) throw new OptionError(name, `${flag} needs a value`);
-  if (name !== 'file' && values.includes(STDIN))
-    throw new OptionError(name, `${flag} cannot be ${STDIN}: name a file or a folder`);
+  if (!stdio && values.includes(STDIO))
+    throw new OptionError(name, `${flag} cannot be ${STDIO}: name a file or a folder`);
   const parts = commas
     ? values.flatMap((value) =>
         String(value)

@@ -44,13 +44,13 @@ export async function watchVerify(io: CommandIo, args: CommandArguments): Promis
 const MAX_SHOWN = 10;
 
 /** Renders a verification: a table, then the findings, and the verdict on the last line. */
-export function renderVerify(report: VerifyReport, width: number | null): string {
+export function renderVerify(report: VerifyReport, width: number | null, verbose = false): string {
   return [
     ...table(report, width),
     ...problems(report),
     ...groupByStream(report.findings.filter(({ what }) => what !== 'unsynced')),
     ...underHeading('possible, not checked again:', report.possible),
-    ...pendingLines(report),
+    ...pendingLines(report, verbose),
     ...(report.repair?.not_repaired ?? []).map((what) => `not repaired: ${what}`),
     ...report.not_looked_at.map((what) => `not checked: ${what}`),
     answer(report),
@@ -126,15 +126,17 @@ function underHeading(heading: string, findings: readonly VerifyFinding[]): stri
   return findings.length === 0 ? [] : [heading, ...groupByStream(findings).map((text) => `  ${text}`)];
 }
 
-/** Pending differences, grouped by their reason. */
-function pendingLines({ pending }: VerifyReport): string[] {
+/** Pending differences by their reason: usually the source has just changed, so they are only counted unless `verbose`. */
+function pendingLines({ pending }: VerifyReport, verbose: boolean): string[] {
   const kinds = Map.groupBy(pending, ({ why }) => why ?? '');
-  return [...kinds].flatMap(([why, all]) =>
-    underHeading(
-      `no difference so far, ${why}; ${whenSynced(all)}:`,
+  return [...kinds].flatMap(([why, all]) => {
+    const heading = `pending: ${why}; ${whenSynced(all)}`;
+    if (!verbose) return [`${heading}; --verbose lists them`];
+    return underHeading(
+      `${heading}:`,
       all.map((finding) => ({ ...finding, why: null })),
-    ),
-  );
+    );
+  });
 }
 
 /** Scores are read once per clock hour (R22): another sync in the same hour reads none. */

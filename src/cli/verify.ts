@@ -32,8 +32,10 @@ export const verify: CommandAction = async (args, io) => {
 };
 
 async function show(report: VerifyReport, args: CommandArguments, io: CommandIo): Promise<void> {
+  const verbose = args['verbose'] === true;
+  const render = (shown: VerifyReport, width: number | null) => renderVerify(shown, width, verbose);
   if (args['json'] === true || report.environments.length > 0)
-    printReport(report, args, io, renderVerify, report.equal === true && report.repair === null);
+    printReport(report, args, io, render, report.equal === true && report.repair === null);
   if (report.error !== null) await printFailure(report.error, args, io);
 }
 

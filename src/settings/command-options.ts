@@ -29,7 +29,12 @@ export const COMMAND_OPTIONS = {
     default: false,
     describe: 'show every account of the database and its workers, instead of one mirror',
   },
-  file: { type: 'string', alias: 'f', describe: 'file that contains the SQL statement; - reads it from stdin' },
+  file: {
+    type: 'string',
+    alias: 'f',
+    stdio: true,
+    describe: 'file that contains the SQL statement; - reads it from stdin',
+  },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 

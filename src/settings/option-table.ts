@@ -17,6 +17,8 @@ export interface OptionEntry {
   /** Whether one value may contain several, separated by commas. */
   readonly commas?: boolean;
   readonly alias?: string;
+  /** Whether - stands for stdin or stdout. */
+  readonly stdio?: boolean;
   readonly describe: string;
 }
 

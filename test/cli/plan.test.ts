@@ -118,6 +118,8 @@ describe('obsync plan', () => {
     expect({ at_least, not_counted }).toEqual({ at_least: false, not_counted: [changes] });
     const text = (await run(plan, { ...options, json: false })).out;
     expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
+    const limited = (await run(plan, { ...options, json: false, full: true, maxRequests: 50 })).out;
+    expect(limited).toMatch(/since the last sync\nit stops at --max-requests 50: all is up to date after \d runs\nit /);
   });
 
   test('it is refused for the same reasons as a sync', async () => {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { putColumn } from '../model/environment.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
 import { serveWorld } from '../support/world-server.ts';
@@ -31,6 +32,18 @@ test.each([['--quiet'], ['-q'], ['--log-level', 'warn'], ['--log-level', 'error'
     expect(JSON.parse(stdout)).toMatchObject({ status: 'done' });
   },
 );
+
+test('verify counts what the next sync fetches, and lists it with --verbose', async () => {
+  const { run, where, world } = await setUp();
+  await run('sync', ...where, '--quiet');
+  world.advance(3600);
+  putColumn(world.environment(), 'a1.c1', 'a1');
+  const pending = 'pending: changed at the source since the last sync; the next sync fetches them';
+  expect((await run('verify', ...where)).stdout).toContain(`${pending}; --verbose lists them\nnot checked: `);
+  expect((await run('verify', ...where, '--verbose')).stdout).toContain(
+    `${pending}:\n  env e1, columns:\n    unequal a1.c1`,
+  );
+});
 
 test('what is wrong is printed with --quiet as without', async () => {
   const { run, where, world } = await setUp();

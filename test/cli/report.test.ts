@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
@@ -61,7 +61,7 @@ describe('obsync report', () => {
     ['another program’s file', ['--to', 'mine.html'], /mine\.html was not written by obsync: move it/],
     ['another program’s file that quotes a report', ['--to', 'quotes.html'], /quotes\.html was not written by obsync/],
     ['a dangling symbolic link', ['--to', 'dangling.html'], /dangling\.html was not written by obsync/],
-    ['- as a file', ['--to', '-'], /--to cannot be -: name a file/],
+    ['--json besides a report on stdout', ['--to', '-', '--json'], /both write to stdout/],
     ['an empty number', ['--to', 'r.html', '--max-failing', ''], /--max-failing needs a value/],
     ['a negative number', ['--to', 'r.html', '--max-failing=-1'], /--max-failing needs a whole number/],
     ['an unknown environment', ['--to', 'r.html', '--env', 'nope'], /no environment nope in the mirror/],
@@ -74,6 +74,15 @@ describe('obsync report', () => {
     expect(await obsync(['report', '--db', failingMirror(), ...args], { cwd })).toEqual(refusal(line));
     expect(readFileSync(join(cwd, 'mine.html'), 'utf8')).toBe('<p>mine</p>');
     expect(readlinkSync(join(cwd, 'dangling.html'))).toBe('nowhere.html');
+  });
+
+  test('--to - writes the report to stdout, and its summary to stderr', async () => {
+    const [db, cwd] = [failingMirror(), folder()];
+    const { code, stdout, stderr } = await obsync(['report', '--db', db, '--to', '-', '--max-failing', '0'], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^<!doctype html>.*<\/html>\s*$/s);
+    expect(stderr).toMatch(/^-: \d+ KB, 1 environment .*\n1 failing test, more than --max-failing allows\n$/);
+    expect(readdirSync(cwd)).toEqual([]);
   });
 
   test('refuses a mirror without listed environments, because nothing could fail in it', async () => {

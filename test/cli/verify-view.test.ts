@@ -84,12 +84,15 @@ test('the report of verify calls a difference that was not rechecked possible, a
 
 test('the report of verify groups differences that the next sync fixes by reason', () => {
   const pending = [finding('missing', 'changed'), finding('extra', 'cannot be told')];
-  const text = renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
-  expect(text).toMatch(
-    /no difference so far, changed; the next sync fetches them:\n {2}staging, columns:\n {4}missing a1\.x\n/,
+  const render = (verbose: boolean) => renderVerify(report({ equal: true, pending }, { pending: 2 }), 80, verbose);
+  expect(render(true)).toMatch(
+    /^pending: changed; the next sync fetches them:\n {2}staging, columns:\n {4}missing a1\.x\n/m,
   );
-  expect(text).toMatch(
-    /no difference so far, cannot be told; the next sync fetches them:\n {2}staging, columns:\n {4}extra a1\.x\n/,
+  expect(render(true)).toMatch(
+    /^pending: cannot be told; the next sync fetches them:\n {2}staging, columns:\n {4}extra a1\.x\n/m,
+  );
+  expect(render(false)).toMatch(
+    /^pending: changed; the next sync fetches them; --verbose lists them\npending: cannot be told; .* lists them\nthe/m,
   );
 });
 
@@ -97,8 +100,8 @@ test('the report of verify says that a sync in a later hour fetches differing sc
   const score = { ...finding('unequal', 'cannot be told'), stream: 'asset_health_scores' as const };
   const brought = (...pending: VerifyFinding[]): string =>
     renderVerify(report({ equal: true, pending }, { pending: 2 }), 80);
-  expect(brought(score)).toContain('cannot be told; a sync in a later hour fetches them:\n');
+  expect(brought(score)).toContain('cannot be told; a sync in a later hour fetches them; --verbose');
   expect(brought(score, finding('extra', 'cannot be told'))).toContain(
-    'the next sync fetches them (scores: a sync in a later hour):\n',
+    'the next sync fetches them (scores: a sync in a later hour); --verbose',
   );
 });
