@@ -55,10 +55,7 @@ export const accountEnvironments = accountsSchema.table(
     cron: text('cron'),
     /** When its next sync is due; NULL if it has no cron expression with a next tick. */
     due_at: time('due_at'),
-    /**
-     * Its place in the queue, the earliest first: `due_at`, plus a minute for each environment of the account that was
-     * already due at the same time.
-     */
+    /** Its place in the queue: `due_at`, plus a minute per environment of the account that was already due then. */
     queue_at: time('queue_at'),
     /** Before this it isn't claimed, although it is due; NULL if nothing stands in the way. */
     retry_at: time('retry_at'),

@@ -7,10 +7,7 @@ import {
   text as textColumn,
 } from 'drizzle-orm/sqlite-core';
 
-/**
- * What a column holds. SQLite stores each kind as text, integer or real; PostgreSQL has a type for each (see
- * `postgres-columns.ts`).
- */
+/** What a column holds: text, integer or real in SQLite, a type each in PostgreSQL (see `postgres-columns.ts`). */
 export type ColumnKind = 'text' | 'integer' | 'real' | 'time' | 'day' | 'flag' | 'json';
 
 /** A column in the making. It is named by its key in the table or view. */

@@ -3,18 +3,13 @@ import { type AnySQLiteColumn, index, primaryKey } from 'drizzle-orm/sqlite-core
 import { type DescribedBuilder, integer, json, text, time } from './column-types.ts';
 import { table } from './table.ts';
 
-/**
- * The environment that a row belongs to. It comes first in every key, so that a distributed database can shard by it.
- */
+/** The environment of a row. It comes first in every key, so a distributed database can shard by it. */
 export const envId = () => text('the environment, `environments.id`').notNull();
 
 export const assetId = () => text('the asset, `assets.id`');
 export const testId = () => text('the test, `tests.id`');
 
-/**
- * What the mirror adds to each row: its own time of the last change (R21), and as JSON the fields that it does not know
- * (R19).
- */
+/** What the mirror adds to each row: its time of the last change (R21), and unknown fields as JSON (R19). */
 export const kept = () => ({
   mirrored_at: time("the mirror's own time of the last change of this row").notNull(),
   extra: json('fields of the source that this version of obsync does not know, as JSON; NULL if there are none'),
@@ -52,10 +47,7 @@ export const isLive = sql`deleted_at is null`;
 
 type FollowedColumns = Record<'env_id' | 'mirrored_at' | 'id', AnySQLiteColumn>;
 
-/**
- * The key of a feed table and, for readers that follow the mirror, indexes of its live and its deleted rows in the
- * order of their changes (R21).
- */
+/** A feed table's key, and indexes of live and of deleted rows in the order of their changes, for readers (R21). */
 export const feedKeys = (name: string, { env_id, mirrored_at, id }: FollowedColumns) => [
   primaryKey({ columns: [env_id, id] }),
   index(`${name}_live`).on(env_id, mirrored_at, id).where(isLive),

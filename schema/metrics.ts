@@ -1,6 +1,4 @@
-/**
- * A number that dashboards show, as an expression over one view. Group it by `env_id` and whatever else the view has.
- */
+/** A number that dashboards show: an expression over one view. Group it by `env_id` and whatever else the view has. */
 export interface MetricDefinition {
   readonly view: string;
   readonly aggregate: keyof typeof FUNCTIONS;

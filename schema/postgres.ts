@@ -71,10 +71,7 @@ export const rejectedRows = inPostgres(syncTables.rejectedRows, {
   ],
 });
 
-/**
- * Also the lease of each environment (R26): `lease_epoch` grows with each new owner, so a commit of an earlier one
- * fails.
- */
+/** Also the lease of each environment (R26): `lease_epoch` grows with each owner, so an earlier one's commit fails. */
 export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   columns: {
     lease_owner: text('lease_owner'),
@@ -82,20 +79,14 @@ export const mirrorEnvironments = inPostgres(syncTables.mirrorEnvironments, {
   },
 });
 
-/**
- * When the lease of each owner of environments expires unless renewed. `backend` is its connection; null behind a
- * pooler.
- */
+/** When the lease of each owner expires unless renewed. `backend` is its connection; null behind a pooler. */
 export const leaseOwners = keyedTable(
   'lease_owners',
   { owner: text('owner').notNull(), until_ms: count('until_ms').notNull(), backend: text('backend') },
   ['owner'],
 );
 
-/**
- * A table that is temporary in SQLite (see `src/destination/sqlite/temporary-tables.ts`). A migration makes it
- * unlogged.
- */
+/** An unlogged table, which is temporary in SQLite (see `src/destination/sqlite/temporary-tables.ts`). */
 function ofRound(name: string, texts: readonly string[], numbers: readonly string[], key: readonly string[]): PgTable {
   const named = [
     ...texts.map((each) => [each, text(each).notNull()] as const),

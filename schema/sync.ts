@@ -150,10 +150,7 @@ export const syncCheckpoints = table(
     page_limit_at: time('server time at which that limit was set'),
     /** R9. */
     waiting_scan: json('JSON: the last run in which a due scan failed, and where that scan stood; else NULL'),
-    /**
-     * This row is written by the environment's own writer alone, but any run may find that the environment is back
-     * (R13).
-     */
+    /** The environment's writer writes this row, but any run may find that the environment is back (R13). */
     returned_count: integer(
       'the count in `mirror_environments` that is taken into account; while they differ, a full scan is due (`returned`)',
     )

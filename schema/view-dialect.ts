@@ -32,18 +32,13 @@ export interface ViewDialect {
   readonly enabled: SQL;
   /** Joins the elements `e` of a JSON array; none if it is NULL or not an array. */
   readonly joinElements: (list: string) => SQL;
-  /**
-   * The label of an element `e`: an object's name, else its email, else its id; otherwise the element's text. NULL if
-   * that is empty.
-   */
+  /** The label of an element `e`: an object's name, email or id, whichever it has; else its text. NULL if empty. */
   readonly label: SQL;
   /** A JSON array as readable text: the labels of its elements, separated by commas. */
   readonly listed: (list: string) => SQL;
   /** A JSON list, or the other one if it is empty or NULL. */
   readonly listOr: (list: string, other: string) => string;
-  /**
-   * Joins what an asset reaches as `w`, and the mirror's row of it as `o`. A view leaves out rows whose `o` is deleted.
-   */
+  /** Joins what an asset reaches as `w`, and the mirror's row of it as `o`; views omit rows whose `o` is deleted. */
   readonly joinReached: (walk: LineageWalk) => SQL;
   readonly reachedId: SQL;
   /** The smallest number of edges to it. */
@@ -55,10 +50,7 @@ export interface ViewDialect {
   readonly incident: Readonly<Record<'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
   /** The score of each day's last bucket, and the mean of the day's buckets. */
   readonly healthDaily: SQL;
-  /**
-   * Makes a joined subquery look up its rows per row, by a condition, where a database would otherwise read all of them
-   * too often.
-   */
+  /** Looks up a joined subquery's rows per row, by a condition, where a database would read all of them too often. */
   readonly perRow: { readonly lateral: SQL; readonly condition: (condition: SQL) => SQL };
   /** A name for a subquery, for databases that require one. */
   readonly named: (name: string) => SQL;

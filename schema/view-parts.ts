@@ -64,10 +64,7 @@ export const fromLiveAssets = sql`FROM assets a ${joinEnvironment('a')} WHERE a.
 
 export const failing = sql.raw(FAILING);
 
-/**
- * Joins the owners `o` of the test that a row of `from` refers to, once each: the test's own or, without any, those of
- * its asset.
- */
+/** Joins the owners `o` of the test that a row of `from` refers to: the test's own or, without any, its asset's. */
 export const joinOwnersOfTest = (dialect: ViewDialect, from: string) => joinOwners(dialect, from, sql``, sql``);
 
 /** The same for few rows. */

@@ -6,10 +6,7 @@ const typedText = (value: SQL) => sql`CAST(${value} AS text) COLLATE "C"`;
 const typedInteger = (value: SQL) => sql`CAST(${value} AS bigint)`;
 const typedReal = (value: SQL) => sql`CAST(${value} AS double precision)`;
 
-/**
- * Days as SQLite counts them: the milliseconds since the year -4713 as a double of days. So a difference is the same
- * double in both.
- */
+/** Milliseconds since the year -4713 as a double of days, like SQLite: differences are the same double in both. */
 const julianDay = (time: SQL) =>
   sql`(CAST(floor(extract(epoch FROM ${time}) * 1000 + 0.5) + 210866760000000 AS double precision) / 86400000)`;
 
@@ -40,9 +37,7 @@ const member = sql.join(
   ),
 );
 
-/**
- * The elements `e` of a JSON array, each with its number and its label. Within an object, true becomes 1, as in SQLite.
- */
+/** The elements `e` of a JSON array, with number and label. Within an object, true becomes 1, as in SQLite. */
 const elements = (list: string) => sql`LATERAL (
     SELECT x.number, NULLIF(CASE json_typeof(x.shown)
       WHEN 'string' THEN x.shown #>> '{}'
@@ -80,10 +75,7 @@ const walking = ({ envId, id, from, to }: LineageWalk) =>
     WHERE met.ids IS NOT NULL
   )`);
 
-/**
- * OFFSET makes PostgreSQL look up each asset by its key: it overestimates the length of a walk and would otherwise read
- * all assets.
- */
+/** OFFSET makes PostgreSQL look up assets by key. It overestimates the length of a walk and would read them all. */
 const joinFound = ({ envId }: LineageWalk, id: string) =>
   sql.raw(`LEFT JOIN LATERAL (SELECT * FROM assets WHERE env_id = ${envId} AND id = ${id} OFFSET 0) o ON true`);
 

@@ -29,10 +29,7 @@ export function view<Name extends string, Columns extends Record<string, Describ
   return made;
 }
 
-/**
- * The SELECT of a view for PostgreSQL.
- * @throws Error for a view that was not made here
- */
+/** The SELECT of a view for PostgreSQL. @throws Error for a view that was not made here */
 export function selectInPostgres(made: SQLiteView): SQL {
   const select = selects.get(made);
   if (select === undefined) throw new Error('a view without a SELECT');

@@ -75,10 +75,7 @@ export const failingTests = view('failing_tests', {
   select: () => sql`SELECT * FROM test_status WHERE status IN ${failing}`,
 });
 
-/**
- * What is tested of the table `a`. Names of columns are compared without regard to case, because one platform writes
- * `ID` where another writes `id`.
- */
+/** What is tested of the table `a`. Case is ignored, because one platform writes `ID` where another writes `id`. */
 export const coverageCounts = (d: ViewDialect) => sql`${d.integer(sql`(SELECT count(*) FROM tests t
     WHERE t.env_id = a.env_id AND t.asset_id = a.id AND t.deleted_at IS NULL AND ${d.enabled})`)} AS test_count,
   ${d.integer(sql`(SELECT count(*) FROM columns c
@@ -151,10 +148,7 @@ const testsWithRuns = sql`(
 const incidentDays = (d: ViewDialect) =>
   d.daysBetween(d.incident.firstStartTime, sql`COALESCE(p.start_time, l.start_time)`);
 
-/**
- * The incidents of each test are found separately, so that a filter on the test, its asset or its owner reads no other
- * runs.
- */
+/** Each test's incidents are found separately, so a filter on the test, its asset or owner reads no other runs. */
 export const testIncidents = view('test_incidents', {
   description:
     'A row per stretch of consecutive `WARN`, `FAIL` or `ERROR` runs of a sub-test. Other statuses than these and `PASS` neither end a stretch nor belong to it.',

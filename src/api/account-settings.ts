@@ -22,10 +22,7 @@ export interface AccountOptions
   readonly baseUrl: string;
 }
 
-/**
- * Validates the options of an account. `address` is that of the database.
- * @throws SyncError `usage`
- */
+/** Validates an account's options; `address` is that of the database. @throws SyncError `usage` */
 export function accountFrom(given: AccountOptions, address: string): SyncAccount {
   const name = nameOf(given.name);
   const schema = given.schema ?? defaultSchema(name);
@@ -95,10 +92,7 @@ function tokenLocation({ tokenEnv, tokenFile }: AccountOptions): Pick<SyncAccoun
   return { tokenEnv: tokenEnv ?? null, tokenFile: tokenFile === undefined ? null : resolve(tokenFile) };
 }
 
-/**
- * The settings of an account's syncs, with its current token (R25).
- * @throws TokenNotOnHostError if it is not found
- */
+/** The settings of an account's syncs, with its current token (R25). @throws TokenNotOnHostError */
 export function settingsOfAccount(account: SyncAccount, address: string): SyncSettings {
   const { name, baseUrl, tokenEnv, tokenFile, schema, options } = account;
   const given = tokenEnv === null ? '' : (process.env[tokenEnv] ?? '');

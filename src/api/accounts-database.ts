@@ -6,10 +6,7 @@ import type { MirrorOptions } from '../settings/options.ts';
 import { openWorkDatabase, type WorkConnections, type WorkDatabase } from '../workers/database.ts';
 import { hasAccounts, migrateAccounts } from '../workers/migrate.ts';
 
-/**
- * Opens the database of the accounts, and creates their tables if they are missing. The caller closes it.
- * @throws SyncError
- */
+/** Opens the accounts' database, with their tables; the caller closes it. @throws SyncError */
 export async function openAccountsDatabase(
   options: MirrorOptions,
   connections?: WorkConnections,
@@ -24,10 +21,7 @@ export async function openAccountsDatabase(
   }
 }
 
-/**
- * Runs an action on the database and closes it.
- * @throws SyncError
- */
+/** Runs an action on the database and closes it. @throws SyncError */
 export async function withAccountsDatabase<Done>(
   options: MirrorOptions,
   work: (database: WorkDatabase) => Promise<Done>,
@@ -35,11 +29,7 @@ export async function withAccountsDatabase<Done>(
   return closeAfter(await openAccountsDatabase(options), work);
 }
 
-/**
- * Reads the accounts without creating their tables.
- * @returns `none` if the tables do not exist
- * @throws SyncError
- */
+/** Reads the accounts without creating their tables; `none` if there are no tables. @throws SyncError */
 export async function readAccountsDatabase<Done>(
   options: MirrorOptions,
   { read, none }: { read: (database: WorkDatabase) => Promise<Done>; none: Done },
@@ -76,10 +66,7 @@ async function connectTo(options: MirrorOptions, connections?: WorkConnections):
   return openWorkDatabase(address, connections);
 }
 
-/**
- * The same address with another schema. It may contain a password.
- * @throws SyncError `usage` if the schema name is invalid
- */
+/** The same address with another schema. It may contain a password. @throws SyncError `usage` for an invalid schema */
 export function withSchema(address: string, schema: string): string {
   const [place = '', ...query] = address.split('?');
   const others = query

@@ -77,10 +77,7 @@ export interface TestedEnvironment {
   readonly next_run: Instant | null;
 }
 
-/**
- * Adds an account for workers to sync. The token is not looked up.
- * @throws SyncError
- */
+/** Adds an account for workers to sync. The token is not looked up. @throws SyncError */
 export async function addAccount(options: AddAccountOptions): Promise<AccountReport & { readonly replaced: boolean }> {
   checkOptions(options);
   const account = accountFrom(options, givenAddress(options));
@@ -90,20 +87,14 @@ export async function addAccount(options: AddAccountOptions): Promise<AccountRep
   return { ...reportOf(account), replaced };
 }
 
-/**
- * Lists the accounts that workers sync. Creates nothing if there are none.
- * @throws SyncError
- */
+/** Lists the accounts that workers sync. Creates nothing if there are none. @throws SyncError */
 export async function listAccounts(options: MirrorOptions = {}): Promise<AccountListReport> {
   checkOptions(options);
   const accounts = await readAccountsDatabase(options, { read: loadAccounts, none: [] });
   return { accounts: accounts.map(listedReport) };
 }
 
-/**
- * Removes an account. Its mirror stays unless `drop` is set.
- * @throws SyncError
- */
+/** Removes an account. Its mirror stays unless `drop` is set. @throws SyncError */
 export async function removeAccount(
   options: RemoveAccountOptions,
 ): Promise<AccountReport & { readonly dropped: boolean }> {
@@ -115,10 +106,7 @@ export async function removeAccount(
   return { ...reportOf(account), dropped: drop };
 }
 
-/**
- * Lists an account's environments at the service with its token, in one request.
- * @throws SyncError
- */
+/** Lists an account's environments at the service with its token, in one request. @throws SyncError */
 export async function testAccount(options: NamedAccountOptions): Promise<AccountTestReport> {
   checkOptions(options);
   const name = nameOf(options.name);

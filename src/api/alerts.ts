@@ -40,20 +40,14 @@ export interface SnoozeOptions extends MirrorOptions, OptionsNamed<'for'> {
   readonly name: string;
 }
 
-/**
- * Lists the open alerts of a mirror.
- * @throws SyncError
- */
+/** Lists the open alerts of a mirror. @throws SyncError */
 export async function openAlerts(options: MirrorOptions = {}): Promise<AlertListReport> {
   checkOptions(options);
   const store = await openStore(givenAddress(options));
   return { alerts: await store.read(() => loadOpenAlerts()) };
 }
 
-/**
- * Sends a sample to channels.
- * @throws SyncError `usage`
- */
+/** Sends a sample to channels. @throws SyncError `usage` */
 export async function testAlerts(options: TestAlertsOptions): Promise<AlertTestReport> {
   checkOptions(options);
   const { alerts, name, caFile } = options;

@@ -51,10 +51,7 @@ export interface WorkerStatus {
   readonly running: number;
 }
 
-/**
- * For all accounts: how fresh the mirrors are, the last problems, the next syncs and the workers.
- * @throws SyncError
- */
+/** How fresh all accounts' mirrors are, the last problems, the next syncs and the workers. @throws SyncError */
 export async function statusOfAll(options: MirrorOptions = {}): Promise<AllStatusReport> {
   checkOptions(options);
   return readAccountsDatabase(options, {

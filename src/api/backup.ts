@@ -11,10 +11,7 @@ export interface BackupOptions extends MirrorOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Copies a mirror in a file into one other file, as of one instant, while a sync may be writing.
- * @throws SyncError
- */
+/** Copies a mirror in a file into another file, as of one instant, while a sync may write. @throws SyncError */
 export async function backup(options: BackupOptions): Promise<BackupReport> {
   checkOptions(options);
   const { to, signal = new AbortController().signal } = options;

@@ -32,10 +32,7 @@ export interface VerifyExportReport {
   readonly differences: readonly ExportDifference[];
 }
 
-/**
- * Compares an export with the current mirror: all rows, and the bytes of all files.
- * @throws SyncError
- */
+/** Compares an export with the current mirror: all rows, and the bytes of all files. @throws SyncError */
 export async function verifyExportOnce(
   { db, against }: VerifyExportSettings,
   signal: AbortSignal,

@@ -88,10 +88,7 @@ interface ExportPorts {
   readonly open: typeof openBucket;
 }
 
-/**
- * Runs one export of the mirror.
- * @throws SyncError
- */
+/** Runs one export of the mirror. @throws SyncError */
 export async function exportOnce(
   settings: ExportSettings,
   watch: ExportWatch,
@@ -201,10 +198,7 @@ function openTarget({ to, folder, files }: ExportPlace): ExportTarget {
   }
 }
 
-/**
- * The manifest of the export in a folder; null before the first one.
- * @throws SyncError `usage`
- */
+/** The manifest of the export in a folder; null before the first one. @throws SyncError `usage` */
 export function readManifest(folder: string): ExportManifest | null {
   const path = join(folder, MANIFEST_NAME);
   const text = readTextOf(path);

@@ -2,10 +2,7 @@ import { type ListedEnvironment, reconcile } from '../core/schedule/environments
 import { clock, type SyncSettings } from '../settings/sync-settings.ts';
 import { resumeSource } from './session.ts';
 
-/**
- * The environments that the token may see.
- * @throws SyncError
- */
+/** The environments that the token may see. @throws SyncError */
 export async function listEnvironments(
   settings: SyncSettings,
   signal: AbortSignal,

@@ -98,10 +98,7 @@ async function rehearsed(
 
 const CHANGES = 'those for the changes at the source since the last sync';
 
-/**
- * Refuses the mirror of another service (R26) and a missing folder before any request is sent.
- * @throws SyncError `usage`
- */
+/** Refuses the mirror of another service (R26) and a missing folder, before any request. @throws SyncError `usage` */
 async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
   await store.checkPlace();
   if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));

@@ -19,10 +19,7 @@ export interface QueryOptions
 /** The rows of a read-only statement. They are read while iterating, and can be iterated once. */
 export interface QueryResult extends StatementRows, AsyncIterable<Readonly<Record<string, SqlValue>>> {}
 
-/**
- * Runs one read-only SQL statement on a mirror in a file or in PostgreSQL, in that database's SQL dialect.
- * @throws SyncError
- */
+/** Runs one read-only SQL statement on a mirror, in its database's dialect. @throws SyncError */
 export async function query(options: QueryOptions): Promise<QueryResult> {
   checkOptions(options);
   const { sql, parameters, bigints, statementTimeout } = options;

@@ -42,10 +42,7 @@ export interface PageReport {
 /** Mail servers and browsers accept files up to this size; a larger report is refused. */
 const MAX_BYTES = 5_000_000;
 
-/**
- * Writes the page over the mirror as one file that needs no server, as of one instant.
- * @throws SyncError `usage` if the report would be too large
- */
+/** Writes the page, as of one instant, as a file that needs no server. @throws SyncError `usage` if it is too large */
 export async function writeReport(options: ReportOptions): Promise<PageReport> {
   checkOptions(options);
   const place = resolveTarget(options.to);
@@ -77,10 +74,7 @@ export async function makeReport(
   return { html, report: { to, instant: now, environments, bytes: html.length, failing_count, passed } };
 }
 
-/**
- * The file to write; of a symbolic link, its target.
- * @throws OptionError
- */
+/** The file to write; of a symbolic link, its target. @throws OptionError */
 function resolveTarget(to: string): string {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file to write to: name one with --to');
   readOption('to', () => refuseNoParent(to, 'file'));

@@ -9,10 +9,7 @@ import { openStore } from './open-store.ts';
 
 const STREAMS = CATALOGUE.map(({ name }) => name);
 
-/**
- * The environments of a mirror and their last runs; empty if there is no mirror.
- * @throws SyncError `usage` if the mirror cannot be used
- */
+/** The environments of a mirror and their last runs; empty without a mirror. @throws SyncError `usage` */
 export async function readMirrored(db: string, baseUrl: string): Promise<MirroredEnvironments> {
   const store = await openStore(db);
   if (!(await store.exists())) return { environments: [], lastStarts: new Map() };

@@ -21,10 +21,7 @@ interface ScheduleServers {
 
 type MirrorPlace = Pick<SyncSettings, 'db' | 'baseUrl'>;
 
-/**
- * Starts the server of the mirror and that of the metrics, as far as the options ask for them.
- * @throws SyncError `usage`
- */
+/** Starts the servers of the mirror and of the metrics, if the options ask for them. @throws SyncError `usage` */
 export async function startServers(
   options: ScheduleServerOptions,
   mirror: MirrorPlace,

@@ -60,10 +60,7 @@ function scheduleRules(options: ScheduleOptions, { environments, maxRequests }: 
 interface ScheduleRunner {
   readonly thread: RunThread;
   readonly writeTextfile: WriteTextfile;
-  /**
-   * The settings with the current token.
-   * @throws SyncError `usage`
-   */
+  /** The settings with the current token. @throws SyncError `usage` */
   fresh(): SyncSettings;
 }
 

@@ -27,10 +27,7 @@ interface MetricsAnswer {
   readonly text: string;
 }
 
-/**
- * Serves metrics if a port is given.
- * @throws SyncError `usage` if it cannot listen there
- */
+/** Serves metrics if a port is given. @throws SyncError `usage` if it cannot listen there */
 export async function serveMetrics(
   { metricsPort, metricsHost = OPTIONS.metricsHost.default }: OptionsNamed<'metricsPort' | 'metricsHost'>,
   metrics: ServedMetrics,

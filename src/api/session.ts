@@ -96,8 +96,5 @@ function quotaKeeperOf(
 /** The lists of a whole environment; a history belongs to one test. */
 const LISTS = CATALOGUE.map((stream) => stream.path).filter((path) => !path.includes('{id}'));
 
-/**
- * How long checkpoints of pages without changes wait to be committed together, so a run without changes writes almost
- * nothing.
- */
+/** How long checkpoints of pages without changes wait to be committed together: an idle run writes almost nothing. */
 const BATCH_MS = 1000;

@@ -10,10 +10,7 @@ import { clock } from '../settings/sync-settings.ts';
 import { openStore } from './open-store.ts';
 import { readLastRun, readStatus, type StatusReport, withVerdict } from './status-report.ts';
 
-/**
- * Reports what is mirrored, how fresh it is, and the last problems. Reads only the mirror.
- * @throws SyncError
- */
+/** Reports what is mirrored, how fresh it is, and the last problems. Reads only the mirror. @throws SyncError */
 export async function status(options: MirrorOptions = {}): Promise<StatusReport> {
   checkOptions(options);
   const store = await openStore(givenAddress(options));

@@ -8,10 +8,7 @@ import type { RunThread } from './thread/in-thread.ts';
 /** Writes the metrics of a mirror. @returns why that failed; else null */
 export type WriteTextfile = (db: string, thread: RunThread) => Promise<string | null>;
 
-/**
- * How the metrics are written for node_exporter; without `textfile`, not at all.
- * @throws SyncError `usage` if the file can never be written
- */
+/** How metrics are written for node_exporter, if at all. @throws SyncError `usage` if the file can never be written */
 export function textfileWriter({ textfile }: OptionsNamed<'textfile'>): WriteTextfile {
   if (textfile === undefined) return async () => null;
   const path = resolve(textfile);

@@ -16,10 +16,7 @@ export interface AuthOptions {
 }
 
 export interface TokenStore {
-  /**
-   * Loads the tokens.
-   * @throws SyncError `usage` if the file cannot be read or no token would be accepted
-   */
+  /** @throws SyncError `usage` if the file cannot be read or no token would be accepted */
   load(): void;
   /** The current tokens. */
   keys(): readonly TokenHash[];

@@ -36,10 +36,7 @@ export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onFailure(error: Error): void;
 }
 
-/**
- * Verifies the mirror over HTTP, and records the result in it if possible.
- * @throws SyncError
- */
+/** Verifies the mirror over HTTP, and records the result in it if possible. @throws SyncError */
 export async function verifyOnce(settings: VerifySettings, watch: VerifyWatch): Promise<VerifyReport> {
   const store = await openStore(settings.db);
   try {
@@ -73,10 +70,7 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   }
 }
 
-/**
- * Opens the mirror and locks all its environments.
- * @throws SyncError
- */
+/** Opens the mirror and locks all its environments. @throws SyncError */
 async function lockWholeMirror(store: MirrorStore, stop: AbortSignal): Promise<OpenMirror> {
   // Refuses a missing mirror or one of another version before changing it.
   await store.read(loadEnvironments);
@@ -133,10 +127,7 @@ function isRepairable({ verifications }: VerifyResult, { findings }: VerifyRepor
   return findings.length > 0 || verifications.some((each) => repairable(each).length > 0);
 }
 
-/**
- * Opens the mirror for reading; it must belong to this base URL (R26).
- * @throws SyncError `usage`
- */
+/** Opens the mirror for reading; it must belong to this base URL (R26). @throws SyncError `usage` */
 function openVerified(path: string, { baseUrl, name }: { baseUrl: string; name: string }): MirrorFile {
   const mirror = openForReading(path);
   try {

@@ -22,10 +22,7 @@ export type VerifyEvent =
   | ({ readonly type: 'progress' } & VerifyProgress)
   | { readonly type: 'failure'; readonly error: Error };
 
-/**
- * Compares the mirror with the current source.
- * @throws SyncError
- */
+/** Compares the mirror with the current source. @throws SyncError */
 export async function verify(options: VerifyOptions): Promise<CollectionsReport> {
   checkOptions(options);
   const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);

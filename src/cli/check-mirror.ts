@@ -12,11 +12,7 @@ const ADDRESSES = {
 /** Variables that may contain an address with its password: only the user and root can read them. */
 const PRIVATE = ['OBSYNC_DB', 'OBSYNC_TO'];
 
-/**
- * Refuses two mirrors, and a password that other users of the machine can read: on the command line or in a config
- * file.
- * @throws OptionError
- */
+/** Refuses two mirrors, and a password that other users can read: in arguments or a config file. @throws OptionError */
 export function checkMirror(given: CommandArguments, settings: SettingsByName): void {
   for (const [name, elsewhere] of Object.entries(ADDRESSES)) {
     const { [name]: value } = given;

@@ -45,11 +45,7 @@ const QUIET_LEVELS: readonly string[] = ['fatal', 'error', 'warn'];
 /** The values of a command's options and arguments by name, such as `pageSize`. */
 export type CommandArguments = Readonly<Record<string, unknown>>;
 
-/**
- * The action of a command.
- * @returns the exit code
- * @throws SyncError
- */
+/** Returns the exit code. @throws SyncError */
 export type CommandAction = (args: CommandArguments, io: CommandIo) => Promise<number>;
 
 export type CommandOptions = Readonly<Record<string, OptionEntry>>;

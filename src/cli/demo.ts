@@ -103,10 +103,7 @@ async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunS
 /** The pause between changes of the sample. */
 const CHANGE_INTERVAL_MS = 4000;
 
-/**
- * Serves the mirror while the source changes and each change is synced, until a signal arrives.
- * @returns the exit code
- */
+/** Serves the mirror while the source changes and each change is synced. Returns the exit code after a signal. */
 async function serveChanges(runs: DemoRuns, source: SampleSource): Promise<number> {
   const { io, stop, db } = runs;
   const token = makeToken();

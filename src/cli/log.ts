@@ -13,9 +13,7 @@ const PRETTY: PrettyOptions = {
   messageFormat: (log, key) => printable(String(log[key])),
 };
 
-/**
- * Plain lines, by default on stderr: time, level, message; or objects of JSON. Errors show their stack only at `debug`.
- */
+/** Lines of time, level and message, or JSON objects; on stderr by default. Stacks are shown only at `debug`. */
 export function createLog({ level, format }: LogSettings, output: 2 | Writable = 2): Logger {
   if (format === 'text') return pino(optionsOf(level), prettyStream({ ...PRETTY, destination: output, sync: true }));
   return pino(
@@ -30,10 +28,7 @@ const JSON_LINES: pino.LoggerOptions = {
   formatters: { level: (level) => ({ level }) },
 };
 
-/**
- * The log of a server, which runs whether or not anything reads its log. `flush` calls back when the lines are written,
- * or when the reader was too slow.
- */
+/** The log of a server, which never waits for its reader. `flush` calls back when lines are written or given up. */
 export function createServerLog({ level, format }: LogSettings): Logger {
   const isText = format === 'text';
   const prettify = isText ? prettyFactory(PRETTY) : String;

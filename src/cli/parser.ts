@@ -16,20 +16,14 @@ Every option can also be set by an environment variable (OBSYNC_FULL_EVERY for -
 comes only from OBSYNC_TOKEN or from the file passed with --token-file. The tokens that a server accepts come from \
 OBSYNC_SERVE_TOKEN and from the file that --tokens names.`;
 
-/**
- * Options without a value: the word after one of them may be the command. Each command declares which of them it
- * accepts.
- */
+/** Options without a value: the next word may be the command. Each command declares which of them it accepts. */
 const FLAGS: Readonly<Record<string, YargsOption>> = Object.fromEntries(
   Object.entries(ALL_OPTIONS)
     .filter(([, { type }]) => type === 'boolean')
     .map(([name]) => [flagOf(name), { type: 'boolean', global: false, hidden: true }]),
 );
 
-/**
- * Creates the parser of command lines, with its help wrapped at `width` columns. It calls `run` with the parsed flags
- * and arguments, and throws SyncError `usage`.
- */
+/** Creates the parser, with help `width` columns wide. It calls `run`, and throws SyncError `usage`. */
 export function createParser(
   width: number | null,
   run: (command: CliCommand, parsed: CommandArguments) => Promise<void>,
@@ -102,10 +96,7 @@ function yargsOption({ type, default: defaultValue, range, describe, stdio: _, .
   };
 }
 
-/**
- * The options that the flags of a command line set, by option name.
- * @throws OptionError
- */
+/** The options that the flags of a command line set, by option name. @throws OptionError */
 export function flagsOf({ options }: CliCommand, parsed: CommandArguments): CommandArguments {
   return readValues(options, (name) => parsed[flagOf(name)]);
 }

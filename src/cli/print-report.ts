@@ -3,10 +3,7 @@ import { printableReport } from './printable.ts';
 import { widthOf } from './terminal-width.ts';
 import { wrapText } from './wrap-text.ts';
 
-/**
- * Prints a report on stdout: as JSON with `--json`, else as the text that `render` creates for the terminal's width, and
- * with `--quiet` not at all if nothing is wrong.
- */
+/** Prints JSON with `--json`, else the text for the terminal's width; with `--quiet` nothing if nothing is wrong. */
 export function printReport<Report>(
   report: Report,
   args: CommandArguments,

@@ -1,9 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/**
- * Writes texts at the reader's pace, and stops when they can no longer be written. The stream's error listener decides
- * what that means (see `program.ts`).
- */
+/** Writes texts at the reader's pace, until they cannot be written: see the error listener in `program.ts`. */
 export async function print(texts: Iterable<string> | AsyncIterable<string>, out: Writable): Promise<void> {
   for await (const text of texts) {
     if (!(await write(out, text))) return;

@@ -13,10 +13,7 @@ import { widthOf } from './terminal-width.ts';
 import { limitHeap } from './v8-flags.ts';
 import { withoutPasswords } from './without-passwords.ts';
 
-/**
- * Runs one command line and handles every error.
- * @returns the exit code
- */
+/** Runs one command line, handles every error and returns the exit code. */
 export async function main(argv: readonly string[], io = processIo()): Promise<number> {
   let code = 0;
   let settings: SettingsByName = new Map();
@@ -76,10 +73,7 @@ async function warn({ name: command }: CliCommand, args: CommandArguments, io: C
   for (const each of warnings) log.warn(each);
 }
 
-/**
- * The addresses of mirrors, and whatever else `--to` names.
- * @throws SyncError `usage` if a file that contains an address cannot be read
- */
+/** All that `--db` and `--to` name. @throws SyncError `usage` if a file with an address cannot be read */
 function addressesIn(args: CommandArguments): string[] {
   const file = args['dbFile'];
   const given = [typeof file === 'string' ? readTextFile(file).trim() : args['db'], args['to']];

@@ -158,10 +158,7 @@ function longest(cells: readonly (readonly string[])[], column: number): number 
 /** A narrower column would be unreadable. */
 const LEAST = 8;
 
-/**
- * Shrinks the widest columns until the table fits.
- * @returns null if it cannot fit
- */
+/** Shrinks the widest columns until the table fits; null if it cannot fit. */
 function shrinkColumns(widths: readonly number[], width: number): number[] | null {
   const room = width - 3 * widths.length - 1;
   const cutTo = (cap: number): number[] => widths.map((each) => Math.min(each, cap));

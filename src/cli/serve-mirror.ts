@@ -7,11 +7,7 @@ import { libraryOptions } from './library-options.ts';
 import { reloadOnHangUp } from './reload-on-hang-up.ts';
 import { stopOnSignals } from './signals.ts';
 
-/**
- * Serves the mirror until a signal arrives.
- * @returns the exit code
- * @throws SyncError `usage`
- */
+/** Serves the mirror until a signal arrives; returns the exit code. @throws SyncError `usage` */
 export async function serveMirror(args: CommandArguments, io: CommandIo): Promise<number> {
   const log = await io.serverLog(logSettings(args));
   const stop = stopOnSignals('a long read');

@@ -20,10 +20,7 @@ interface SettingValue {
 
 export const TOKEN_ADVICE = 'put the token into OBSYNC_TOKEN or into a file for --token-file';
 
-/**
- * The options that `OBSYNC_…` variables and the config file set. Variables override the file.
- * @throws SyncError `usage`
- */
+/** The options that variables and, unless overridden, the config file set. @throws SyncError `usage` */
 export function settingsOf(options: CommandOptions, flags: CommandArguments, env: CommandIo['env']): SettingsByName {
   const path = (flags['config'] as string | undefined) ?? (env['OBSYNC_CONFIG'] || undefined);
   const found = [...(path === undefined ? [] : readConfig(path)), ...readVariables(options, env)];
@@ -95,10 +92,7 @@ function parseConfig(path: string): object {
   throw new SyncError('usage', `${path} is not a JSON object: write the options as {"name": value}`);
 }
 
-/**
- * The given values of a command's options, validated.
- * @throws OptionError
- */
+/** The given values of a command's options, validated. @throws OptionError */
 export function readValues(options: CommandOptions, givenFor: (name: string) => unknown): CommandArguments {
   return Object.fromEntries(
     Object.entries(options).flatMap(([name, entry]) => {

@@ -1,9 +1,6 @@
 import type { OutputStream } from './command.ts';
 
-/**
- * The width of a terminal in columns; null for other outputs, which accept lines of any length. A terminal may report
- * 0, which means unknown.
- */
+/** The width of a terminal, which may report 0 for unknown; null for other outputs, whose lines may be any length. */
 export function widthOf(output: OutputStream): number | null {
   return output.isTTY === true ? columnsOf(output) : null;
 }

@@ -1,8 +1,6 @@
 let segmenter: Intl.Segmenter | null = null;
 
-/**
- * The segmenter is created only for texts that need it: creating it takes longer than the rest of a command's start-up.
- */
+/** Creating a segmenter takes longer than the rest of a command's start-up, so only texts that need it get one. */
 export function graphemes(text: string): Intl.Segments {
   segmenter ??= new Intl.Segmenter();
   return segmenter.segment(text);

@@ -4,10 +4,7 @@ import { exitCodeOfSignal } from './exit-code.ts';
 import { printFailure } from './print-failure.ts';
 import { stopOnSignals } from './signals.ts';
 
-/**
- * Runs a long read that a signal can stop (R27).
- * @returns the exit code. `cutOff` is as for `stopOnSignals`.
- */
+/** Runs a long read that a signal can stop (R27), and returns the exit code; see `stopOnSignals` for `cutOff`. */
 export async function untilSignal(
   args: CommandArguments,
   io: CommandIo,

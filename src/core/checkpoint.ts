@@ -50,9 +50,7 @@ interface StreamProgress {
   readonly finishedCycle: number | null;
   /** Null unless a page failed because it was too large (R24). */
   readonly pageLimit: PageLimit | null;
-  /**
-   * The run in which the due scan last failed; no run tries it twice. Null once a scan has started over or ended (R9).
-   */
+  /** The run in which the due scan last failed; no run tries it twice. Null once a scan started over or ended (R9). */
   readonly scanTriedInRun: number | null;
   /** A due scan that a later run resumes, while the feeds continue; null if there is none (R9). */
   readonly waitingScan: Round | null;
@@ -89,10 +87,7 @@ export interface Round {
   readonly lastMark: number;
   /** Whether seen keys are recorded for a sweep at the end. An empty mirror needs no sweep. */
   readonly sweeps: boolean;
-  /**
-   * A candidate of the sweep was returned (R12), or the parent's list did not return a row that was looked up in it
-   * (R18).
-   */
+  /** A candidate of the sweep was returned (R12), or a parent's list lacks a row that was looked up in it (R18). */
   readonly sweepContradicted: boolean;
   /** The remaining steps; the first one is in progress. */
   readonly steps: readonly ReadStep[];

@@ -38,10 +38,7 @@ const OLDEST_BOUND_DAYS = LOOKBACK_DAYS - 1;
 /** A time in the mirror that is later than T by more than this is not trusted (R1). */
 export const CLOCK_TOLERANCE_SECONDS = 3600;
 
-/**
- * Whether a time is too far ahead of the server's to be trusted (R1, R10). Without a server time, every time is
- * trusted.
- */
+/** Whether a time is too far ahead of the server's to be trusted (R1, R10); never without a server time. */
 export function isFuture(time: unknown, latest: Instant | null): boolean {
   // Nearly every time is in the past, so the calculation is skipped.
   if (latest === null || typeof time !== 'string' || time <= latest) return false;

@@ -57,10 +57,7 @@ export function exitCodeOfRun(run: { readonly recovery: RecoveryKind | null; rea
   return run.status === 'done' ? 0 : 1;
 }
 
-/**
- * The only error that a sync throws on purpose. `message` is a single line that tells the user what to do; `recovery`
- * tells the program.
- */
+/** The only error that a sync throws on purpose: `message` is a line for the user, `recovery` is for the program. */
 export class SyncError extends Error {
   readonly recovery: RecoveryKind;
   /**

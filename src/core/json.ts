@@ -112,10 +112,7 @@ function isDigit(code: number): boolean {
   return (code >= 48 && code <= 57) || code === POINT;
 }
 
-/**
- * Whether JavaScript reads a JSON number as another value. A fraction of up to seventeen digits counts as exact,
- * because other programs write floating-point numbers with that many digits.
- */
+/** Whether JavaScript reads a number as another value. Up to 17 digits count as exact: other programs write doubles. */
 function isRounded(source: string): boolean {
   if (source.length < LONG || isShortFraction(source)) return false;
   const read = String(Number(source));
@@ -129,10 +126,7 @@ function isShortFraction(source: string): boolean {
 const LONGEST_FRACTION = '0.12345678901234567'.length;
 const SHORT_FRACTION = /^-?(?:\d\.\d{1,17}|[\d.]{1,18})$/;
 
-/**
- * A number's value in a canonical form: its digits without zeros at either end, and a power of ten. Null if it is not a
- * number.
- */
+/** A number's canonical form: digits without zeros at either end, and a power of ten. Null if it is not a number. */
 function decimal(source: string): string | null {
   const [, sign, whole = '', fraction = '', power = '0'] = NUMBER.exec(source) ?? [];
   if (sign === undefined) return null;

@@ -1,9 +1,7 @@
 /** The path that every endpoint of the read API starts with. */
 export const API_PATH = '/public/beta';
 
-/**
- * How far back a time bound may reach, in days; the API silently clamps older bounds. It keeps executions for as long.
- */
+/** How far back a time bound may reach, in days: the API silently clamps older ones. Executions are kept as long. */
 export const LOOKBACK_DAYS = 90;
 
 /** Without a time bound, the API returns this many days of executions. */

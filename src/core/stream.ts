@@ -30,10 +30,7 @@ export type Row = Readonly<Record<string, ColumnValue>>;
 interface MarkRule {
   readonly stream: StreamName;
   readonly id: string;
-  /**
-   * The changes that make a mark: `shown` = inserted, updated or restored; `moved` = deleted or restored (R13, R18,
-   * R22).
-   */
+  /** The changes that mark: `shown` = inserted, updated or restored; `moved` = deleted or restored (R13, R18, R22). */
   readonly on: 'shown' | 'moved';
   /** Only rows with this value in this field make a mark. */
   readonly where?: { readonly field: string; readonly is: string };
@@ -95,10 +92,7 @@ interface WindowStream extends CommonStream {
 }
 
 interface LookupStream extends CommonStream {
-  /**
-   * The parameter that looks rows up by the first part of their key (R12); for column lineage, the downstream column
-   * (R18).
-   */
+  /** The parameter that looks rows up by their key's first part (R12); in column lineage, that is downstream (R18). */
   readonly idsParameter: string;
 }
 
@@ -133,10 +127,7 @@ interface CommonStream {
   readonly marks: readonly MarkRule[];
   /** Rows of another table that are deleted with a row that one of their fields refers to (R18). */
   readonly cascade?: { readonly table: string; readonly by: readonly string[] };
-  /**
-   * Rows of another table whose `id` is marked for `stream`, to be read again, because they may have ended with a
-   * deleted row (R18).
-   */
+  /** Rows of another table whose `id` is marked for `stream`, because they may end with a deleted row (R18). */
   readonly cascadeMarks?: {
     readonly table: string;
     readonly by: string;
@@ -190,10 +181,7 @@ export function parentsOf({ parent, parents = [] }: Pick<Stream, 'parent' | 'par
   return parent === undefined ? parents : [parent];
 }
 
-/**
- * The parameter that looks rows up by the first part of their key.
- * @throws Error for a stream that has none
- */
+/** The parameter that looks rows up by the first part of their key. @throws Error for a stream without it */
 export function idsParameterOf({ name, idsParameter }: Pick<Stream, 'name' | 'idsParameter'>): string {
   if (idsParameter === undefined) throw new Error(`rows of ${name} cannot be requested by their ids`);
   return idsParameter;

@@ -210,10 +210,7 @@ function deleteAssets(
   };
 }
 
-/**
- * Deletes an asset that no other derives from, with everything that belongs to it. Its edges and results leave no
- * tombstones.
- */
+/** Deletes a leaf of the lineage and everything that belongs to it. Edges and results leave no tombstones. */
 function deleteAsset({ connection, env, now }: SampleScene, id: string): { columns: number; tests: number } {
   const values = { env, id, now };
   const run = (sql: string) => connection.prepare(sql).run(values).changes;

@@ -6,10 +6,7 @@ import { assetEdges, columnEdges, type SampleEstate } from './estate.ts';
 
 const ROWS_A_STATEMENT = 40;
 
-/**
- * Inserts rows in batches, with statements generated from the table. Fields that a row leaves out get the column's
- * default or NULL.
- */
+/** Inserts rows in batches. Fields that a row leaves out get the column's default or NULL. */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
 export function insertInto(connection: Database.Database): InsertRows {

@@ -38,10 +38,7 @@ function refuseOther(db: string): void {
   }
 }
 
-/**
- * A program that has it open would continue with a deleted file. SQLite leaves a mirror's WAL mode only if no other
- * connection is open.
- */
+/** A program that has it open would go on with a deleted file. SQLite leaves WAL mode only on its last connection. */
 function refuseOpen(db: string): void {
   const connection = new Database(db, { timeout: 200 });
   try {

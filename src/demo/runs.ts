@@ -10,9 +10,7 @@ export type RunRow = typeof latestTestExecutions.$inferInsert;
 const HISTORY_DAYS = 14;
 const DISABLED_FOR_DAYS = 5;
 
-/**
- * The history of a test: from day `since` to day `until` (days ago) its runs end with `status`, otherwise with PASS.
- */
+/** A test's runs from day `since` to day `until` (days ago) end with `status`, all others with PASS. */
 interface FailurePeriod {
   readonly status: string;
   readonly since: number;

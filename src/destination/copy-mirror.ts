@@ -25,10 +25,7 @@ export interface CopyReport {
   readonly tables: readonly { readonly table: string; readonly rows: number }[];
 }
 
-/**
- * Copies a mirror to an empty place. If that fails, the place stays empty.
- * @throws SyncError
- */
+/** Copies a mirror to an empty place, which stays empty if that fails. @throws SyncError */
 export async function copyMirror(
   from: Pick<MirrorStore, 'display' | 'openCopySource'>,
   to: Pick<MirrorStore, 'display' | 'openCopyTarget'>,

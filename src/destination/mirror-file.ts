@@ -8,10 +8,7 @@ import { fileError } from './sqlite/file-error.ts';
 
 const NEVER = new AbortController().signal;
 
-/**
- * Calls `use` with the mirror as an SQLite file: its own, or a copy that is removed afterwards. `signal` stops the
- * copying.
- */
+/** Calls `use` with the mirror as an SQLite file, its own or a temporary copy; `signal` stops the copying. */
 export async function withMirrorFile<Result>(
   store: MirrorStore,
   use: (path: string) => Promise<Result>,

@@ -21,35 +21,17 @@ export interface MirrorStore {
   readonly distribution: TableDistribution | null;
   /** Whether there is a mirror. */
   exists(): Promise<boolean>;
-  /**
-   * The times of the mirror's last migration, or 0 if there is no mirror, and of this build's.
-   * @throws SyncError `usage` if this build can neither read nor migrate it
-   */
+  /** The times of the mirror's last migration, or 0, and of this build's. @throws SyncError `usage` if unreadable */
   version(): Promise<MirrorVersion>;
-  /**
-   * Refuses an address where no mirror can be created, before any request is made.
-   * @throws SyncError `usage`
-   */
+  /** Refuses an address where no mirror can be created, before any request is made. @throws SyncError `usage` */
   checkPlace(): Promise<void>;
-  /**
-   * Opens the mirror for its writer, creating or migrating it first.
-   * @throws SyncError `locked` or `usage`
-   */
+  /** Opens the mirror for its writer, creating or migrating it first. @throws SyncError `locked` or `usage` */
   open(stop: AbortSignal, options?: WriterOptions): Promise<OpenMirror>;
-  /**
-   * Creates the mirror, or migrates an older version, unless a run is doing so.
-   * @throws SyncError `usage`
-   */
+  /** Creates the mirror, or migrates an older version, unless a run is doing so. @throws SyncError `usage` */
   bringUpToDate(): Promise<MirrorChange>;
-  /**
-   * Reads an existing mirror in one consistent state.
-   * @throws SyncError `usage` if there is none, or one of another version
-   */
+  /** Reads a mirror in one state. @throws SyncError `usage` if there is none, or one of another version */
   read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
-  /**
-   * Runs one read-only statement, in the database's own SQL, up to its first rows.
-   * @throws SyncError `usage`
-   */
+  /** Runs one read-only statement, in the database's own SQL, up to its first rows. @throws SyncError `usage` */
   query(statement: ReadStatement): Promise<StatementRows>;
   /** Whether a process is writing to the mirror. */
   isWritten(): Promise<boolean>;
@@ -60,15 +42,9 @@ export interface MirrorStore {
    * is its key, `nowMs` a monotonic clock of this process. An abort does not wait for the server.
    */
   openQuotaKeeper(account: string, nowMs: () => number, stop: AbortSignal): QuotaKeeper | null;
-  /**
-   * All rows as of one instant, for a copy of the mirror.
-   * @throws SyncError `usage` if there is no mirror
-   */
+  /** All rows as of one instant, for a copy of the mirror. @throws SyncError `usage` if there is no mirror */
   openCopySource(): Promise<CopySource>;
-  /**
-   * An empty place for a copy.
-   * @throws SyncError `usage` if it already holds a mirror
-   */
+  /** An empty place for a copy. @throws SyncError `usage` if it already holds a mirror */
   openCopyTarget(): Promise<CopyTarget>;
   /** Turns a database error into one line that says what to do; other errors are returned as they are. */
   explain(error: unknown): unknown;
@@ -94,10 +70,7 @@ export type MirrorChange = 'made' | 'updated' | 'none';
 export interface TableDistribution {
   /** @throws SyncError `usage` if the database has only one node */
   check(): Promise<void>;
-  /**
-   * Distributes the tables of an up-to-date mirror.
-   * @throws SyncError
-   */
+  /** Distributes the tables of an up-to-date mirror. @throws SyncError */
   distribute(): Promise<DistributionReport>;
 }
 

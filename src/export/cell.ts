@@ -9,9 +9,7 @@ export type CellRow = readonly CellValue[];
 
 /** Turns rows into the bytes of one file. */
 export interface FileEncoder {
-  /**
-   * The bytes that these rows add to the file, preceded by its beginning on the first call. Valid until the next call.
-   */
+  /** The bytes that these rows add to the file, with its beginning on the first call. Valid until the next call. */
   add(rows: readonly CellRow[]): Uint8Array;
   /** The end of the file. */
   end(): Uint8Array;
@@ -28,10 +26,7 @@ const FITS: Readonly<Record<ColumnType, (value: CellValue) => boolean>> = {
   date: (value) => typeof value === 'string' && parseInstant(`${value}T00:00:00.000000Z`)?.slice(0, 10) === value,
 };
 
-/**
- * SQLite stores any value in any column, whatever its type.
- * @throws SyncError `run`
- */
+/** SQLite stores any value in any column, whatever its type. @throws SyncError `run` */
 export function checkValue(table: string, { name, type }: ExportColumn, value: CellValue): void {
   if (value === null || FITS[type](value)) return;
   const shown = typeof value === 'string' ? JSON.stringify(value.slice(0, MAX_SHOWN)) : String(value);

@@ -112,10 +112,7 @@ export function writeWhole(path: string, bytes: Uint8Array, files: FileOperation
   }
 }
 
-/**
- * Refuses a path in a folder that does not exist.
- * @throws SyncError `usage`
- */
+/** Refuses a path in a folder that does not exist. @throws SyncError `usage` */
 export function refuseNoParent(path: string, noun: 'file' | 'folder', flag = 'to'): void {
   const parent = dirname(resolve(path));
   if (!existsSync(parent))

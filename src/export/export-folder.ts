@@ -15,10 +15,7 @@ export interface ExportFolder {
   readonly instant: Instant;
   readonly schemaVersion: number;
   readonly files: FileOperations;
-  /**
-   * Creates the folder of a partition.
-   * @returns the path for a new file that no reader knows yet
-   */
+  /** Creates the folder of a partition, and returns the path for a new file that no reader knows yet. */
   begin(partition: string): string;
   /** Records a data file that has its final name. */
   created(path: string): void;
@@ -26,10 +23,7 @@ export interface ExportFolder {
   share(name: string, as: string): void;
   /** Replaces a file atomically. If that fails, the file is unchanged. */
   replace(name: string, content: string | Uint8Array): void;
-  /**
-   * Creates a new file, atomically and durably.
-   * @throws the system's EEXIST if the name is taken
-   */
+  /** Creates a new file, atomically and durably. @throws the system's EEXIST if the name is taken */
   putNew(name: string, text: string): void;
   /** Removes a folder and its contents, atomically. */
   drop(name: string): void;

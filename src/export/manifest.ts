@@ -77,10 +77,7 @@ export interface ExportManifest {
 
 export const PROGRAM = 'obsync export';
 
-/**
- * Raised when the same rows would be written differently, or under other names; no file of an older export is then
- * reused or kept.
- */
+/** Raised when the same rows would be written otherwise, or under other names: then no older file is reused. */
 export const LAYOUT = 2;
 
 /** @throws SyncError `usage` for a file that is not the manifest of an export of this version */

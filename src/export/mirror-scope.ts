@@ -13,10 +13,7 @@ export interface EnvironmentClock {
   readonly instant: Instant | null;
 }
 
-/**
- * The environments requested by id or name; all if none is requested.
- * @throws SyncError `usage`
- */
+/** The environments requested by id or name; all if none is requested. @throws SyncError `usage` */
 export function environmentsOf(connection: Database, requested: readonly string[]): EnvironmentClock[] {
   const listed = mirroredEnvironments(connection);
   const { chosen, unknown } = wantedOf(listed, requested);
@@ -49,10 +46,7 @@ export function exportInstant(environments: readonly EnvironmentClock[]): Instan
   return environments.reduce((newest, { instant }) => (instant !== null && instant > newest ? instant : newest), EPOCH);
 }
 
-/**
- * The requested tables, by default all; with `views`, all views too.
- * @throws SyncError `usage`
- */
+/** The requested tables, by default all; with `views`, all views too. @throws SyncError `usage` */
 export function relationsOf(requested: readonly string[], views: boolean): ExportRelation[] {
   const names = EXPORT_RELATIONS.map(({ name }) => name);
   const unknown = requested.filter((name) => !names.includes(name));

@@ -43,10 +43,7 @@ export interface ExportComparison {
   readonly signal: AbortSignal;
 }
 
-/**
- * Compares all rows of the mirror and all bytes of the files with the manifest.
- * @throws SyncError
- */
+/** Compares all rows of the mirror and all bytes of the files with the manifest. @throws SyncError */
 export async function compareExport(comparison: ExportComparison): Promise<ExportDifference[]> {
   const { manifest, envIds, folder, signal } = comparison;
   const differences: ExportDifference[] = [];

@@ -135,10 +135,7 @@ function numberIn(found: Measurements['held'], labels: Readonly<Record<string, s
   return Number(found.find((row) => entries.every(([name, value]) => row[name] === value))?.['number'] ?? 0);
 }
 
-/**
- * Adds the metrics of a mirror to a registry.
- * @returns a function that sets them
- */
+/** Adds the metrics of a mirror to a registry, and returns a function that sets them. */
 export function addMirrorMetrics(registers: Registry[]): (measurements: Measurements, nowMs: number) => void {
   const gauges = GAUGES.map(({ name, help, labelNames = [], samples }) => {
     return { samples, labelNames, gauge: new Gauge({ name, help, labelNames: [...labelNames], registers }) };

@@ -10,10 +10,7 @@ const ENDS = {
   downstream: { from: 'upstream_column_id', to: 'downstream_column_id' },
 } as const;
 
-/**
- * A restricted reader sees an edge only if both columns belong to visible assets, even when asking for the other end by
- * id.
- */
+/** A restricted reader sees an edge only if both columns' assets are visible, even when asking for the other end. */
 function edgesOf(scope: PageScope, direction: LineageDirection, id: string): string {
   const { from, to } = ENDS[direction];
   return `from column_lineage e left join columns o on o.env_id = e.env_id and o.id = e.${to}

@@ -32,10 +32,7 @@ export function failingNow(reads: PageReads, scope: PageScope, { limit, offset }
 /** Lists cached per mirror, one per reader and environment. A list may hold thousands of tests. */
 const MAX_CACHED = 8;
 
-/**
- * All failing sub-tests, worst first. Every commit of the environment moves its clock (R21), which invalidates the
- * list.
- */
+/** All failing sub-tests, worst first, until a commit moves the environment's clock (R21). */
 const rankedFailing = cacheBySignature(MAX_CACHED, clockSignature, (reads, scope): readonly FailingKey[] => {
   const found = findFailing(reads, scope);
   const reach = reachOf(lineageOf(reads, scope), found);
@@ -170,10 +167,7 @@ function readSince(reads: PageReads, { env }: PageScope, tests: readonly string[
 const MAX_SHOWN_RUNS = 30;
 const MAX_READ_RUNS = 3000;
 
-/**
- * The last runs of the failing sub-tests. The runs of one test are adjacent in an index, so one range scan finds those
- * of all its sub-tests.
- */
+/** The last runs of the failing sub-tests. A test's runs are adjacent in an index: one range scan for all sub-tests. */
 function readHistories(
   reads: PageReads,
   { env }: PageScope,

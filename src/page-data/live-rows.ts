@@ -14,10 +14,7 @@ export function fromHeldRows({ name, table, key }: Pick<Stream, 'name' | 'table'
     where h.stream = '${name}'${softDeletes(String(table)) ? ' and t.deleted_at is null' : ''}`;
 }
 
-/**
- * The number of live rows of a stream in an environment: all rows less the deleted ones. Both counts come from indexes,
- * without reading rows.
- */
+/** The live rows of a stream in an environment: all less the deleted ones, both counted in indexes. */
 export function liveRowsIn(
   reads: PageReads,
   { table, subtype }: Pick<Stream, 'table' | 'subtype'>,

@@ -9,15 +9,9 @@ import type { Instant } from '../core/time/instant.ts';
 export interface MirrorTrust {
   /** The mirror's clock. Every answer shows the mirror as of one such instant. */
   readonly now: Instant;
-  /**
-   * How the reader is restricted: `streams` to some environments or scopes, `assets` to some assets; null for an
-   * unrestricted reader.
-   */
+  /** The reader's restriction: `streams` to environments or scopes, `assets` to assets; null without one. */
   readonly limited_to: 'streams' | 'assets' | null;
-  /**
-   * The last sync that read a stream the reader sees; null before the first one, and for a reader restricted to some
-   * assets.
-   */
+  /** The last sync of a stream that the reader sees; null before it, and for a reader restricted to some assets. */
   readonly last_run: RunTrust | null;
   /** The last recorded `verify`; null if there was none, and for a restricted reader. */
   readonly last_verify: VerifyTrust | null;
@@ -59,9 +53,7 @@ export interface EnvironmentTrust {
   readonly cron: string | null;
   /** When the service stopped listing it; its rows stay in the mirror. */
   readonly missing_since: Instant | null;
-  /**
-   * Whether the other views show it. An environment that is no longer listed has none, unless a report was made for it.
-   */
+  /** Whether the other views show it: not if it is no longer listed, unless a report was made for it. */
   readonly has_views: boolean;
   /** Scopes that the reader's token lacks. The page hides the views that need them. */
   readonly denied_scopes: readonly string[];
@@ -74,33 +66,22 @@ export interface StreamTrust {
   readonly stream: string;
   /** Live rows; null for a reader restricted to some assets. */
   readonly rows: number | null;
-  /**
-   * The stream is complete in the mirror up to this time; null if it never was. The page computes the age by its own
-   * clock.
-   */
+  /** Until when the stream is complete in the mirror; null if never. The page computes the age by its own clock. */
   readonly complete_at: Instant | null;
-  /**
-   * How and why it was last read, and the outcome, as in `sync_stream_runs`; null for a reader restricted to some
-   * assets.
-   */
+  /** Its last read, reason and outcome, as in `sync_stream_runs`; null for a reader restricted to some assets. */
   readonly mode: string | null;
   readonly reason: string | null;
   readonly status: string | null;
   readonly error: string | null;
   /** Also null for a reader restricted to some assets. */
   readonly ended_at: Instant | null;
-  /**
-   * Removals held back, rejected rows, and periods of history never read; null for a reader restricted to some assets.
-   */
+  /** Removals held back, rejected rows, periods of history never read; null for a reader restricted to assets. */
   readonly held_count: number | null;
   readonly rejected_count: number | null;
   readonly gap_count: number | null;
 }
 
-/**
- * `GET /page/environments/:env_id/failing`: what fails now? Worst first, at most `limit` rows (100, `?limit=`,
- * `?offset=`).
- */
+/** `GET /page/environments/:env_id/failing`: what fails now, worst first (`?limit=` up to 100, `?offset=`). */
 export interface FailingNow {
   /** All failing sub-tests that the reader sees. */
   readonly total: number;
@@ -211,9 +192,7 @@ export interface AssetsFound {
   readonly cut: boolean;
 }
 
-/**
- * `GET /page/environments/:env_id/asset?id=…`: one live asset. 404 if it does not exist or the reader may not see it.
- */
+/** `GET /page/environments/:env_id/asset?id=…`: one live asset; 404 if there is none or the reader may not see it. */
 export interface AssetDetail {
   readonly asset: AssetLabel;
   /** Database, schema and table, joined by dots; null for an asset without any. */

@@ -32,10 +32,7 @@ const MAX_FAILING = 1000;
 /** The page never shows more neighbours than this. */
 const MAX_NEIGHBOURS = 100;
 
-/**
- * The answers that the page requests while nothing is filtered, without parameters that have their default. Assets and
- * lineage are included only for assets with a failing test.
- */
+/** The answers that the page requests without filters. Assets and lineage are included for failing assets. */
 export function recordAnswers(reads: PageReads, { environments, until, streams }: RecordOptions): RecordedPage {
   const trust = mirrorTrust(reads, { environments, deniedScopes: [], seesSomeAssets: false }, streams);
   const marked = trust.environments.map((each) => ({ ...each, has_views: each.has_views || environments !== null }));

@@ -19,10 +19,7 @@ export interface SearchedAsset {
 /** The text to search for; null if it is empty. */
 export const trimmedQuery = (text: string): string | null => text.trim() || null;
 
-/**
- * The rank of a row for `SearchPatterns`; NULL if it does not match. Exact matches rank first, then names that start
- * with the text.
- */
+/** The rank of a row for `SearchPatterns`, NULL without a match: exact matches first, then beginnings of names. */
 export const SEARCH_RANK = `case
   when name glob @whole or id glob @whole or qualified_name glob @whole then 0
   when name glob @start then 1
@@ -39,9 +36,7 @@ export const SEARCH_ORDER = `length(coalesce(name, '')), coalesce(name, ''), id`
 
 export type SearchPatterns = Readonly<Record<'whole' | 'start' | 'within' | 'like', string>>;
 
-/**
- * The patterns for a text. LIKE ignores case only in ASCII, so its pattern has a wildcard for every other character.
- */
+/** The patterns for a text. LIKE ignores case only in ASCII, so every other character becomes a wildcard. */
 export function searchPatterns(text: string): SearchPatterns {
   const whole = [...text].map(patternOf).join('');
   const like = text.replaceAll(/[\\%_]/g, '\\$&').replaceAll(/[^\p{ASCII}]/gu, '_');

@@ -39,10 +39,7 @@ export function clockSignature(reads: PageReads, env: string): string {
   return String(reads.texts({ sql, values: { env } })[0]);
 }
 
-/**
- * The signature of feed tables. Every change gives its rows a later time than any before, also if it deletes them
- * (R21).
- */
+/** The signature of feed tables. Every change, deletions too, gives its rows a later time than any before (R21). */
 export function feedSignature(reads: PageReads, env: string, tables: readonly string[]): string {
   const newest = tables.flatMap((table) =>
     ['is null', 'is not null'].map(
@@ -53,10 +50,7 @@ export function feedSignature(reads: PageReads, env: string, tables: readonly st
   return String(reads.texts({ sql: `select json_array(${newest.join(', ')})`, values: { env } })[0]);
 }
 
-/**
- * The signature of a snapshot table. A change without new rows leaves fewer rows; a new row comes last, with the time
- * of its commit (R21).
- */
+/** The signature of a snapshot table: a change leaves fewer rows, or a last row with the time of its commit (R21). */
 export function snapshotSignature(reads: PageReads, table: string): string {
   const last = `select json_array(rowid, mirrored_at) from ${table} order by rowid desc limit 1`;
   return String(reads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0]);

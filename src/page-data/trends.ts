@@ -17,9 +17,7 @@ export interface TrendQuery {
 
 const MAX_GROUPS = 20;
 
-/**
- * The runs, incidents and scores of each day. The runs are those of tests that the mirror knows, deleted ones as well.
- */
+/** The runs, incidents and scores of each day, with the runs of deleted tests that the mirror knows. */
 export function trends(reads: PageReads, scope: PageScope, { by, days: count, until }: TrendQuery): Trends {
   const days = Array.from({ length: count }, (_, i) => addDays(until, i + 1 - count).slice(0, 10));
   const groups = new Map<string | null, GroupSums>();
@@ -124,10 +122,7 @@ function addRun({ runs, verdicts, passes }: GroupSums, place: number, status: nu
   if (status === PASSED) add(passes, place);
 }
 
-/**
- * The place among the days of the month and day that stand in a text; -1 for another day. Two days of ninety have not
- * the same month and day.
- */
+/** The place of a month and day among the days; -1 for another day. Two days of ninety never share both. */
 function placesOf(days: readonly string[]): (text: string, at: number) => number {
   const numberAt = (text: string, at: number): number => text.charCodeAt(at) * 10 + text.charCodeAt(at + 1) - 528;
   const places = new Int16Array(13 * 32).fill(-1);

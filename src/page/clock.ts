@@ -1,10 +1,7 @@
 import { signal } from '@preact/signals';
 import { reportData } from './report-data.ts';
 
-/**
- * The current time for ages. It advances in steps, so the page redraws only if an age may have changed; in a report it
- * is fixed.
- */
+/** The time for ages, fixed in a report. It advances in steps, so the page redraws only if an age may have changed. */
 export const nowMs = signal(reportData === null ? Date.now() : Date.parse(reportData.madeAt));
 
 if (reportData === null)

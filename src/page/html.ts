@@ -7,10 +7,7 @@ const SHOWN = ['title', 'aria-label'];
 
 type DrawElement = (type: string, props: Readonly<Record<string, unknown>> | null, ...children: unknown[]) => VNode;
 
-/**
- * Names come from the service and may contain invisible or bidirectional characters: every text is drawn with these
- * made visible.
- */
+/** Every text is drawn visibly: names from the service may contain invisible or bidirectional characters. */
 const draw: DrawElement = (type, props, ...children) => {
   const texts = SHOWN.filter((name) => typeof props?.[name] === 'string').map((name) => [name, shown(props?.[name])]);
   const drawn = texts.length === 0 ? props : { ...props, ...Object.fromEntries(texts) };

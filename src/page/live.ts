@@ -13,15 +13,9 @@ interface LiveState<T> {
 
 export interface LiveData {
   state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
-  /**
-   * Fetches now if the answer is stale, and then repeatedly while the tab is visible.
-   * @returns a function that stops it
-   */
+  /** Fetches now if the answer is stale, then repeatedly while the tab is visible. Returns the function to stop it. */
   watch(query: PageQuery): () => void;
-  /**
-   * Fetches once if there is no answer yet.
-   * @returns a function that stops it
-   */
+  /** Fetches once if there is no answer yet. Returns the function to stop it. */
   watchOnce(query: PageQuery): () => void;
   /** Fetches these again as soon as possible. */
   refetch(queries: readonly PageQuery[]): void;

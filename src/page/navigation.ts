@@ -11,10 +11,7 @@ window.addEventListener('hashchange', () => {
   route.value = parseRoute(window.location.hash);
 });
 
-/**
- * Changes values of the route; null removes one. With `isStep` the change gets its own history entry, so Back undoes
- * it.
- */
+/** Changes values of the route; null removes one. With `isStep`, the history gets an entry that Back undoes. */
 export function changeValues(
   changes: Readonly<Record<string, string | null>>,
   { isStep = false }: { readonly isStep?: boolean } = {},

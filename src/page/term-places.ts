@@ -1,7 +1,4 @@
-/**
- * The terms that the page explains, and what the dictionary describes each as: a column of a table or view, or a
- * metric.
- */
+/** The terms that the page explains, with the dictionary's entry for each: a column or a metric. */
 export const TERM_PLACES = {
   mode: 'sync_stream_runs.mode',
   runStatus: 'sync_stream_runs.status',

@@ -9,10 +9,7 @@ export const sortColumn = (index: number) => `sort_${index}`;
 
 /** How a page reads its rows in order. */
 interface AccessPath {
-  /**
-   * Whether an index finds the rows by filter values. If not, the page reads a bounded window of rows, of which few may
-   * be shown.
-   */
+  /** Whether an index finds the rows by filter values. If not, the page reads a bounded window of rows. */
   readonly indexed: boolean;
   readonly from: string;
   /** The conditions of each branch; an index answers them. The branches do not overlap. */
@@ -112,10 +109,7 @@ function windowConditions(
   return [parameters.descending ? from : to];
 }
 
-/**
- * Conditions for the rows after a position, each answered by an index. SQLite sorts NULL first, and a comparison with
- * NULL is never true.
- */
+/** Conditions for the rows after a position, each answered by an index. SQLite sorts NULL first. */
 function conditionsAfter(
   { nullable }: CollectionListing,
   { sorts, descending }: Pick<AccessPath, 'sorts' | 'descending'>,

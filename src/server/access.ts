@@ -36,10 +36,7 @@ export function bearerToken(header = ''): string | undefined {
   return /^bearer +(\S+) *$/i.exec(header)?.[1];
 }
 
-/**
- * The owner of the token in the `Authorization` header; null for an unknown or missing token. It takes the same time
- * for every token.
- */
+/** The owner of the token in the `Authorization` header; null if there is none. Every token takes the same time. */
 export function identify(keys: readonly TokenHash[], header: string | undefined): Principal | null {
   const token = bearerToken(header);
   if (token === undefined) return null;

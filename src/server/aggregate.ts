@@ -26,10 +26,7 @@ interface AggregateScore {
 
 const ZERO: ScoreTotal = { score: 0, test_count: 0, bucket_at: null };
 
-/**
- * The aggregated health of the matching table assets.
- * @throws HttpError 400 that lists the `ids` that are not table assets
- */
+/** The health of the matching table assets. @throws HttpError 400 that lists the `ids` that are not table assets */
 export function aggregateScores(
   view: MirrorSnapshot,
   rest: Omit<ListRequest, 'listing'>,

@@ -9,10 +9,7 @@ export const COMMON_HEADERS = { 'x-content-type-options': 'nosniff', 'referrer-p
 
 const MAX_ADDRESS_CHARACTERS = 256 * 1024;
 
-/**
- * Sets the headers of every answer. Rejects a request that does not name exactly one host, or whose address is too long
- * (RFC 9112, 3 and 3.2).
- */
+/** Sets the headers of answers. Rejects requests without exactly one host, or with a long address (RFC 9112). */
 export function addAnswerHeaders(server: FastifyInstance): void {
   server.addHook('onRequest', ({ raw, url }, reply, done) => {
     reply.headers(COMMON_HEADERS);

@@ -19,9 +19,7 @@ export interface AdmittedRequest extends RequestContext {
   readonly gzip?: boolean;
 }
 
-/**
- * The answer, or the error. `now` is the environment's clock, or the newest clock for a request without an environment.
- */
+/** The answer, or the error. `now` is the environment's clock; without an environment, the newest clock. */
 export type EndpointAnswer = {
   readonly now: Instant;
   readonly cpuMs: number;
@@ -57,10 +55,7 @@ export function answersHere(options: AnswerOptions): EndpointAnswers {
   return { answerAtOnce: () => null, answer: async (request) => answer(request), close: async () => {} };
 }
 
-/**
- * The function that answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an
- * answer.
- */
+/** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
 export function openAnswering({
   mirror,
   cursorKey,

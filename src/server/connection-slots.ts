@@ -15,10 +15,7 @@ export interface ConnectionLimits {
    * has gone longest without reading is closed.
    */
   readonly maxUnauthenticated: number;
-  /**
-   * A connection is closed after this long without traffic. If its answer is not read, it is closed when Node finds it
-   * silent for the second time.
-   */
+  /** A connection without traffic closes after this long, or twice as long while its answer is not read. */
   readonly timeoutMs: number;
   /** The same while answering a client without a valid token. */
   readonly unauthenticatedTimeoutMs: number;
@@ -32,10 +29,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   unauthenticatedTimeoutMs: 5000,
 };
 
-/**
- * Counts connections. Beyond a limit, an older connection is closed in favour of the newest, but never one with a valid
- * token for one without.
- */
+/** Counts connections. Beyond a limit an older one makes room, but never one with a valid token for one without. */
 export interface ConnectionSlots {
   /** A new connection. */
   opened(socket: Socket): void;

@@ -16,10 +16,7 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const BLOCK_BYTES = 256;
 
-/**
- * A cursor for a position, valid only for this seal. It is encrypted, not just signed, because the position may name a
- * row that the reader must not see.
- */
+/** A cursor for a position, valid for this seal: encrypted, because the position may name a row to be hidden. */
 export function sealCursor({ key, context }: CursorSeal, position: PagePosition): string {
   const text = padded(JSON.stringify(position));
   // Derived from the whole input: different texts never share a nonce, and the same page always gives the same cursor.

@@ -2,10 +2,7 @@ import { mirrorDamaged } from './errors.ts';
 
 const DAMAGE = /^SQLITE_(CORRUPT|NOTADB)/;
 
-/**
- * Runs a read of the mirror.
- * @throws HttpError 503 if SQLite reports that the file is damaged; otherwise what the read throws
- */
+/** Runs a read of the mirror. @throws HttpError 503 if the file is damaged; otherwise what the read throws */
 export function withDamageErrors<Found>(read: () => Found): Found {
   try {
     return read();

@@ -17,10 +17,7 @@ const START = `addEventListener('load', () => SwaggerUIBundle({ dom_id: '#docs',
 
 const [SCRIPT, STYLE] = ['text/javascript; charset=utf-8', 'text/css; charset=utf-8'];
 
-/**
- * Adds `/docs`, a page to browse the OpenAPI document, and its files. The address of a file contains a hash of its
- * content.
- */
+/** Adds `/docs`, a page to browse the OpenAPI document, and its files, whose addresses contain a hash. */
 export function addDocsPage(server: FastifyInstance): void {
   const bundle = addFile(server, SCRIPT, swaggerUi('swagger-ui-bundle.js'));
   const style = addFile(server, STYLE, swaggerUi('swagger-ui.css'));

@@ -48,10 +48,7 @@ export interface ApiEndpoint {
   readonly query?: JsonSchema;
   readonly answer: JsonSchema;
   respond(snapshot: MirrorSnapshot, context: RequestContext): unknown;
-  /**
-   * The same if it takes next to no time whatever the mirror holds, else null; always null if left out.
-   * @throws HttpError
-   */
+  /** The same if it takes next to no time whatever the mirror holds, else null. @throws HttpError */
   respondLightly?(snapshot: MirrorSnapshot, context: RequestContext): unknown;
   /** The same, already written as JSON. @throws HttpError */
   writeLightly?(snapshot: MirrorSnapshot, context: RequestContext): string | null;

@@ -98,9 +98,7 @@ export function httpErrorParts(error: unknown): HttpErrorParts | null {
 const isHttpError = (error: unknown): error is HttpError =>
   typeof error === 'object' && error !== null && 'refusal' in error;
 
-/**
- * Converts any failure to an HTTP error. Fastify's own errors have a `statusCode`; internal failures reveal no details.
- */
+/** Converts any failure to an HTTP error. Fastify's have a `statusCode`; internal failures reveal no details. */
 export function httpErrorOf(error: unknown): HttpError {
   if (isHttpError(error)) return error;
   const { statusCode = 500, message } = error as { statusCode?: number; message: string };

@@ -7,10 +7,7 @@ import { readerNumber } from './visibility.ts';
 /** Another process may run with other options and answer differently, so its tags differ. */
 const PROCESS = randomBytes(9).toString('base64url');
 
-/**
- * The tag of an answer, known before reading anything: an answer depends only on the state of the mirror, the reader
- * and the URL. The tag is weak because compressed and plain answers share it.
- */
+/** A tag known before reading: it depends on mirror, reader and URL. Weak, because compressed answers share it. */
 export function entityTag(
   { version, now }: Pick<MirrorState, 'version' | 'now'>,
   reader: Principal,

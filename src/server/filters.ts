@@ -21,10 +21,7 @@ export const selectValues = (parameter: string): string => `(select value from j
 /** The part before the last `/`. */
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
 
-/**
- * The condition that `path` equals one of the values or is nested under one; a trailing `/` is ignored. It looks up the
- * row's few ancestors among the values, which SQLite sorts only once.
- */
+/** The condition that `path` is one of the values or nested under one. It looks up the row's few ancestors. */
 export const whereUnderPath = (path: string, values: string): string =>
   `exists (with recursive ancestors(path) as (select ${path}
       union all select ${parentOf('path')} from ancestors where instr(path, '/'))

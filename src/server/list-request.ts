@@ -17,9 +17,7 @@ interface RouteIds {
   readonly one: string | null;
 }
 
-/**
- * A request for a collection: the reader, and the environment or parent it is for. `serverTime` is the source's time.
- */
+/** A request for a collection: the reader, and the environment or parent. `serverTime` is the source's time. */
 export interface ListRequest {
   readonly listing: CollectionListing;
   readonly place: RouteIds;

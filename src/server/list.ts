@@ -91,10 +91,7 @@ function keyPage(
   return isEnd ? writtenPage(items, null) : null;
 }
 
-/**
- * Null when SQLite cannot write an item as JSON, such as a BLOB that another program has stored: the other way shows it
- * as text.
- */
+/** Null when SQLite cannot write an item as JSON, such as a stored BLOB: the other way shows it as text. */
 function writtenItems(snapshot: MirrorSnapshot, statement: SqlStatement): readonly (string | null)[] | null {
   try {
     return snapshot.texts(statement);

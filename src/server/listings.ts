@@ -24,10 +24,7 @@ export interface CollectionListing {
   readonly weekOf?: string;
   /** The condition for showing a row. Few of many rows may meet it. */
   readonly visibleIf?: string;
-  /**
-   * The row that provides the feed times: its `mirrored_at` is served as `synced_at`, or as `deleted_at` if it is
-   * deleted. A collection without one has no feeds.
-   */
+  /** The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. */
   readonly feedClock?: 'r' | 'c';
   /** SQL of the ids of the assets that a reader must see in order to see the row. */
   readonly assets: readonly string[];
@@ -38,10 +35,7 @@ export interface CollectionListing {
   readonly nullable?: string;
   /** The default of `direction`. */
   readonly direction: 'asc' | 'desc';
-  /**
-   * The conditions for `disabled` absent or `false`, and for `true`; a feed shows both. `leads`: an index by id
-   * contains only disabled rows.
-   */
+  /** The conditions for `disabled` absent or `false`, and for `true`. `leads`: an index by id has only these. */
   readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
   /** The time that `start_time_from` and `start_time_to` limit. */
   readonly window?: string;

@@ -8,10 +8,7 @@ import type { SqlStatement } from './list-request.ts';
 import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
 import { CREATE_VISIBILITY_TABLES } from './visibility-tables.ts';
 
-/**
- * `server_time` is that of the last run, not the latest of all runs, which would stay wrong forever after the source's
- * clock was wrong once.
- */
+/** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
 export const SELECT_STATE = `select cursor_key,
   (select json_group_object(env_id, mirrored_at) from mirror_environments) as clocks,
   (select server_time from sync_runs where server_time is not null order by id desc limit 1) as server_time from mirror`;
@@ -43,19 +40,13 @@ export interface MirrorSnapshot extends MirrorState {
 
 /** Reads of the mirror, each from one consistent state. Each statement is prepared once. */
 export interface MirrorReads {
-  /**
-   * The current state. A commit during the call may give a later state under the previous version.
-   * @throws HttpError 503 if the file was replaced or is damaged
-   */
+  /** The current state; after a commit during the call perhaps of the previous version. @throws HttpError 503 */
   state(): MirrorState;
   /** @throws HttpError 503 if the file is damaged */
   read<Found>(look: (view: MirrorSnapshot) => Found): Found;
 }
 
-/**
- * A key for a mirror whose migration was interrupted before it created one. Its cursors are valid only within this
- * process.
- */
+/** For a mirror whose migration was interrupted before it made a key: cursors are valid within this process. */
 export const makeCursorKey = (): string => randomBytes(32).toString('hex');
 
 /** `cursorKey` is used while the mirror has no key. */

@@ -131,10 +131,7 @@ export function pageEndpoints(): ApiEndpoint[] {
   return [mirrorEndpoint(), ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
 }
 
-/**
- * What all endpoints of the page share. They are not in the OpenAPI document, and their answers are serialized without
- * a schema.
- */
+/** What all endpoints of the page share: not in the OpenAPI document, and serialized without a schema. */
 const PAGE_ENDPOINT = { base: PAGE_PATH, hidden: true, tag: 'Page', summary: '', answer: {} } as const;
 
 function mirrorEndpoint(): ApiEndpoint {

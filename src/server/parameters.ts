@@ -50,10 +50,7 @@ export function readFilters(
   return Object.fromEntries(given.map((name) => [name, query[name] as string[]]));
 }
 
-/**
- * If this machine's clock is wrong, the mirror's time differs from the source's. Using the earlier one never hides rows
- * that must be shown.
- */
+/** The earlier of this machine's and the source's time, so a wrong clock never hides rows that must be shown. */
 function readFeed(query: ParsedQuery, { now: mirrorTime, serverTime }: SnapshotTimes): FeedParameters | null {
   const now = mirrorTime < serverTime ? mirrorTime : serverTime;
   const synced = readInstant(query, 'synced_since');

@@ -14,18 +14,13 @@ export interface ThreadOptions extends EndpointOptions {
   readonly cursorKey: string;
 }
 
-/**
- * A read request. It names the reader, and includes the reader, who may be large, only if this thread does not know
- * them yet.
- */
+/** A read request. It names the reader, who may be large and is included only if this thread doesn't know them. */
 export interface PostedRequest extends Omit<AdmittedRequest, 'reader'> {
   readonly name: string;
   readonly reader: Principal | null;
 }
 
-/**
- * An internal failure is sent as the error itself. An HTTP error is sent as data, because its properties would be lost.
- */
+/** An internal failure is sent as an error, an HTTP error as data, because its properties would be lost. */
 export type ThreadReply = EndpointAnswer | { readonly failure: unknown } | { readonly refused: HttpErrorParts };
 
 const { path, ...options } = workerData as ThreadOptions;

@@ -71,10 +71,7 @@ export function answersInThreads(
   };
 }
 
-/**
- * Drops a waiting request when its client is gone. A read that has started continues: SQLite cannot be interrupted
- * safely.
- */
+/** Drops a waiting request when its client is gone. A read that has started continues: SQLite can't be interrupted. */
 async function unlessGone<Found>(
   goneSignal: AbortSignal,
   wait: (onStart: () => void, signal: AbortSignal) => Promise<Found>,

@@ -7,9 +7,7 @@ export interface JoinedRow {
   readonly on: string;
 }
 
-/**
- * Rows of a marked stream with its own table have no times. The rows that marked them do (R21), so those are joined.
- */
+/** Rows of a marked stream's own table have no times; those that marked them do (R21), so they are joined. */
 export function joinOf({ method, subtype, parentTable, key: [by] }: Omit<Stream, 'marks'>): JoinedRow | undefined {
   if (method !== 'marked' || subtype !== undefined || parentTable === undefined) return undefined;
   return { row: `${parentTable.table} c`, on: `c.env_id = r.env_id and c.id = r.${by}` };

@@ -50,10 +50,7 @@ function fileStatus(path: string): { readonly place: string; readonly content: s
   return { place: `${dev} ${ino}`, content: `${size} ${mtimeNs}` };
 }
 
-/**
- * The state in the file, read by a new connection, which has no cached pages; null if the file is not a mirror of this
- * version.
- */
+/** The state that a new connection without cached pages reads; null if the file is not such a mirror. */
 function readFreshly(path: string, look: Parameters<typeof createReplacementCheck>[2]): MirrorFingerprint | null {
   try {
     const mirror = openEarlier(path);
@@ -68,10 +65,7 @@ function readFreshly(path: string, look: Parameters<typeof createReplacementChec
   }
 }
 
-/**
- * Whether the file is another database or has other tables. While the old file's WAL and its index are beside it,
- * SQLite reports a new file as damaged.
- */
+/** Whether it is another database, or has other tables. Beside the old file's WAL, SQLite calls a new file damaged. */
 function isOtherDatabase(error: unknown): boolean {
   if (isDamage(error)) return true;
   return error instanceof SyncError ? error.cause === undefined : (error as { code?: unknown }).code === 'SQLITE_ERROR';

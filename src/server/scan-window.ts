@@ -1,5 +1,2 @@
-/**
- * The maximum number of rows to read for one page if few of many are shown. The answer then has the rows found so far,
- * and a cursor that continues after them.
- */
+/** The rows to read at most for one page if few of many are shown: then it ends, with a cursor that continues. */
 export const SCAN_WINDOW_ROWS = 40_000;

@@ -122,10 +122,7 @@ function innerFields(fields: Fields): Readonly<Record<string, Fields>> {
 
 const unnested = ([name, { from = [], ...field }]: [string, Field]): [string, Field] => [from.at(-1) ?? name, field];
 
-/**
- * An optional value may be left out or null: services differ. A list may be empty and an object left out, but neither
- * is null.
- */
+/** An optional value may be missing or null: services differ. Lists may be empty, objects missing, neither null. */
 function schemaOf(name: string, field: Field): JsonSchema {
   if (field.type === 'json') return JSON_SHAPES[name] ?? ANYTHING;
   return field.required ? TYPES[field.type] : nullable(TYPES[field.type]);
@@ -250,10 +247,7 @@ export function pathSchema(...names: readonly string[]): JsonSchema {
   };
 }
 
-/**
- * The schema for serializing an answer. An optional field passes through: it has its type already, but may be a number
- * that a serializer would round (R19).
- */
+/** A schema to serialize answers. Optional fields pass through: a serializer might round a number there (R19). */
 export function lenient(schema: JsonSchema): JsonSchema {
   const { properties, required = [] } = schema;
   if (properties === undefined) return schema;

@@ -40,10 +40,7 @@ export interface RefusalContext {
   refused(status: number): void;
 }
 
-/**
- * Answers a malformed request, then closes the connection even if the client does not. The client may still be sending:
- * if the connection closed earlier, it would never see the answer.
- */
+/** Answers a malformed request, then closes the connection: earlier, a client still sending would miss the answer. */
 export function rejectMalformed(
   error: Error & { code?: string },
   socket: { writable: boolean; end(text: string): void; destroy(): void },

@@ -3,10 +3,7 @@ import { type JsonSchema, lenient } from './schemas.ts';
 
 type AnswerSerializer = (answer: unknown) => string;
 
-/**
- * Compiles the functions that serialize answers from the schemas of the routes. `shared` has the schemas of the items
- * by name.
- */
+/** Compiles the serializers of the routes' answers. `shared` has the schemas of the items by name. */
 export function serializers(
   shared: unknown,
   options?: Options,

@@ -44,10 +44,7 @@ export interface ServerOptions {
   readonly rateLimit?: RateLimit | null;
   /** The weight of each dimension in a total; 1 by default. */
   readonly weights?: DimensionWeights;
-  /**
-   * The number of reader threads, which keep requests from blocking each other. With 0, the default, requests are read
-   * in the calling thread.
-   */
+  /** Reader threads, which keep requests from blocking each other. Without any, requests are read in this thread. */
   readonly threads?: number;
   /** The machine's clock, used only for ages. Bounds and `Date` use the mirror's clock. */
   readonly nowMs?: () => number;

@@ -11,10 +11,7 @@ import { weekBefore } from './times.ts';
 import { isLimited, readerNumber, whereVisible } from './visibility.ts';
 import { columnOf, lengthOf, whereJsonFits, writtenItem } from './written.ts';
 
-/**
- * The statement of one page. It reads one row more than the limit, which says whether there is another page. It never
- * uses OFFSET.
- */
+/** The statement of one page, without OFFSET. It reads a row more than the limit, which says if a page follows. */
 export function pageStatement(
   request: ListRequest,
   parameters: ListParameters,

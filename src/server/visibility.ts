@@ -3,9 +3,7 @@ import { selectValues, whereUnderPath } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 
-/**
- * The maximum number of cached pairs of reader and environment. A server has few readers, but each may see many assets.
- */
+/** The maximum number of cached pairs of reader and environment. Readers are few, but each may see many assets. */
 const MAX_CACHED = 100;
 
 /** A subquery of the ids of the assets that the reader sees. */

@@ -16,10 +16,7 @@ export interface AlertSettings {
   readonly channels: readonly AlertChannel[];
 }
 
-/**
- * Reads the rules, and the secrets of the channels.
- * @throws OptionError that names the place, and quotes no secret
- */
+/** Reads the rules, and the channels' secrets. @throws OptionError that names the place, and quotes no secret */
 export function alertSettings(given: unknown): AlertSettings {
   const options = record('alerts', given, ['channels', 'rules', 'page']);
   const channels = Object.entries(record('alerts.channels', options['channels'] ?? {})).map(readChannel);

@@ -4,10 +4,7 @@ import { OptionError, readNumber } from './option-error.ts';
 import type { OptionsNamed } from './options.ts';
 import { clock } from './sync-settings.ts';
 
-/**
- * When syncs are due according to the options.
- * @throws OptionError
- */
+/** When syncs are due according to the options. @throws OptionError */
 export function cronRules({
   cron,
   delay,

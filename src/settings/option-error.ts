@@ -14,10 +14,7 @@ export class OptionError extends SyncError {
   }
 }
 
-/**
- * Reads the value of an option.
- * @throws OptionError with the message of any error that `read` throws
- */
+/** Reads the value of an option. @throws OptionError with the message of any error that `read` throws */
 export function readOption<T>(option: string, read: () => T): T {
   try {
     return read();
@@ -27,10 +24,7 @@ export function readOption<T>(option: string, read: () => T): T {
   }
 }
 
-/**
- * A number in the option's range, or its default.
- * @throws OptionError
- */
+/** A number in the option's range, or its default. @throws OptionError */
 export function readNumber(name: NumberOption, given: unknown): number {
   const { default: defaultValue, range }: { default?: number; range: NumberRange } = OPTIONS[name];
   const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
@@ -39,10 +33,7 @@ export function readNumber(name: NumberOption, given: unknown): number {
   throw new OptionError(name, `--${flagOf(name)} needs a ${rangeText(range)}`);
 }
 
-/**
- * The seconds of a duration, or of the option's default.
- * @throws OptionError
- */
+/** The seconds of a duration, or of the option's default. @throws OptionError */
 export function readDuration(name: 'grace' | 'maxAge' | 'for', given: string | undefined): number {
   const { default: defaultValue }: OptionEntry = OPTIONS[name];
   const seconds = durationSeconds(given ?? String(defaultValue));

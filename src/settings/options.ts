@@ -46,10 +46,7 @@ export interface ServiceOptions
   readonly token?: string | undefined;
   /** Where `token` was found, for error messages. */
   readonly tokenFrom?: string | undefined;
-  /**
-   * Whether to share the account's quota with other processes of this user, in a file in the state folder; true by
-   * default.
-   */
+  /** Whether to share the account's quota with this user's other processes in the state folder; true by default. */
   readonly shareQuota?: boolean | undefined;
   /** Stops the work cleanly when aborted. */
   readonly signal?: AbortSignal | undefined;

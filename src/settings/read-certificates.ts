@@ -2,10 +2,7 @@ import { createSecureContext } from 'node:tls';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from './read-text-file.ts';
 
-/**
- * A file of certificates in PEM.
- * @throws SyncError `usage` if there is none in it, or one is damaged
- */
+/** A file of certificates in PEM. @throws SyncError `usage` if there is none in it, or one is damaged */
 export function readCertificates(path: string): string {
   const pem = readTextFile(path);
   if (!pem.includes('-----BEGIN CERTIFICATE-----'))

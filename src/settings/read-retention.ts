@@ -12,10 +12,7 @@ const A_DAY = 86_400;
 /** What is pruned must be older than what the service still shows, or the next read would bring it back. */
 const [LEAST_SCORE_DAYS, LEAST_EXECUTION_DAYS] = [SCORE_DAYS + 1, LOOKBACK_DAYS];
 
-/**
- * How long histories are kept.
- * @throws OptionError
- */
+/** How long histories are kept. @throws OptionError */
 export function readRetention(options: Pick<SyncOptions, RetentionOption>): RetentionPolicy {
   return {
     thinScoresDays: readDays('thinScores', options.thinScores ?? OPTIONS.thinScores.default, LEAST_SCORE_DAYS),

@@ -47,10 +47,7 @@ export interface RunWatcher {
   onSourceEvent(event: SourceEvent): void;
 }
 
-/**
- * Validates the options and fills in the defaults.
- * @throws SyncError `usage`
- */
+/** Validates the options and fills in the defaults. @throws SyncError `usage` */
 export function syncSettings(options: SyncOptions): SyncSettings {
   const { maxRequests } = options;
   const number = (name: NumberOption & keyof SyncOptions): number => readNumber(name, options[name]);

@@ -11,10 +11,7 @@ export interface AccessToken {
   readonly tokenFrom: string;
 }
 
-/**
- * Finds the access token (R25).
- * @throws SyncError `usage` if there is no token, or two
- */
+/** Finds the access token (R25). @throws SyncError `usage` if there is no token, or two */
 export function readToken(options: Pick<ServiceOptions, 'token' | 'tokenFrom' | 'tokenFile'>): AccessToken {
   const { tokenFile, tokenFrom = options.token === undefined ? 'OBSYNC_TOKEN' : 'the option token' } = options;
   const given = (options.token ?? process.env['OBSYNC_TOKEN'] ?? '').trim();

@@ -2,10 +2,7 @@ import { parentsOf, type Stream, type StreamParent } from '../core/stream.ts';
 import type { CollectionEndpoint, EndpointFilter } from './endpoint.ts';
 import type { CatalogueEntry, CollectionEntry } from './entry.ts';
 
-/**
- * The streams in the order of their entries, each with its marks.
- * @throws Error that names the inconsistent entries
- */
+/** The streams in the order of their entries, with their marks. @throws Error that names inconsistent entries */
 export function buildCatalogue<Name extends string>(entries: readonly CollectionEntry<Name>[]): CatalogueEntry<Name>[] {
   const problems = problemsOf(entries);
   if (problems.length > 0) throw new Error(`the catalogue is inconsistent: ${problems.join('; ')}`);

@@ -4,10 +4,7 @@ import { required } from './fields.ts';
 
 const OF_ASSET = [{ by: 'asset_id', table: 'assets' }];
 
-/**
- * Depends on the columns, whose marks say which edges to read again (R18). The downstream column comes first in the
- * key.
- */
+/** The columns' marks say which edges to read again (R18). The downstream column comes first in the key. */
 export const columnLineage = {
   name: 'column_lineage',
   method: 'marked',

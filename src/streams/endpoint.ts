@@ -18,24 +18,15 @@ export interface CollectionEndpoint {
   readonly filters: EndpointFilters;
   /** The endpoint of a single item: the last parameter of its path, and the field that it is compared with. */
   readonly get?: { readonly parameter: string; readonly field: string };
-  /**
-   * The fields with the ids of the assets that a reader must be allowed to see, if the row's parents don't lead to
-   * them.
-   */
+  /** Fields with the ids of assets that a reader must be allowed to see, unless the row's parents lead to them. */
   readonly assets?: readonly string[];
   /** A row is returned only while these other rows are as stated. */
   readonly shownWhile?: readonly OtherRow[];
   /** A row is returned only while the time in this field is at most a week ago. */
   readonly weekOf?: string;
-  /**
-   * Whose field the parameter `disabled` filters by: the row's, which needs an index of the disabled rows by id, or its
-   * first parent's.
-   */
+  /** Whose field `disabled` filters by: the row's, with an index of disabled rows by id, or its first parent's. */
   readonly disabled?: 'row' | 'parent';
-  /**
-   * The values of `order_by` and the fields that each sorts by; the first is the default. Without it, rows are sorted
-   * by key.
-   */
+  /** The fields that each `order_by` sorts by; the first is the default. Without it, rows are sorted by key. */
   readonly orders?: Readonly<Record<string, readonly string[]>>;
   /** The field that is compared with the id in the list's path, if the path has one. */
   readonly idInPath?: string;

@@ -13,10 +13,7 @@ import type { StreamVerification } from './stream-verification.ts';
 /** How many mismatches are explained, and extra rows looked up, at a time. */
 const BATCH = 5000;
 
-/**
- * Reads every list of the stream and compares each row with the mirror's. A mirrored row that no list returned is
- * extra.
- */
+/** Reads every list of the stream and compares it with the mirror. A mirrored row that no list returned is extra. */
 export async function compareStream(verification: StreamVerification): Promise<void> {
   const { streamContext, unexplained } = verification;
   const { stream, reader, context } = streamContext;

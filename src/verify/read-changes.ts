@@ -14,10 +14,7 @@ function feedsAbout({ catalogue, stream }: Pick<StreamContext, 'catalogue' | 'st
   return new Set([...(stream.method === 'feed' ? [stream] : []), ...above]);
 }
 
-/**
- * Reads each feed once for what has changed at the source since the last sync, and records what the next sync will do
- * with it.
- */
+/** Reads each feed once for changes since the last sync, and records what the next sync will do with them. */
 export async function readChanges(context: StreamContext): Promise<void> {
   const { feedReads } = context;
   for (const stream of feedsAbout(context)) {

@@ -71,10 +71,7 @@ function addNotRepaired({ notRepaired }: RepairWork, { environment, stream }: St
   notRepaired.push(`${environment.name}, ${stream.name}: ${why}`);
 }
 
-/**
- * The mismatches that a repair works on. Pending rows are left to the next sync, unless their whole list is read
- * anyway.
- */
+/** The mismatches to repair. Pending rows are left to the next sync, unless their whole list is read anyway. */
 export function repairable(verification: StreamVerification): Mismatch[] {
   const { method } = verification.streamContext.stream;
   return mismatchesOf(verification).filter((mismatch) => {

@@ -147,10 +147,7 @@ export async function deleteAccount(
   });
 }
 
-/**
- * Drops the mirror in a schema.
- * @throws SyncError if it must not be dropped
- */
+/** Drops the mirror in a schema. @throws SyncError if it must not be dropped */
 type DropMirror = (query: WorkTransaction['query'], schema: string) => Promise<void>;
 
 export function noAccount(name: string): SyncError {

@@ -72,10 +72,7 @@ export function openWorkDatabase(
   };
 }
 
-/**
- * Whether the connection still responds after this error. If a statement may still be running, the connection is
- * closed, which also rolls back.
- */
+/** Whether the connection still responds. If a statement may be running, it is closed, which also rolls back. */
 function isConnectionUsable(error: unknown): boolean {
   return error instanceof SyncError || sqlStateOf(error) !== null;
 }

@@ -44,10 +44,7 @@ export interface JobDeferral {
   readonly error: string | null;
 }
 
-/**
- * Claims the next sync in the queue whose account no other worker is syncing.
- * @returns null if there is none
- */
+/** Claims the next sync in the queue whose account no other worker is syncing; null if there is none. */
 export async function claimSync({ drizzle }: WorkDatabase, { worker, without }: JobClaim): Promise<ClaimedSync | null> {
   const { account, env_id } = accountEnvironments;
   const [row] = await drizzle
@@ -77,10 +74,7 @@ export async function claimSync({ drizzle }: WorkDatabase, { worker, without }: 
   };
 }
 
-/**
- * Claims the listing that has been due longest.
- * @returns null if there is none
- */
+/** Claims the listing that has been due longest; null if there is none. */
 export async function claimListing(
   { drizzle }: WorkDatabase,
   { worker, without }: JobClaim,
@@ -100,18 +94,12 @@ export async function claimListing(
 
 const LIVE_WORKERS = sql`(select workers.worker from obsync_accounts.workers where ${isAlive})`;
 
-/**
- * A worker excludes the jobs it is working on, so any other job in its name was claimed by a statement whose response
- * was lost.
- */
+/** A worker excludes its own jobs, so another one in its name was claimed by a statement whose response was lost. */
 function whereClaimable(worker: string) {
   return sql`(worker is null or worker = ${worker} or worker not in ${LIVE_WORKERS})`;
 }
 
-/**
- * Records how a sync ended, and when the next one is due. Success counts even if another worker has claimed the sync
- * meanwhile; any other end is then left to that worker.
- */
+/** Records a sync's end and next time. If another worker claimed it meanwhile, only success still counts. */
 export async function endSync(
   { drizzle }: WorkDatabase,
   claim: ClaimedSync,

@@ -19,10 +19,7 @@ export interface SyncResult {
 export interface WorkerPorts {
   readonly database: WorkDatabase;
   readonly next: NextTick;
-  /**
-   * Syncs one environment. When the signal is aborted it stops cleanly, and its recovery is `signal`.
-   * @throws TokenNotOnHostError if the account's token is not on this host
-   */
+  /** Syncs one environment; an abort stops it cleanly, with recovery `signal`. @throws TokenNotOnHostError */
   sync(account: SyncAccount, environment: ListedEnvironment, signal: AbortSignal): Promise<SyncResult>;
   /** `GET /environments`. @throws TokenNotOnHostError */
   list(account: SyncAccount, signal: AbortSignal): Promise<readonly ListedEnvironment[]>;
@@ -68,10 +65,7 @@ export interface JobEnd {
   readonly error: string | null;
 }
 
-/**
- * Performs one job completely unless the signal is aborted.
- * @throws any error of the database
- */
+/** Performs one job completely unless the signal is aborted. @throws any error of the database */
 export async function performJob(
   ports: WorkerPorts,
   job: ClaimedJob,

@@ -9,10 +9,7 @@ import type { WorkDatabase, WorkTransaction } from './database.ts';
 import { dueAfter, inSeconds, instantOf, queuePosition, timeOf } from './due-time.ts';
 import type { JobDeferral } from './job-queue.ts';
 
-/**
- * Records which environments an account has now, and when each is due.
- * @returns the problem with its selected environments; null if there is none
- */
+/** Records an account's environments and when each is due. Returns the problem with its selected ones, or null. */
 export async function recordEnvironments(
   transaction: WorkTransaction,
   account: SyncAccount,
@@ -92,10 +89,7 @@ export async function recordListing(
     .where(eq(accounts.name, account));
 }
 
-/**
- * Locks the account.
- * @returns false if another worker claimed the listing meanwhile, or the account was changed or removed
- */
+/** Locks the account; false if another worker claimed the listing, or the account was changed or removed. */
 export async function isStillListing({ drizzle }: WorkTransaction, account: string, worker: string): Promise<boolean> {
   const rows = await drizzle
     .select({ name: accounts.name })

@@ -4,9 +4,7 @@ const MAX_IDS_BYTES = 6500;
 /** The API accepts at most 1000 values per parameter. */
 const MAX_IDS = 1000;
 
-/**
- * The first ids, as many as fit in one request, at least one. A single id always fits, because keys are limited (R20).
- */
+/** The first ids that fit in one request, at least one: a single id always fits, because keys are limited (R20). */
 export function firstChunk(parameter: string, ids: readonly string[]): readonly string[] {
   let bytes = 0;
   let count = 0;
@@ -18,10 +16,7 @@ export function firstChunk(parameter: string, ids: readonly string[]): readonly 
   return ids.slice(0, count);
 }
 
-/**
- * Splits the ids into chunks of one request each, with at most `maxIds` per chunk. It ends because each chunk takes at
- * least one id.
- */
+/** Chunks of one request each, of at most `maxIds` ids. It ends because each chunk takes at least one id. */
 export function* chunksOf(
   parameter: string,
   ids: readonly string[],

@@ -12,9 +12,7 @@ interface TypedRowsInput {
   readonly existing: ReadonlyMap<string, Row>;
 }
 
-/**
- * The changes, the ids whose marks are cleared, and the ids whose marks stay: all `unsettled`, some of them `lagging`.
- */
+/** The changes, the ids whose marks are cleared, and those whose marks stay: `unsettled`, some of them `lagging`. */
 interface TypedRowsOutcome {
   readonly changes: readonly RowChange[];
   readonly cleared: readonly string[];
@@ -23,10 +21,7 @@ interface TypedRowsOutcome {
   readonly lagging: readonly string[];
 }
 
-/**
- * Fills in the fields of live rows of the parent stream. An older version fills a row only if its fields are still
- * empty (R22).
- */
+/** Fills in fields of the parent stream's live rows. An older version fills only a row whose fields are empty (R22). */
 export function fillTypedRows(
   { stream, rows, existing }: TypedRowsInput,
   read: Read,
@@ -62,10 +57,7 @@ function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
   return typeof shown === 'string' && typeof at === 'string' && shown < at;
 }
 
-/**
- * Whether the source may still commit the row's dependents, because the row was younger than the overlap when it was
- * read (R18, R22).
- */
+/** Whether the row was so young when read that the source may still commit its dependents (R18, R22). */
 function isUnsettled(row: Row | undefined, read: Read, context: Context): boolean {
   const at = withoutFuture(row, context.newestReading)?.['synced_at'];
   const settled = settledBefore(read, context);

@@ -12,10 +12,7 @@ export interface RowChange {
   readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';
 }
 
-/**
- * A scan or an `ids` lookup overrides times in the mirror up to this instant: the T of the run in which it began, less
- * the overlap. Later times win against it. Null for a feed, where the newest version wins (R10).
- */
+/** Times up to this instant yield to a scan or an `ids` lookup: its run's T less the overlap. Null for a feed (R10). */
 export type TrustedUntil = Instant | null;
 
 /** How a returned row changes the mirror; null if nothing changes (R10, R21). */
@@ -87,10 +84,7 @@ function applyTombstone(
   return { row: { ...existing, ...tombstoneFields }, kind: existing['deleted_at'] === null ? 'deleted' : 'tombstoned' };
 }
 
-/**
- * Whether a row from a feed and its tombstone carry the same instant and one of them is in the mirror. Neither wins:
- * the row is looked up by id (R10).
- */
+/** Whether a feed's row and its tombstone carry the same instant: then the row is looked up by id (R10). */
 export function isTie(existing: Row | undefined, { row, deletedAt, isUntimed }: DecodedRow): boolean {
   if (existing === undefined || isUntimed) return false;
   if (deletedAt !== null) return existing['deleted_at'] === null && existing['synced_at'] === deletedAt;

@@ -114,10 +114,7 @@ function isForFull({ cycle }: Round, context: Context): boolean {
   return context.options.full && context.cycle === context.run && cycle !== context.cycle;
 }
 
-/**
- * Resumes a read. It starts over if its limit exceeds `--page-size` or, at its first page, the stream's page limit (R6,
- * R24).
- */
+/** Resumes a read, or starts it over if its limit exceeds `--page-size` or, at its start, the page limit (R6, R24). */
 function continueRead(checkpoint: ReadCheckpoint, context: Context): LocalStep {
   const { read } = checkpoint.round;
   const limit = Number(read.query['limit']);

@@ -20,10 +20,7 @@ export interface PageOutcome {
   readonly late: number;
 }
 
-/**
- * Decides what a page changes, and the next checkpoint.
- * @throws SyncError `restart-round` for a wrong cursor (R8)
- */
+/** Decides what a page changes, and the next checkpoint. @throws SyncError `restart-round` for a wrong cursor (R8) */
 export function pageOutcome(input: PageInput, context: Context): PageOutcome {
   const { stream, checkpoint, decoded } = input;
   const { round } = checkpoint;
@@ -232,10 +229,7 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
   return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
 }
 
-/**
- * Whether a lookup returns a row that the reads did not return (R12), or misses a row that may be invisible to the
- * token (R18).
- */
+/** Whether a lookup returns a row that the reads did not (R12), or lacks one that the token may not see (R18). */
 function isContradicted({ stream, page, decoded }: PageInput, { as }: Read, pendingIds: readonly string[]): boolean {
   const isWhole = !page.hasMore && !decoded.isPart;
   return (

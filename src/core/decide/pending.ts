@@ -39,10 +39,7 @@ export function causeOf(stream: Stream, pair: RowPair, times: RefreshTimes): Pen
   return stream.method === 'snapshot' && isAmbiguous(stream, pair, { ...times, watermark }) ? 'ambiguous' : null;
 }
 
-/**
- * Whether the source changed the row after the last sync: its time is later than both the watermark and the mirror's
- * own time.
- */
+/** Whether the source changed the row after the last sync: its time is later than the watermark and the mirror's. */
 function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
   if (shown === undefined) return false;
   const bucketAt = latestBucket(shown.row, shown.parts);
@@ -52,10 +49,7 @@ function isChanged({ existing, shown }: RowPair, watermark: Instant): boolean {
   return at !== null && at >= watermark && at > mirroredVersionAt(existing);
 }
 
-/**
- * The time of the mirror's version of a row. A tombstone counts with its own time, because an older row does not revive
- * it (R10).
- */
+/** The time of the mirror's version of a row, or of its tombstone, which an older row does not revive (R10). */
 function mirroredVersionAt(existing: ExistingRow | undefined): Instant | '' {
   if (existing === undefined || existing.partial) return '';
   if (isLive(existing.row)) return changedAt(existing.row) ?? '';

@@ -39,10 +39,7 @@ function historyEnd(history: NonNullable<Read['history']>, read: Read, { serverT
     : { historyRead: { ...history, readAt: at, since: read.restartRun } };
 }
 
-/**
- * The rows of the current chunk that its reads did not return. After a confirmation, all reads of the round count
- * (R13).
- */
+/** The rows of the current chunk that its reads did not return; after a confirmation, all reads of the round (R13). */
 function sweptBy(
   { key, parent }: Stream,
   { about, ids, variant }: LookupRead,

@@ -85,10 +85,7 @@ function setAside(decision: RecoveryDecision, { round }: ReadCheckpoint, context
   };
 }
 
-/**
- * Rows staged by a scan of a marked stream would mix with those that the marks read, so the next run scans from the
- * start (R9).
- */
+/** The next run scans from the start (R9): what a scan of a marked stream staged would mix with what marks read. */
 function dropped(decision: RecoveryDecision, { run }: Context): RecoveryDecision {
   const checkpoint = { ...withoutRound(decision.checkpoint), finishedCycle: null, scanTriedInRun: run };
   return {
@@ -126,9 +123,7 @@ function recoverRead(
   }
 }
 
-/**
- * A history that cannot be read is skipped so that the others are read (R22). A missing history is not a failure (R15).
- */
+/** A history that cannot be read is skipped, so the others are read (R22). A missing one is not a failure (R15). */
 function recoverHistory(
   stream: Stream,
   checkpoint: ReadCheckpoint,
@@ -188,10 +183,7 @@ function halved(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision 
   return { outcome: 'retry', checkpoint: withRead(checkpoint, again), forget: read.number };
 }
 
-/**
- * Tries a page that is too large for the service at half the limit, once per run. Later reads of the stream request no
- * more than that (R24).
- */
+/** Halves the limit for a page too large for the service, once per run; later reads request no more (R24). */
 function shrunk(checkpoint: ReadCheckpoint, context: Context): RecoveryDecision {
   const { read } = checkpoint.round;
   const rows = halfOf(Number(read.query['limit']));

@@ -24,10 +24,7 @@ export interface PrunedHistory extends Pick<PruningRule, 'history' | 'action'> {
   readonly row_count: number;
 }
 
-/**
- * What is to be pruned (R17). `times` are T and the machine's time: the earlier one counts, because no clock may delete
- * a history alone (R1).
- */
+/** What is to be pruned (R17): by the earlier of `times`, because no clock may delete a history alone (R1). */
 export function pruningRules(
   { thinScoresDays, keepScoresDays, keepExecutionsDays }: RetentionPolicy,
   times: readonly [Instant, Instant],

@@ -87,10 +87,7 @@ export function isInRead(checkpoint: Checkpoint): checkpoint is ReadCheckpoint {
   return checkpoint.round !== null && checkpoint.round.read !== null;
 }
 
-/**
- * The checkpoint at the start of a round. A scan takes over the reason that made it due; a later reason is recorded
- * beside it (R13).
- */
+/** The checkpoint at the start of a round. A scan takes over why it was due; a later reason stays beside it (R13). */
 export function startRound(checkpoint: Checkpoint, round: Round): RoundCheckpoint {
   if (round.mode !== 'scan') return { ...checkpoint, round };
   return { ...checkpoint, scanDue: null, scanTriedInRun: null, waitingScan: null, round };
@@ -131,10 +128,7 @@ export function lookupStep(about: LookupRead['about']): LookupRead {
   return { do: 'look-up', about, after: '', asked: 0, ids: [], pendingIds: [], variant: 0, before: null };
 }
 
-/**
- * The current step of a round.
- * @throws Error if it is not a lookup
- */
+/** The current step of a round. @throws Error if it is not a lookup */
 export function currentLookup({ steps: [step] }: Pick<Round, 'steps'>): LookupRead {
   if (step?.do !== 'look-up') throw new Error('the current step of the round is not a lookup');
   return step;

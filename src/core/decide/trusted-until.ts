@@ -15,10 +15,7 @@ export function trustedUntilOf(read: Read, context: Context): TrustedUntil {
   return settledBefore(read, context) ?? LAST_INSTANT;
 }
 
-/**
- * Rows last synced up to this instant were older than the overlap when they were read; null without a server time (R10,
- * R18).
- */
+/** Rows synced until then were older than the overlap when read; null without a server time (R10, R18). */
 export function settledBefore(read: Pick<Read, 'at'>, { serverTime, options }: Context): Instant | null {
   const at = readAt(read, serverTime);
   return at === null ? null : addSeconds(at, -options.overlapSeconds);
@@ -38,9 +35,7 @@ export function datedRead(read: Read, { serverTime }: Pick<Context, 'serverTime'
   return isUndated ? { ...read, at: serverTime } : read;
 }
 
-/**
- * T of the round's first page, or of this run if it read none; null if the run of that page received no `Date` (R1).
- */
+/** T of the round's first page, or of this run if it read none; null if that page's run received no `Date` (R1). */
 export function roundReadAt({ pages, firstPageAt }: Round, serverTime: Instant | null): Instant | null {
   return pages === 0 ? serverTime : readAt({ at: firstPageAt }, serverTime);
 }

@@ -99,10 +99,7 @@ export function joinKey(key: readonly string[]): string {
 export type DecodableStream = Pick<Stream, 'key' | 'fields' | 'method' | 'childTables'> &
   Partial<Pick<Stream, 'table' | 'historyTables'>>;
 
-/**
- * Turns an item into a row, or rejects it with a reason. `latest` is the server time when it was read.
- * @returns null for a tombstone whose key the mirror cannot store
- */
+/** Turns an item into a row, or rejects it; null if the mirror cannot store its key. `latest` is the server time. */
 export function decodeItem(
   stream: DecodableStream,
   item: unknown,
@@ -142,10 +139,7 @@ function historyFault({ historyTables = [] }: DecodableStream, row: Row): string
   return null;
 }
 
-/**
- * A row as this mirror can store it. A key that it cannot store is unusable: nothing is looked up, seen or marked under
- * it (R20).
- */
+/** A row as this mirror can store it. Nothing is looked up, seen or marked under a key that it cannot store (R20). */
 function withinLimits(
   stream: DecodableStream,
   item: unknown,
@@ -175,10 +169,7 @@ function withinLimits(
   };
 }
 
-/**
- * An untrusted time counts as missing, so the next response that returns the row replaces it (R10). `extra` keeps it as
- * sent.
- */
+/** An untrusted time counts as missing, so the next response replaces the row (R10). `extra` keeps it as sent. */
 function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
   row['synced_at'] = null;
   unknown.set('synced_at', item['synced_at']);
@@ -238,10 +229,7 @@ function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | stri
   return rows;
 }
 
-/**
- * The time of a tombstone; null for a live row, where `deleted_at` may be null or missing; undefined if it is not an
- * instant.
- */
+/** The time of a tombstone; null for a live row, which may have none or null; undefined if it is not an instant. */
 function tombstoneOf(stream: DecodableStream, item: ListItem): Instant | null | undefined {
   const sent = item['deleted_at'] ?? null;
   return stream.method === 'feed' && sent !== null ? instantOf(sent) : null;

@@ -1,9 +1,6 @@
 import { isJsonObject } from '../json.ts';
 
-/**
- * SQLite cannot read JSON nested deeper than a thousand levels: one such value would break every statement that reads
- * it.
- */
+/** SQLite reads JSON only up to a thousand levels: one deeper value would break every statement that reads it. */
 export const MAX_LEVELS = 900;
 
 /** Whether arrays and objects are nested deeper than `levels`. A first sync calls this a million times. */

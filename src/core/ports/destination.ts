@@ -86,9 +86,7 @@ export interface RoundEnd {
    * Null if all may be deleted (R12, R18).
    */
   readonly through: string | null;
-  /**
-   * Marks after this id were not confirmed and stay, unless a read returned the row; null if all were looked up (R18).
-   */
+  /** Marks after this id stay unconfirmed, unless a read returned the row; null if all were looked up (R18). */
   readonly marksThrough: string | null;
   /** Marks of rows last synced after this stay for one more read; null without a server time (R18). */
   readonly settledBefore: Instant | null;
@@ -132,9 +130,7 @@ export interface LeftMarks {
 /** What one transaction writes together with the checkpoint (R5). */
 export type Commit = PageCommit | RoundEndCommit | DiscardCommit | MarkHeldCommit;
 
-/**
- * What a page changes. It also carries changes without a page, such as new marks or a history that could not be read.
- */
+/** What a page changes, or what changes without a page: new marks, or a history that could not be read. */
 export interface PageCommit {
   readonly kind: 'page';
   readonly checkpoint: Checkpoint;
@@ -253,14 +249,8 @@ export interface Destination {
   /** Writes a commit in one transaction (R5). Removals make marks only for `markableStreams`. */
   commit(stream: Stream, commit: Commit, markableStreams: ReadonlySet<StreamName>): Promise<CommitResult>;
   outstanding(stream: Stream): Promise<OutstandingCounts>;
-  /**
-   * Computes the mean scores of the newest stale day in one transaction.
-   * @returns how many scores it read; null if no day is stale
-   */
+  /** Computes the means of the newest stale day. Returns how many scores it read; null if no day is stale. */
   renewDay(): Promise<number | null>;
-  /**
-   * Prunes one slice of a history in one transaction (R17).
-   * @returns how many rows it removed; null if nothing is left to prune
-   */
+  /** Prunes a slice of a history (R17). Returns how many rows it removed; null if nothing is left to prune. */
   pruneHistory(rule: PruningRule): Promise<number | null>;
 }

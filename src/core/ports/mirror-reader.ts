@@ -18,10 +18,7 @@ export interface TableGroup {
 /** What the next sync will do with a row; a deleted row counts as changed too. */
 type PendingChange = 'changed' | 'deleted' | 'marked' | 'asked';
 
-/**
- * One environment of a mirror, as `verify` reads it. It writes nothing to the mirror and keeps its notes elsewhere.
- * Every failure is a `SyncError`.
- */
+/** One environment of a mirror, as `verify` reads it without writing. Every failure is a `SyncError`. */
 export interface MirrorReader {
   /** `NO_PROGRESS` before the stream's first page. */
   load(stream: StreamName): Promise<Checkpoint>;

@@ -33,9 +33,7 @@ export function isOver({ probes }: OutageState, retries: number): boolean {
   return probes > retries;
 }
 
-/**
- * The list that a path under `/public/beta` belongs to. The histories of all tests of an environment count as one list.
- */
+/** The list of a path under `/public/beta`. The histories of all tests of an environment count as one list. */
 export function listAt(path: readonly string[]): string {
   const [environment = '', ...rest] = path;
   const segments = rest.length === 3 ? [rest[0], '{id}', rest[2]] : rest;

@@ -28,10 +28,7 @@ export function probeRequest(
   return { path, query: { limit: 1 }, cursor: null };
 }
 
-/**
- * The list of a turn: each turn takes the next environment, and after the last one, each environment takes its next
- * list.
- */
+/** The list of a turn: each turn takes the next environment; after the last one, each takes its next list. */
 function pathOf(turn: number, environments: readonly string[], lists: ProbeTarget['lists']): readonly string[] {
   const environment = turn % environments.length;
   const list = (environment + Math.floor(turn / environments.length)) % lists.length;

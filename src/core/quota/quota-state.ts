@@ -88,10 +88,7 @@ function unanswered(window: RateWindow, requests: readonly NotedRequest[], nowMs
   return { window: requests.reduce((before, request) => observe(before, request, null, nowMs), window) };
 }
 
-/**
- * What a process continues with while it cannot share the state. It won't learn how the requests in flight end, so all
- * count as sent.
- */
+/** How a process continues that cannot share the state: it won't learn how requests end, so all count as sent. */
 export function detach({ window, inFlight }: QuotaState, nowMs: number): QuotaState {
   return { ...unanswered({ ...window, uncounted: 0 }, inFlight, nowMs), inFlight: [] };
 }

@@ -12,10 +12,7 @@ export interface AccountQuota {
   readonly windowSeconds: number;
 }
 
-/**
- * How many seconds these requests have to wait for quota (R23), excluding the service's response time. Null if too few
- * are left and the limit of the next window is unknown.
- */
+/** The seconds that these requests wait for quota (R23), without response times; null if the next limit is unknown. */
 export function secondsOfWaiting(requests: number, quota: AccountQuota | null): number | null {
   if (quota === null) return null;
   const beyond = requests - quota.remaining;

@@ -11,14 +11,9 @@ import { countHeader, type HeaderValues, retryAfterMs } from './retry-delay.ts';
 export interface RateWindow {
   /** How many requests the window has left, including those in flight; null until a response states it. */
   readonly remaining: number | null;
-  /**
-   * When the window ends at the latest. Responses state it in whole seconds, rounded up; several together narrow it
-   * down.
-   */
+  /** When the window ends at the latest. Responses round it up to whole seconds; several narrow it down. */
   readonly resetAtMs: number;
-  /**
-   * A span that surely lies within the window: a request sent and answered in it counts towards it. Null if unknown.
-   */
+  /** A span that surely lies in the window: a request sent and answered in it counts towards it. Null if unknown. */
   readonly sure: TimeSpan | null;
   /** How many requests ended without stating what remains; the service may have counted them. */
   readonly uncounted: number;

@@ -13,10 +13,7 @@ export interface RefusalState {
 
 export const NO_REFUSALS: RefusalState = { lastMs: null, inRow: 0, isSingledOut: false };
 
-/**
- * After this many refusals with no other request passing, it is unclear whether the account or only this request is
- * refused.
- */
+/** After this many refusals in a row, it is unclear whether the account or only this request is refused. */
 const DOUBTFUL_REFUSALS = 2;
 
 /** Adds a refusal. `lastPassMs` is when the last passed request was sent; null if none has passed. */

@@ -4,10 +4,7 @@ export type HeaderValues = Readonly<Record<string, string | undefined>>;
 const BASE_MS = 500;
 const CAP_MS = 30_000;
 
-/**
- * The three forms of an HTTP date. `Date.parse` alone would accept `1.5` as a day in January, and years that an instant
- * cannot have.
- */
+/** The forms of an HTTP date. `Date.parse` would accept `1.5` as a day, and years that an instant cannot have. */
 const HTTP_DATE =
   /^[A-Z][a-z]{2,8},? (?:\d\d?[ -][A-Z][a-z]{2}[ -](?:\d{4}|\d\d)|[A-Z][a-z]{2} [ \d]\d) \d\d:\d\d:\d\d(?: \d{4})?(?: GMT| UTC)?$/;
 

@@ -66,19 +66,13 @@ function dueAt(
   return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
 }
 
-/**
- * Since when an environment is due, or when it will be. What is due stays due since then, however often its cron
- * expression is evaluated.
- */
+/** Since when an environment is due, or when it will be, however often its cron expression is evaluated. */
 export function dueSince(scheduled: Instant | null, before: Instant | null, now: Instant): Instant | null {
   if (scheduled === null || scheduled > now) return scheduled;
   return before !== null && before <= now ? before : now;
 }
 
-/**
- * Moves starts in the future to `now`. Otherwise an environment would wait for a long time after the clock was set
- * back.
- */
+/** Moves starts in the future to `now`: otherwise environments wait for long after the clock was set back. */
 export function capAtNow(starts: LastStarts, now: Instant): LastStarts {
   return new Map([...starts].map(([id, start]) => [id, start > now ? now : start]));
 }

@@ -33,10 +33,7 @@ export function noSuchEnvironment(unknown: readonly string[], listed: readonly L
   );
 }
 
-/**
- * The environments to read.
- * @throws SyncError `usage` if a requested one is not listed, `run` if none is listed
- */
+/** The environments to read. @throws SyncError `usage` if a requested one is not listed, `run` if none is listed */
 export function chooseEnvironments(
   listed: readonly ListedEnvironment[],
   asked: readonly string[],

@@ -1,7 +1,4 @@
-/**
- * A moment as fixed-width UTC text, `2026-11-20T04:10:00.123456Z`: text order is time order, and SQLite's date
- * functions can parse it (R4).
- */
+/** A moment as fixed-width UTC text, `2026-11-20T04:10:00.123456Z`: sorts by time, and SQLite can parse it (R4). */
 export type Instant = string;
 
 const SHAPE = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d)(?:[.,](\d+))?\s*(Z|z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/;

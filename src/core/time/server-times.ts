@@ -6,9 +6,7 @@ export interface ServerTimes {
   readonly serverTime: Instant | null;
   /** The latest reading, as of the start of the run: it decides what is due. */
   readonly latestServerTime: Instant | null;
-  /**
-   * The latest reading as it was received. The service's lookback counts from it, because a run may last for days (R3).
-   */
+  /** The latest reading as received. The service's lookback counts from it, as a run may last for days (R3). */
   readonly newestReading: Instant | null;
 }
 

@@ -17,10 +17,7 @@ import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrat
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
-/**
- * Opens a mirror in PostgreSQL for copying, as of one instant.
- * @throws SyncError
- */
+/** Opens a mirror in PostgreSQL for copying, as of one instant. @throws SyncError */
 export async function openPostgresSource(address: PostgresAddress): Promise<CopySource> {
   const connection = await openConnection(address);
   try {
@@ -62,10 +59,7 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
   await connection.run('close copied');
 }
 
-/**
- * Starts a new mirror in PostgreSQL, with its tables, in one transaction.
- * @throws SyncError `usage` if there already is one
- */
+/** Starts a new mirror with its tables, in one transaction. @throws SyncError `usage` if there already is one */
 export async function openPostgresTarget(address: PostgresAddress): Promise<CopyTarget> {
   const connection = await openConnection(address);
   try {

@@ -11,10 +11,7 @@ import { arrayText, columnValue, parameter, TYPES } from './values.ts';
 
 const NOTHING: SqlAnswer = { rows: [], changes: 0 };
 
-/**
- * Runs statements one after the other. A statement whose result is not needed is sent without waiting, so it costs no
- * round trip.
- */
+/** Runs statements in turn. One whose result is not needed is sent without waiting: it costs no round trip. */
 export async function performOn<Result>(
   transaction: PostgresTransaction,
   statements: SqlStatements<Result>,

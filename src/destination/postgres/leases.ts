@@ -55,10 +55,7 @@ export async function takeLeases(
 const TAKE = `update mirror_environments set lease_owner = $2, lease_epoch = lease_epoch + 1 where env_id = $1
   returning lease_epoch`;
 
-/**
- * Locks the environments.
- * @returns the owner of each one that has one
- */
+/** Locks the environments, and returns the owner of each one that has one. */
 async function lockAll(
   transaction: PostgresTransaction,
   envIds: readonly string[],
@@ -81,10 +78,7 @@ async function lockAll(
   );
 }
 
-/**
- * Runs the same statement for each environment without waiting in between.
- * @returns the first row of each result
- */
+/** Runs a statement for each environment without waiting in between, and returns the first row of each result. */
 function answersTo(
   envIds: readonly string[],
   ask: (envId: string) => Promise<SqlAnswer>,
@@ -92,10 +86,7 @@ function answersTo(
   return Promise.all(envIds.map(async (envId) => [envId, (await ask(envId)).rows[0]]));
 }
 
-/**
- * Renews an owner's lease.
- * @returns the database's time in milliseconds
- */
+/** Renews an owner's lease, and returns the database's time in milliseconds. */
 export async function renewLease(connection: PostgresConnection, { owner, backend }: LeaseOwner): Promise<number> {
   const { rows } = await connection.query(
     `insert into lease_owners (owner, until_ms, backend) values ($1, ${NOW_MS} + $2::bigint, $3)
@@ -133,10 +124,7 @@ export async function heldEnvironments(connection: PostgresConnection): Promise<
   return new Set(rows.filter((row) => owners.has(row['lease_owner'] ?? null)).map((row) => String(row['env_id'])));
 }
 
-/**
- * The condition that the backend of owner `o` has ended. Its process id may have been reused, so its start time counts
- * too.
- */
+/** The condition that owner `o`'s backend has ended. Its start time counts too: process ids are reused. */
 const IS_GONE = `(o.backend is not null and not exists (select 1 from pg_stat_activity b
   where b.pid || ' ' || coalesce(b.backend_start::text, substr(o.backend, strpos(o.backend, ' ') + 1)) = o.backend))`;
 

@@ -29,9 +29,7 @@ export function driverError(error: unknown): DatabaseError | LostConnection | Sy
 /** The server has ended the connection, or is about to. */
 const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 
-/**
- * The transaction conflicted with another one, or an earlier one on the connection was cancelled at its end: retry it.
- */
+/** The transaction conflicted with another one, or the connection's previous one was cancelled at its end: retry. */
 const CONFLICT = /^(?:40001|40P01|25P02)$/;
 
 /** Whether the error means that the connection is gone. */

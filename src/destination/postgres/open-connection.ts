@@ -9,10 +9,7 @@ import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
 import { beginStatement } from './settings.ts';
 
-/**
- * One connection for as long as its user needs it. Every error says what is wrong with the server and what to do about
- * it.
- */
+/** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do. */
 export interface OpenConnection extends PostgresConnection {
   readonly client: Client;
   /** The rows of one statement as lists. */
@@ -22,10 +19,7 @@ export interface OpenConnection extends PostgresConnection {
   close(): Promise<void>;
 }
 
-/**
- * Opens a connection, and retries if it is lost meanwhile.
- * @throws SyncError
- */
+/** Opens a connection, and retries if it is lost meanwhile. @throws SyncError */
 export function openConnection(address: PostgresAddress, waiting: RetryWaiting = WAITING): Promise<OpenConnection> {
   return withRetry(waiting, () => openOnce(address));
 }

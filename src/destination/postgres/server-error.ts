@@ -90,10 +90,7 @@ const LOST: ErrorAdvice = [
   'lost the connection: check the server and the network, and run again; nothing is lost',
 ];
 
-/**
- * Turns an error of the server, of its connection or of the driver into one line that says what to do; other errors are
- * returned as they are. `display` is the address without its password.
- */
+/** Turns an error of the server, connection or driver into a line that says what to do; returns other errors. */
 export function serverError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
   if (met === null) return error;

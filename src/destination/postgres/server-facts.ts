@@ -1,10 +1,7 @@
 import type { PostgresAddress } from './address.ts';
 import { openConnection } from './open-connection.ts';
 
-/**
- * A server, and what its user may do in the mirror's schema.
- * @throws SyncError
- */
+/** A server, and what its user may do in the mirror's schema. @throws SyncError */
 export async function serverFacts(address: PostgresAddress) {
   const { schema } = address;
   const connection = await openConnection(address);

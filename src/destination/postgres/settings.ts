@@ -1,7 +1,4 @@
-/**
- * The search path: the mirror's schema. Temporary tables come last instead of first, because behind a pooler the
- * session may hold another program's.
- */
+/** The mirror's schema. Temporary tables come last: behind a pooler, the session may hold another program's. */
 function searchPath(schema: string): string {
   return `${quoteIdentifier(schema)}, pg_temp`;
 }

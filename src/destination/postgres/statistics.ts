@@ -12,20 +12,14 @@ import type { PostgresDatabase } from './transaction.ts';
 export interface TableStatistics {
   /** Records that this many rows of the environment have been written. */
   note(envId: string, rows: number): void;
-  /**
-   * Makes the server analyze the tables that have grown much since the last time, and those without statistics on the
-   * environment.
-   */
+  /** Analyzes the tables that have grown much since the last time, and those without statistics on the environment. */
   refresh(envId: string): Promise<void>;
 }
 
 /** Fewer rows don't make any plan worse. */
 const MANY_ROWS = 1000;
 
-/**
- * The tables that have doubled since they were last analyzed and have more than a few pages. Work tables are analyzed
- * where they are filled.
- */
+/** Tables that have doubled since they were last analyzed. Work tables are analyzed where they are filled. */
 const GROWN = `select relname as name from pg_class
   where relnamespace = to_regnamespace($1) and relkind = 'r' and relpersistence = 'p'
     and pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 8)`;

@@ -106,10 +106,7 @@ const MAX_CONNECTIONS = 4;
 /** How long after a signal a statement is cancelled, and its connection dropped, in milliseconds (R27). */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
 
-/**
- * Calls a function some time after a signal was aborted.
- * @returns a function that prevents it
- */
+/** Calls a function some time after a signal was aborted. Returns a function that prevents it. */
 function afterAbort(signal: AbortSignal, delayMs: number, act: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   const wait = (): void => {

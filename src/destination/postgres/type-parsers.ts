@@ -26,10 +26,7 @@ const typesOf = (parsers: Readonly<Record<number, ValueParser>>): CustomTypesCon
 /** Converts each value to what SQLite would return. Types that a mirror does not have are returned as text. */
 export const SQLITE_TYPES = typesOf(PARSERS);
 
-/**
- * The same for a user's own statements: bytes become a BLOB, and whole numbers keep all their digits. With `bigints`,
- * all of them are bigints.
- */
+/** The same for a user's statements: bytes are a BLOB, and whole numbers keep their digits, all with `bigints`. */
 export function exactTypes(bigints: boolean): CustomTypesConfig {
   const exact = { ...PARSERS, 17: bytesOf, 20: integerOf, 26: integerOf, 1700: numeric(integerOf) };
   const flagOf: ValueParser = (text) => BigInt(text === 't');

@@ -62,9 +62,7 @@ export function columnValue(kind: ColumnKind, value: ColumnValue): ColumnValue {
   return kind === 'text' ? storable(String(value)) : value;
 }
 
-/**
- * The values of a column as the text of an array. Built for every page, so it checks whether escaping is needed first.
- */
+/** A column's values as the text of an array. Built for every page, so it checks first whether to escape. */
 export function arrayText(kind: ColumnKind, values: readonly ColumnValue[]): string {
   return kind === 'text' || kind === 'json' ? quotedArray(values) : plainArray(kind, values);
 }

@@ -60,10 +60,7 @@ function isOfAll({ staged }: Stream, { about, mode }: BacklogQuery): boolean {
   return about === 'unshown' && mode === 'scan' && staged !== undefined;
 }
 
-/**
- * Live rows that were not seen, which a sweep or snapshot would remove. Removals that a tombstone explains need no
- * lookup (R14). Without a scan: the rows whose removal is held back.
- */
+/** Unseen live rows, except those whose removal a tombstone explains (R14); without a scan, those held back. */
 function candidates(stream: Stream, { mode }: BacklogQuery): SqlCondition {
   if (mode === 'feed')
     return {

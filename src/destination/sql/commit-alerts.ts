@@ -29,10 +29,7 @@ export function* readColumnTypes(
   return new Map(found.map((row) => [String(row['id']), row['data_type']]));
 }
 
-/**
- * Decides the alerts about what a commit changed.
- * @returns whether any alert changed
- */
+/** Decides the alerts about what a commit changed. Returns whether any alert changed. */
 export function* decideCommitAlerts(
   { envId, run, mirroredAt: at }: CommitScope,
   stream: Stream,

@@ -176,10 +176,7 @@ function* archive(scope: CommitScope, stream: Stream, rows: readonly DecodedRow[
   return { written: 0, deleted: 0 };
 }
 
-/**
- * Returned rows are no longer rejected or held back (R14, R20).
- * @returns whether any such rows were deleted
- */
+/** Returned rows are no longer rejected or held back (R14, R20). Returns whether any such rows were deleted. */
 function* clearReturned(
   scope: CommitScope,
   stream: Stream,
@@ -212,9 +209,7 @@ function* reject(scope: CommitScope, stream: Stream, rejected: CommitPart<'rejec
   yield* upsert(scope, rejectedRows, rows, { added });
 }
 
-/**
- * Rows that were looked up and not returned are no longer rejected, unless the mirror has a live row with the id (R20).
- */
+/** Rows looked up and not returned are no longer rejected, unless the mirror has a live row with the id (R20). */
 function* dropRejected(
   scope: CommitScope,
   stream: Stream,

@@ -61,10 +61,7 @@ export function fromMarked(stream: Stream): string {
     where t.env_id = m.env_id and t.id = m.id and ${whereStream(stream, 'm')} and ${whereUncleared('m')} and t.deleted_at is null${whereSubtype(stream, " || ''")}`;
 }
 
-/**
- * The condition that the round of `@run` still has to clear a mark: neither this round, nor a later one while this one
- * waited, has left the mark to a later run (R9, R13, R18).
- */
+/** The condition that the round of `@run` has to clear a mark: it has left it to no later run (R9, R13, R18). */
 export function whereUncleared(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }

@@ -21,10 +21,7 @@ import { type ChangedRows, holdBack, leaveMarksOf, pruneHeldRemovals, remove, re
 
 type SweepInput = NonNullable<RoundEnd['sweep']>;
 
-/**
- * How many rows the end of a round would remove. Rows that are already held back don't count again until they are
- * returned or their removal is applied (R14).
- */
+/** How many rows the end of a round would remove, without those already held back (R14). */
 export function* weighRemovals(scope: MirrorScope, stream: Stream, end: RoundEnd): SqlStatements<RemovalCount> {
   yield* loadFor(scope, stream, end);
   const gone = removalsOf(stream, end);
@@ -148,10 +145,7 @@ function whereSwept(stream: Stream): string {
   return `${whereMissing(stream)} and (cast(@through as text) is null or t.id <= @through)`;
 }
 
-/**
- * Applies held-back removals: without a scan, up to the last confirmed row (R14). A read of the whole stream decides
- * for itself which rows go.
- */
+/** Applies held-back removals: without a scan, up to the last confirmed row (R14). A full read decides for itself. */
 function* release(
   scope: CommitScope,
   stream: Stream,

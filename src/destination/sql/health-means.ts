@@ -16,10 +16,7 @@ export function* noteScores({ envId }: MirrorScope, scores: readonly Row[], scor
   if (stale.length > 0) yield { table, rows: stale, same: { env_id: envId }, conflict: 'ignore', isUnanswered: true };
 }
 
-/**
- * Records the days of all scores of deleted or restored assets as stale. One asset at a time, so every database uses
- * the index.
- */
+/** Records all days with scores of deleted or restored assets as stale, per asset, so every database uses the index. */
 export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]): SqlStatements<void> {
   const sql = `insert into stale_health_days (env_id, day)
     select distinct h.env_id, ${scope.dialect.day('h.bucket_at')} from asset_health_score_history h
@@ -28,10 +25,7 @@ export function* noteScoresOf(scope: MirrorScope, assetIds: readonly unknown[]):
   for (const assetId of assetIds) yield* execute(scope, sql, { assetId });
 }
 
-/**
- * Computes the means of the newest stale day.
- * @returns how many scores it read; null if no day is stale
- */
+/** Computes the means of the newest stale day. Returns how many scores it read; null if no day is stale. */
 export function* renewDay(scope: MirrorScope): SqlStatements<number | null> {
   const day = (yield* value(scope, 'select max(day) from stale_health_days where env_id = @env')) as string | null;
   if (day === null) return null;

@@ -27,10 +27,7 @@ export function* noteHistoryRead(
   yield* upsert(scope, testExecutionGaps, gaps, { conflict: 'ignore' });
 }
 
-/**
- * Deletes rejected rows that this read of the history did not return again, and those of tests whose history is not
- * read (R20).
- */
+/** Deletes rejected rows that this read of the history did not return, or whose test's history is not read (R20). */
 function* dropUnmet(scope: CommitScope, testId: string, since: number): SqlStatements<void> {
   const test = scope.dialect.field('r.payload', 'test_id');
   const sql = `delete from rejected_rows as r

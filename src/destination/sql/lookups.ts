@@ -51,9 +51,7 @@ function byFirst([a = '']: DecodedRow['key'], [b = '']: DecodedRow['key']): numb
   return a < b ? -1 : Number(a > b);
 }
 
-/**
- * Whether all keys come after the table's last row, as in most pages of a first scan: no row has to be looked up then.
- */
+/** Whether all keys come after the table's last row, as in a first scan: then no row has to be looked up. */
 function* isBeyond(scope: MirrorScope, stream: Stream, keys: LookupKeys): SqlStatements<boolean> {
   const sql = `select 1 from ${tableOf(stream)} where env_id = @env
     and ${firstKey(stream)} >= (select min(value) from ${scope.dialect.texts('@keys')}) limit 1`;
@@ -101,10 +99,7 @@ export function* lastMark(scope: MirrorScope): SqlStatements<number> {
 
 const LAST_MARK = 'select last_mark from mirror_environments where env_id = @env';
 
-/**
- * The marks that a round has to clear, grouped by whether a feed from `since` reaches the row; excludes those left by a
- * round of this run.
- */
+/** The marks that a round has to clear, by whether a feed from `since` reaches the row; none left by this run. */
 export function* countMarks(
   scope: MirrorScope,
   stream: Stream,

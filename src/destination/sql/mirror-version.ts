@@ -10,20 +10,13 @@ export function migrationTimesOf(times: readonly number[]): MigrationTimes {
   return { first: Math.min(...times), last: Math.max(...times) };
 }
 
-/**
- * Refuses a mirror with migrations that this build does not have. `found` is the time of its last migration; 0 if it
- * has none.
- * @throws SyncError `usage`
- */
+/** Refuses a mirror that a newer build migrated; `found` is its last migration's time. @throws SyncError `usage` */
 export function refuseNewer(found: number, { last }: MigrationTimes, name: string): void {
   if (found <= last) return;
   throw new SyncError('usage', `${name} was made by a newer obsync: update obsync, or name another mirror with --db`);
 }
 
-/**
- * Refuses a mirror that cannot be migrated because it was made before the first release.
- * @throws SyncError `usage`
- */
+/** Refuses a mirror made before the first release, which cannot be migrated. @throws SyncError `usage` */
 export function refuseUnreleased(found: number, { first }: MigrationTimes, name: string): void {
   if (found === 0 || found >= first) return;
   throw new SyncError(
@@ -32,10 +25,7 @@ export function refuseUnreleased(found: number, { first }: MigrationTimes, name:
   );
 }
 
-/**
- * Refuses a mirror that must be migrated before it can be read.
- * @throws SyncError `usage`
- */
+/** Refuses a mirror that must be migrated before it can be read. @throws SyncError `usage` */
 export function refuseOlder(found: number, times: MigrationTimes, name: string): void {
   refuseUnreleased(found, times, name);
   if (found >= times.last) return;

@@ -78,10 +78,7 @@ interface PrunedSlice {
   readonly before: Instant;
 }
 
-/**
- * Prunes one slice of a history, and records it in the same transaction (R17).
- * @returns how many rows it removed; null if nothing is left to prune
- */
+/** Prunes a slice of a history and records it (R17). Returns how many rows it removed; null if nothing is left. */
 export function* pruneHistory(
   scope: MirrorScope,
   { history, action, before: wanted }: PruningRule,

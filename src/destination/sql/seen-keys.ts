@@ -31,10 +31,7 @@ export function* writeNoted(noted: NotedKeys): SqlStatements<void> {
   noted.pages = [];
 }
 
-/**
- * A commit with more recorded keys does not wait for others, because the pages that they came from take several times
- * as much memory.
- */
+/** A commit with more recorded keys doesn't wait for others: the pages they came from take several times the memory. */
 const MAX_CHARACTERS = 2_000_000;
 
 export function exceedsNoteLimit({ pages }: NotedKeys): boolean {

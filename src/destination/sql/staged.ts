@@ -80,10 +80,7 @@ function* stagedAmong(
   return found.map((row) => joinKey([row['key_1'], row['key_2']].slice(0, stream.key.length).map(String)));
 }
 
-/**
- * Loads the keys that an earlier process staged, once: the staged tables have no key and hold the rows of all
- * environments.
- */
+/** Loads the keys that an earlier process staged, once: the tables have no key and hold all environments' rows. */
 function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void> {
   const known = `select 1 from staged_loaded b where ${whereStream(stream, 'b')}`;
   if ((yield* value(scope, known)) !== undefined) return;
@@ -161,10 +158,7 @@ function* drop(scope: CommitScope, stream: Stream, { sql, values = {} }: SqlCond
   return yield* run(scope, `delete from ${rows}`, values);
 }
 
-/**
- * Every commit has a time of its own, so rows with this commit's time were written by it. `>= ''` makes SQLite read the
- * table in key order.
- */
+/** Touches the rows with this commit's time, which no other commit has. `>= ''` makes SQLite read in key order. */
 function* touchWritten(
   commitScope: CommitScope,
   stream: Stream,

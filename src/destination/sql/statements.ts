@@ -40,9 +40,7 @@ export interface SqlAnswer {
 export interface SqlDialect {
   /** A table with the column `value`: the elements of a JSON array of texts. */
   texts(json: string): string;
-  /**
-   * A table with the column `value`: the elements of a JSON array of arrays. `value ->> 0` is the first text of one.
-   */
+  /** A table with the column `value`, of a JSON array of arrays. `value ->> 0` is the first text of one. */
   arrays(json: string): string;
   /** A field of a JSON object, as text. */
   field(json: string, name: string): string;

@@ -7,10 +7,7 @@ import { MIRRORED_TABLES } from '../../../schema/tables.ts';
 /** The tables that hold the rows of streams, by name. */
 const TABLES: ReadonlyMap<string, SQLiteTable> = new Map(MIRRORED_TABLES.map((table) => [getTableName(table), table]));
 
-/**
- * The table with this name.
- * @throws Error for one that is not in the schema
- */
+/** The table with this name. @throws Error for one that is not in the schema */
 export function tableNamed(name: string): SQLiteTable {
   const table = TABLES.get(name);
   if (table === undefined) throw new Error(`no table ${name}`);

@@ -42,10 +42,7 @@ export function* upsert(
   if (rows.length > 0) yield { ...bulkUpsert(scope, table, rows, options), isUnanswered: true };
 }
 
-/**
- * Like `upsert`.
- * @returns how many rows were inserted or changed
- */
+/** Like `upsert`. Returns how many rows were inserted or changed. */
 export function* upsertCounted(
   scope: CommitScope,
   table: TableOrName,
@@ -103,9 +100,7 @@ function* cascadeDelete(scope: CommitScope, { cascade }: Stream, ids: readonly u
   }
 }
 
-/**
- * Marks the rows at the other end of deleted dependents, to be read again: the service may have kept their edges (R18).
- */
+/** Marks the rows at the other end of deleted dependents, whose edges the service may have kept (R18). */
 function* cascadeMark(
   scope: CommitScope,
   { table, cascadeMarks }: Stream,

@@ -20,10 +20,7 @@ export function closeWritten({ connection, path }: WrittenFile): void {
   }
 }
 
-/**
- * Copies the log into the file, as SQLite does when the last connection closes. It does not wait for other connections,
- * because a signal may have come (R27).
- */
+/** Copies the log into the file, as SQLite does at its end, but waits for nobody: a signal may have come (R27). */
 function emptyLog(connection: Database.Database): void {
   try {
     if (connection.inTransaction) connection.exec('rollback');
@@ -34,10 +31,7 @@ function emptyLog(connection: Database.Database): void {
   }
 }
 
-/**
- * A connection that has read from the file, because only then does it hold `-wal` and `-shm`; null if the file cannot
- * be read.
- */
+/** A connection that has read from the file, so that it holds `-wal` and `-shm`; null if the file cannot be read. */
 function openReader(path: string): Database.Database | null {
   const reader = openReadOnly(path);
   try {

@@ -13,10 +13,7 @@ import { fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
 
-/**
- * Opens a mirror file for copying, as of one instant.
- * @throws SyncError `usage`
- */
+/** Opens a mirror file for copying, as of one instant. @throws SyncError `usage` */
 export function openSqliteSource(path: string): CopySource {
   const { connection } = openForReading(path);
   // All reads of one transaction see the same state, whatever is committed meanwhile.
@@ -44,10 +41,7 @@ function readTable(connection: Database, { name, columns }: CopiedTable): Iterab
     .iterate();
 }
 
-/**
- * Starts a new mirror file next to its final path.
- * @throws SyncError `usage` if a file already exists, or `locked`
- */
+/** Starts a new mirror file next to its final path. @throws SyncError `locked`, or `usage` if there is a file */
 export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
   refuseTaken(path);

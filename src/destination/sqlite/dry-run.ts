@@ -80,16 +80,11 @@ const STATE = [
   staleHealthDays,
 ].map((table) => getTableName(table));
 
-/**
- * The rows that decide whether a run continues a cycle (`joinCycle`), starting with the oldest cycle that may continue.
- */
+/** The rows that decide whether a run continues a cycle (`joinCycle`), from the oldest cycle that may continue. */
 const OPEN_CYCLES = `where run_id >= (select min(cycle_id) from main.sync_runs where left_over is not null
   and julianday(started_at) > (select max(julianday(started_at)) from main.sync_runs) - 2)`;
 
-/**
- * The tables of seen keys, staged rows and list lengths. The dry run starts with empty ones; `expectedRows` reads those
- * of `main`.
- */
+/** Tables of seen keys, staged rows and list lengths. A dry run's are empty; `expectedRows` reads those of `main`. */
 function scratchTables({ connection }: MirrorFile): string[] {
   const staged = connection.prepare(`select name from main.sqlite_schema where type = 'table' and name like '%\\_staged'
     escape '\\'`);
@@ -140,10 +135,7 @@ const LAST_STATUS = `select status from main.sync_stream_runs
 /** The environment, the run and the clock of a dry run. */
 type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
 
-/**
- * A destination for a source that equals the mirror: a scan misses no row, and no row is removed. Rows that were held
- * back before are still not returned (R14).
- */
+/** The source equals the mirror: scans miss no row, none is removed, and held-back rows are still missing (R14). */
 function destinationOf(mirror: MirrorFile, options: DryRunOptions): Destination {
   const real = createSqliteDestination(mirror, options);
   const released = new Set<StreamName>();

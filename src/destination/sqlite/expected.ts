@@ -145,9 +145,7 @@ function* count(read: ExpectedRead, { sql, values }: SqlCondition): SqlStatement
   return Number(yield* value(read, text, { ...values, opens }));
 }
 
-/**
- * Rejected rows, which the source returns too. One that the mirror has in an earlier version counts only as that row.
- */
+/** Rejected rows, which the source returns too. One that the mirror has in an earlier version counts once. */
 function* rejected(read: ExpectedRead): SqlStatements<number> {
   const { stream, query } = read;
   if (Object.keys(query).some((name) => name !== 'limit')) return 0;

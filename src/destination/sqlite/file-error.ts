@@ -22,10 +22,7 @@ export function fileError(path: string, error: unknown): unknown {
   return new SyncError(recovery, `${path} ${advice}`, { cause: error });
 }
 
-/**
- * Like `fileError`, for a reader that may have read permission only. SQLite refuses it a mirror without `-wal` and
- * `-shm`, and only says that it cannot open a file.
- */
+/** Like `fileError`, for readers: without write permission, a mirror without `-wal` and `-shm` cannot be opened. */
 export function readerError(path: string, error: unknown): unknown {
   const said = sqliteErrorOf(error);
   if (said === null || !/^SQLITE_(CANTOPEN|READONLY)/.test(said.code)) return fileError(path, error);

@@ -39,10 +39,7 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
   };
 }
 
-/**
- * Hides the file's tables behind temporary ones that record the keys returned by the source: the file does not change,
- * a sync can run at the same time, and a million keys take no memory.
- */
+/** Hides tables behind temporary ones for the keys that the source returns: the file stays, and memory is spared. */
 export function createScratchTables({ connection }: MirrorFile): void {
   // Half of the default, because memory is limited.
   connection.pragma('cache_size = -8000');

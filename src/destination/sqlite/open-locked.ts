@@ -66,8 +66,5 @@ function finish(connection: MirrorFile['connection']): void {
   connection.pragma('optimize');
 }
 
-/**
- * Tables whose indexes are built after the first sync. A history is looked up by test while it grows, so it keeps its
- * index.
- */
+/** Tables whose indexes are built after the first sync; not those of histories, looked up while they grow. */
 const INDEXED = CATALOGUE.filter((stream) => stream.method !== 'window').map((stream) => tableNamed(stream.table));

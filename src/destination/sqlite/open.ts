@@ -54,10 +54,7 @@ export function openForWriting(path: string, quietMs = 0): MirrorFile {
   });
 }
 
-/**
- * Opens an existing mirror of this version for reading only.
- * @throws SyncError `usage`
- */
+/** Opens an existing mirror of this version for reading only. @throws SyncError `usage` */
 export function openForReading(path: string): MirrorFile {
   refuseMissing(path);
   return guarded(
@@ -76,18 +73,12 @@ export function openForReading(path: string): MirrorFile {
   );
 }
 
-/**
- * Opens a mirror of this or an earlier version, to read what every version has.
- * @throws SyncError
- */
+/** Opens a mirror of this or an earlier version, to read what every version has. @throws SyncError */
 export function openEarlier(path: string): MirrorFile {
   return guarded(path, () => connect(path, { readonly: true }), readerError);
 }
 
-/**
- * Refuses a file that cannot be a mirror of this version, before another file is created beside it.
- * @throws SyncError `usage`
- */
+/** Refuses what cannot be such a mirror before another file is created beside it. @throws SyncError `usage` */
 export function refuseInvalidMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);
@@ -155,10 +146,7 @@ function refuseForeign(mirror: MirrorFile): void {
   refuseNewer(sqliteVersion(mirror.connection), sqliteMigrationTimes(), mirror.path);
 }
 
-/**
- * Drizzle's own table does not count: another program may have it too, and after a crash a new file may have nothing
- * else.
- */
+/** Without Drizzle's table: other programs may have it, and after a crash a new file may have nothing else. */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
 

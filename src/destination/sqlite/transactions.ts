@@ -3,15 +3,9 @@ import { SyncError } from '../../core/errors.ts';
 
 /** Writes through one connection, in transactions. */
 export interface CommitTransactions {
-  /**
-   * Does the work in one transaction (R5). Work that reports itself as quiet may wait for the next transaction, up to
-   * the connection's limit. Other work is committed at once, together with whatever waits.
-   */
+  /** Does the work in one transaction (R5). Quiet work may wait for the next one, up to the connection's limit. */
   write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
-  /**
-   * Commits waiting work.
-   * @throws the reason if it was lost
-   */
+  /** Commits waiting work. @throws the reason if it was lost */
   flush(): void;
 }
 

@@ -7,10 +7,7 @@ export interface BucketAddress {
   readonly prefix: string;
 }
 
-/**
- * Reads `s3://bucket/prefix`; null for the path of a folder.
- * @throws SyncError `usage`
- */
+/** Reads `s3://bucket/prefix`; null for the path of a folder. @throws SyncError `usage` */
 export function bucketAddress(to: string): BucketAddress | null {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]+):\/\/(.*)$/is.exec(to) ?? [];
   if (scheme === undefined) return null;

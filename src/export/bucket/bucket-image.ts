@@ -46,10 +46,7 @@ export interface BucketImage {
 /** Which objects have their content in an image: those that an export reads, or all that belong to the last export. */
 export type ImageContent = 'for-export' | 'whole';
 
-/**
- * Runs an action with the image of a bucket, which it then closes.
- * @throws SyncError; `usage` if the prefix has objects, but not of an export
- */
+/** Runs an action with a bucket's image. @throws SyncError; `usage` if the prefix has objects of no export */
 export async function withImage<T>(
   store: ObjectStore,
   content: ImageContent,

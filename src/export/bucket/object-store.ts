@@ -19,11 +19,7 @@ export interface ObjectStore {
   /** The ETag of an object; null if there is none. */
   etag(path: string): Promise<string | null>;
   read(path: string): Promise<Uint8Array>;
-  /**
-   * Creates or replaces an object.
-   * @returns its ETag
-   * @throws ObjectConflict if the condition is not met
-   */
+  /** Creates or replaces an object, and returns its ETag. @throws ObjectConflict if the condition is not met */
   write(path: string, bytes: Uint8Array, condition: WriteCondition): Promise<string>;
   /** Copies an object within the bucket. @returns the ETag of the copy */
   copy(from: string, to: string): Promise<string>;

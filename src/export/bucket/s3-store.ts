@@ -12,10 +12,7 @@ import { yieldToSignal } from '../yield-to-signal.ts';
 import type { BucketAddress } from './bucket-address.ts';
 import { ObjectConflict, type ObjectStore, type StoredObject, type WriteCondition } from './object-store.ts';
 
-/**
- * Opens a bucket with the credentials, region and endpoint that the AWS tools would use.
- * @throws SyncError
- */
+/** Opens a bucket with the credentials, region and endpoint that the AWS tools would use. @throws SyncError */
 export async function openS3({ bucket, prefix }: BucketAddress, signal: AbortSignal): Promise<ObjectStore> {
   const url = `s3://${bucket}/${prefix}`.replace(/\/$/, '');
   const client = await connect(url);

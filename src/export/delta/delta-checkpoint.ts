@@ -123,10 +123,7 @@ function actionsOf({ protocol, metaData, txns, files, tombstones }: DeltaSnapsho
   ];
 }
 
-/**
- * The actions of a checkpoint.
- * @throws for bytes that are not a Parquet file
- */
+/** The actions of a checkpoint. @throws for bytes that are not a Parquet file */
 export async function readCheckpoint(bytes: Uint8Array): Promise<DeltaAction[]> {
   const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength) as ArrayBuffer;
   const rows = await parquetReadObjects({ file, columns: Object.keys(COLUMNS) });

@@ -44,10 +44,7 @@ function tailOf(tableFolder: string): { readonly checkpoint: number; readonly co
   return { checkpoint, commits: commits.filter((each) => each > checkpoint) };
 }
 
-/**
- * The table in a folder, according to its log.
- * @throws SyncError `run` for an incomplete log
- */
+/** The table in a folder, according to its log. @throws SyncError `run` for an incomplete log */
 export async function readLog(tableFolder: string): Promise<DeltaSnapshot> {
   const { checkpoint, commits } = tailOf(tableFolder);
   let snapshot = NO_TABLE;
@@ -89,10 +86,7 @@ function damaged(path: string, how: string): SyncError {
   return new SyncError('run', `${path} ${how}: remove the folder ${LOG_NAME} that it belongs to, and export again`);
 }
 
-/**
- * Another program may have changed the table.
- * @throws SyncError `usage` for one that an export can no longer write to
- */
+/** Refuses a table that another program changed so that no export can write to it. @throws SyncError `usage` */
 export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
   const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
   const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;

@@ -41,9 +41,7 @@ async function writableTable(folder: string, name: string): Promise<ExistingTabl
   return { snapshot, isOurs: isOfExport(snapshot) };
 }
 
-/**
- * A table that the export does not write as Delta: a damaged log does not matter, and the manifest tells whose it was.
- */
+/** A table that is not written as Delta: a damaged log does not matter, and the manifest tells whose it was. */
 async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
   try {
     const snapshot = await readLog(join(folder, name));

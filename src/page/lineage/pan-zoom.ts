@@ -11,10 +11,7 @@ interface GraphViewport {
 
 const MIN_SCALE = 0.25;
 const MAX_SCALE = 2;
-/**
- * Names are unreadable at a smaller scale. If the whole graph does not fit at this scale, the view centres on the
- * asset.
- */
+/** Names are unreadable at a smaller scale. A graph that does not fit at this scale is centred on the asset. */
 const READABLE_SCALE = 0.7;
 const MARGIN_PX = 24;
 const FOLD_PX = 60;

@@ -22,9 +22,7 @@ export interface DataTable<R> {
   readonly detailOf?: (row: R) => VNode | null;
 }
 
-/**
- * A table that becomes a list of cards on narrow screens. The explicit roles keep it a table for screen readers there.
- */
+/** A table that becomes a list of cards on narrow screens. Explicit roles keep it a table for screen readers. */
 export function dataTable<R>({ caption, columns, rows, keyOf, detailOf }: DataTable<R>): VNode {
   return html`<table class="data" role="table">
     <caption>${caption}</caption>

@@ -1,9 +1,7 @@
 import type { VNode } from 'preact';
 import { html } from '../html.ts';
 
-/**
- * How good or bad something is, from best to worst. Each level has its own shape, so colour is never the only signal.
- */
+/** How good or bad something is, best first. Each level has its own shape, so colour is never the only signal. */
 export type StatusLevel = 'good' | 'neutral' | 'warn' | 'bad' | 'broken';
 
 const SHAPES: Readonly<Record<StatusLevel, string>> = {

@@ -17,10 +17,7 @@ interface LineChartOptions {
   readonly fromZero: boolean;
 }
 
-/**
- * Lines over days, with a legend that shows values and a table of the numbers. It has few enough points to need no
- * canvas.
- */
+/** Lines over days, with a legend that shows values and a table of the numbers. Too few points to need a canvas. */
 export const lineChart = (options: LineChartOptions): VNode => component(LineChart, options);
 
 /** Lines differ in dashes as well as in colour. */

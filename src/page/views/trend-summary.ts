@@ -16,10 +16,7 @@ export interface TrendChange {
   readonly before: number | null;
 }
 
-/**
- * The index where the newer half of the days begins. Days before the very first run are left out, because nothing is
- * known about them.
- */
+/** Where the newer half of the days begins. Days before the very first run are left out: nothing is known of them. */
 export function midpointOf(groups: readonly TrendGroup[]): number {
   const days = groups[0]?.run_count.length ?? 0;
   const firsts = groups.map(({ run_count }) => run_count.findIndex((count) => count > 0)).filter((first) => first >= 0);

@@ -42,10 +42,7 @@ export function givenFile(options: MirrorOptions, what: string | ((address: Data
 
 type DatabaseAddress = Exclude<MirrorAddress, { kind: 'file' }>;
 
-/**
- * Parses an address.
- * @throws SyncError `usage`
- */
+/** Parses an address. @throws SyncError `usage` */
 export function addressOf(given: string, env: NodeJS.ProcessEnv = process.env): MirrorAddress {
   if (isPostgresUrl(given)) return postgresAddress(parsePostgresUrl(given), env);
   const scheme = /^([a-z][a-z0-9+.-]+):\/\//i.exec(given)?.[1];
@@ -65,10 +62,7 @@ function isPostgresUrl(given: string): boolean {
   return /^postgres(ql)?:/i.test(given);
 }
 
-/**
- * Warnings about addresses that are valid but probably a mistake, each once. Invalid ones are refused where they are
- * used.
- */
+/** Warnings about valid addresses that are probably mistakes, each once. Invalid ones are refused where used. */
 export function warningsOfAddresses(given: readonly string[], env: NodeJS.ProcessEnv): string[] {
   const warnings = given.filter(isPostgresUrl).flatMap((each) => {
     try {

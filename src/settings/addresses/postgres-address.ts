@@ -27,9 +27,7 @@ const VARIABLES: Readonly<Record<string, string>> = {
   target_session_attrs: 'PGTARGETSESSIONATTRS',
 };
 
-/**
- * Without a timeout, a server that drops packets would block until the operating system gives up, which takes minutes.
- */
+/** Without a timeout, a server that drops packets blocks until the operating system gives up, after minutes. */
 const CONNECT_TIMEOUT_SECONDS = 30;
 
 const DEFAULT_SCHEMA = 'obsync';
@@ -72,10 +70,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
   return { kind: 'postgres', schema, display, client, answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')) };
 }
 
-/**
- * Warnings about an address that is valid but probably a mistake.
- * @throws SyncError `usage`
- */
+/** Warnings about an address that is valid but probably a mistake. @throws SyncError `usage` */
 export function warningsOfAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv): string[] {
   const find = finder(said, env);
   const host = find('host') ?? DEFAULT_HOST;
@@ -97,10 +92,7 @@ function optional(name: string, value: string | undefined): Readonly<Record<stri
   return value === undefined ? {} : { [name]: value };
 }
 
-/**
- * The login's password from the password file. The driver calls this only if the server requires a password.
- * @throws SyncError `usage`
- */
+/** The login's password from the password file; called only if the server requires one. @throws SyncError `usage` */
 function passwordOfFile(
   login: Parameters<typeof findPassword>[0],
   { passfile, env, display }: { passfile: string | undefined; env: NodeJS.ProcessEnv; display: string },

@@ -1,9 +1,7 @@
 import { closestName } from '../../core/closest-name.ts';
 import { SyncError } from '../../core/errors.ts';
 
-/**
- * The keywords of an address in PostgreSQL's own programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, …
- */
+/** The keywords of an address in PostgreSQL's programs: `host`, `port`, `user`, `password`, `dbname`, `sslmode`, … */
 export type ConnectionKeywords = ReadonlyMap<string, string>;
 
 /** The parameters that an address may have: obsync's own, and those of PostgreSQL's programs that obsync supports. */
@@ -34,10 +32,7 @@ export const SERVICE_PARAMETERS: readonly string[] = PARAMETERS.filter((name) =>
 
 const ADVICE = 'write it as postgres://user@host:port/database?schema=name, with special characters as %XX';
 
-/**
- * Parses `postgres://…`. No message repeats the address, which may contain a password.
- * @throws SyncError `usage`
- */
+/** Parses `postgres://…`. No message repeats the address, which may contain a password. @throws SyncError `usage` */
 export function parsePostgresUrl(text: string): ConnectionKeywords {
   const url = /^postgres(ql)?:\/\//i.test(text) ? URL.parse(withHost(text)) : null;
   // An unescaped slash, question mark or number sign in a password would be parsed as a host, a database or a

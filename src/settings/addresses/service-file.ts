@@ -5,10 +5,7 @@ import { readTextFile } from '../read-text-file.ts';
 import { homeFolder } from './home-folder.ts';
 import { type ConnectionKeywords, SERVICE_PARAMETERS } from './postgres-url.ts';
 
-/**
- * The keywords of a service in the service files.
- * @throws SyncError `usage`
- */
+/** The keywords of a service in the service files. @throws SyncError `usage` */
 export function readService(name: string, env: NodeJS.ProcessEnv): ConnectionKeywords {
   const files = serviceFiles(env);
   for (const path of files) {
