@@ -23,7 +23,6 @@ export const accounts = accountsSchema.table(
     token_env: text('token_env'),
     /** The file of the worker's host that holds the token; NULL if a variable does. */
     token_file: text('token_file'),
-    /** The schema of the account's mirror. */
     mirror_schema: text('mirror_schema').notNull().unique(),
     /** The cron expression (UTC) of all environments; NULL if each has its own. */
     cron: text('cron'),
@@ -36,7 +35,6 @@ export const accounts = accountsSchema.table(
     listed_at: time('listed_at'),
     /** Why the last listing failed; NULL if it did not. */
     listing_error: text('listing_error'),
-    /** When its environments are to be listed again. */
     listing_due_at: time('listing_due_at').notNull().default(sql`now()`),
     /** The worker that claimed the listing; NULL if none has. */
     worker: text('worker'),
@@ -89,6 +87,5 @@ export const workers = accountsSchema.table('workers', {
   pid: count('pid').notNull(),
   started_at: time('started_at').notNull().default(sql`now()`),
   seen_at: time('seen_at').notNull().default(sql`now()`),
-  /** How many jobs it runs at a time. */
   concurrency: count('concurrency').notNull(),
 });

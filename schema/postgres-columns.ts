@@ -30,7 +30,6 @@ export const text = customType<{ data: string }>({ dataType: () => 'text collate
 
 export const count = (name: string) => bigint(name, { mode: 'number' });
 
-/** The type of each kind of column in PostgreSQL. */
 const TYPES: Readonly<Record<ColumnKind, (name: string) => PgColumnBuilderBase>> = {
   text: (name) => text(name),
   integer: count,

@@ -41,7 +41,6 @@ export function table<Name extends string, Columns extends Record<string, Descri
   return made;
 }
 
-/** Notes what a table or view is. */
 export function setDescription(
   made: TableOrView,
   about: Omit<DescribedTable, 'columns'>,

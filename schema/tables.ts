@@ -15,5 +15,4 @@ const tablesIn = (modules: readonly object[]): SQLiteTable[] =>
 /** The tables that mirror lists of the service, with their staged copies. */
 export const MIRRORED_TABLES: readonly SQLiteTable[] = tablesIn([assets, tests, health]);
 
-/** The tables in which the mirror keeps its own state. */
 export const STATE_TABLES: readonly SQLiteTable[] = tablesIn([sync, histories, page, alerts]);

@@ -6,7 +6,6 @@ import { all, insertStatement, queryBuilder, type StateStatements, update } from
  * How the clocks of a mirror advance (R21). With one writer they all get the same time; with several, each has its own.
  */
 export interface MirrorClock {
-  /** The machine's time. */
   now(): Instant;
   /**
    * The time that the environment's next time must follow. With several writers, this also locks the environment's row.

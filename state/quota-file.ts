@@ -21,12 +21,10 @@ export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
 export interface QuotaFileOptions {
   /** Returns the path of the file. */
   readonly path: () => string;
-  /** The account's key. */
   readonly account: string;
   readonly now: () => MachineTime;
 }
 
-/** The clocks of this machine. */
 export function machineTime(): MachineTime {
   return { wallMs: Date.now(), uptimeMs: uptime() * 1000 };
 }

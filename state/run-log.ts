@@ -113,7 +113,6 @@ export function* loadLastTries({ id, envIds, streams }: RunReach): StateStatemen
   return byEnvironment;
 }
 
-/** Deletes the record of a run. */
 export function* forgetRun(id: number): StateStatements<void> {
   yield sql`delete from ${syncRuns} where ${eq(syncRuns.id, id)}`;
 }

@@ -20,7 +20,6 @@ import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, rec
 import { environmentsWithStaleDays } from './stale-days.ts';
 import type { StateRunner } from './state-statements.ts';
 
-/** The mirror that a state belongs to. */
 interface StateOwner {
   /** Its name in messages. */
   readonly name: string;
@@ -29,7 +28,6 @@ interface StateOwner {
   readonly randomHex: () => string;
 }
 
-/** The state of a mirror in any database. */
 export function createStateStore({ read, write }: StateRunner, { name, clock, randomHex }: StateOwner): StateStore {
   return {
     claimMirror: (baseUrl) => write(() => claimMirror(baseUrl, name, randomHex())),

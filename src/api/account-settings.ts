@@ -16,7 +16,6 @@ const ACCOUNT_SYNC_OPTIONS = [...REQUEST_OPTIONS, ...RETENTION_OPTIONS, 'history
 /** An account: its service, where to find its token (`tokenEnv` or `tokenFile`), and how to sync it. */
 export interface AccountOptions
   extends OptionsNamed<(typeof ACCOUNT_SYNC_OPTIONS)[number] | 'tokenEnv' | 'tokenFile' | 'schema' | 'cron' | 'delay'> {
-  /** The account's name in this database. */
   readonly name: string;
   /** Address of the service, before `/public/beta`. */
   readonly baseUrl: string;

@@ -24,7 +24,6 @@ import { listEnvironments } from './list-environments.ts';
 
 export interface AddAccountOptions extends AccountOptions, OptionsNamed<'db' | 'dbFile' | 'replace'> {}
 
-/** The account to act on, and the database that contains it. */
 export interface NamedAccountOptions extends MirrorOptions {
   readonly name: string;
 }

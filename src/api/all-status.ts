@@ -36,7 +36,6 @@ export interface AccountEnvironmentStatus {
   readonly next_run: Instant | null;
   /** The worker that is syncing it, as `host process`; null if none is. */
   readonly worker: string | null;
-  /** When that sync started. */
   readonly working_since: Instant | null;
 }
 
@@ -47,7 +46,6 @@ export interface WorkerStatus {
   readonly started_at: Instant;
   readonly seen_at: Instant;
   readonly concurrency: number;
-  /** How many syncs it is running. */
   readonly running: number;
 }
 

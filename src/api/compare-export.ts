@@ -21,7 +21,6 @@ export interface VerifyExportSettings {
   readonly against: string;
 }
 
-/** Whether an export equals the mirror. */
 export interface VerifyExportReport {
   readonly equal: boolean;
   readonly against: string;

@@ -22,7 +22,6 @@ export interface DoctorReport {
   readonly db: string;
   /** The worst that a check found; `refused` if the service refused the token. */
   readonly status: 'ok' | 'warning' | 'problem' | 'refused';
-  /** Requests sent to the service. */
   readonly requests: number;
   readonly checks: readonly CheckReport[];
 }

@@ -37,20 +37,17 @@ export interface ExportSettings {
   readonly targetSize: number;
 }
 
-/** An event of an export in progress. */
 export interface ExportEvent {
   readonly type: 'table';
   readonly table: string;
   readonly rows: number;
 }
 
-/** The listener of an export, and the signal that stops it. */
 export interface ExportWatch {
   readonly signal: AbortSignal;
   onProgress(event: ExportEvent): void;
 }
 
-/** The result of an export. */
 export interface ExportReport {
   readonly to: string;
   readonly format: ExportFormat;
@@ -82,7 +79,6 @@ interface TableReport {
   readonly bytes_written: number;
 }
 
-/** How an export reaches its destination. */
 interface ExportPorts {
   readonly files: FileOperations;
   readonly open: typeof openBucket;
@@ -124,7 +120,6 @@ function exportToBucket(settings: FileExportSettings, watch: ExportWatch, store:
 
 type FileExportSettings = ExportSettings & { readonly display: string };
 
-/** Where the files of an export are written. */
 interface ExportPlace {
   /** As messages name it. */
   readonly to: string;

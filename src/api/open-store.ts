@@ -10,7 +10,6 @@ export async function openStore(given: string): Promise<MirrorStore> {
   return loadStore(addressOf(given), clock);
 }
 
-/** Where a mirror is written. */
 export interface WrittenPlace {
   readonly db: string;
   readonly allowNetworkFs: boolean;

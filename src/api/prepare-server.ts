@@ -17,7 +17,6 @@ const READ_THREADS = 2;
 /** A random token of this length cannot be guessed. */
 const LEAST_TOKEN_CHARACTERS = 20;
 
-/** Options of the read API over a mirror. */
 export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'rateLimit' | 'dimensionWeights'> {
   /** The unrestricted token; defaults to the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;

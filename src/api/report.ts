@@ -25,7 +25,6 @@ export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'env' | 'm
   readonly to: string;
 }
 
-/** The result of writing a report. */
 export interface PageReport {
   readonly to: string;
   /** The mirror's instant that the report shows. */

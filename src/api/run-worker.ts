@@ -24,11 +24,9 @@ export interface WorkOptions
   extends OptionsNamed<'db' | 'dbFile' | 'concurrency' | 'metricsPort' | 'metricsHost' | 'alerts'> {
   /** Stops the worker when aborted: it releases unfinished jobs. */
   readonly signal?: AbortSignal | undefined;
-  /** Receives the events of the worker. */
   readonly onProgress?: ((event: WorkEvent) => void) | undefined;
 }
 
-/** An event of a worker. */
 export type WorkEvent =
   | WorkerEvent
   | { readonly type: 'started'; readonly worker: string; readonly metrics: string | null }

@@ -14,7 +14,6 @@ export type ServerEvent =
   | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'serving'; readonly server: RunningServer };
 
-/** What a schedule offers to others while it syncs. */
 interface ScheduleServers {
   close(): Promise<void>;
 }

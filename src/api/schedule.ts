@@ -20,11 +20,9 @@ export interface ScheduleOptions
   extends Omit<SyncOptions, 'onProgress'>,
     ScheduleServerOptions,
     OptionsNamed<'cron' | 'delay'> {
-  /** Receives the events of the schedule and of its runs. */
   readonly onProgress?: ((event: ScheduleEvent) => void) | undefined;
 }
 
-/** An event of a schedule. */
 export type ScheduleEvent = SyncEvent | ServerEvent | { readonly type: 'run'; readonly summary: RunSummary };
 
 type EmitEvent = (event: ScheduleEvent) => void;

@@ -15,7 +15,6 @@ export interface ServedMetrics {
   health?(maxSeconds: number | null): Promise<{ readonly status: 'up' | 'stale' }>;
 }
 
-/** Where metrics are served. */
 export interface MetricsEndpoint {
   readonly url: string;
   close(): Promise<void>;

@@ -17,9 +17,7 @@ export interface ServeOptions extends ApiOptions, OptionsNamed<'host' | 'port'> 
   readonly signal?: AbortSignal | undefined;
 }
 
-/** A server that listens. */
 export interface RunningServer {
-  /** Its base URL. */
   readonly url: string;
   /** Reloads the token file. If it is invalid, the error is logged and the old tokens stay. */
   reloadTokens(): void;

@@ -15,7 +15,6 @@ import { openStore } from './open-store.ts';
 import { openQuotaKeeper } from './quota-keeper.ts';
 import { openReporter } from './run-alerts.ts';
 
-/** Runs one sync over HTTP into the mirror. */
 export async function runOnce(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary> {
   const store = await openStore(settings.db);
   const source = openSource(store, settings, watcher);

@@ -21,7 +21,6 @@ export interface StatusReport {
   readonly base_url: string | null;
   readonly checked_at: Instant;
   readonly last_run: RunStatusReport | null;
-  /** Environments that were rejected. */
   readonly environments_rejected: number;
   readonly environments: readonly EnvironmentStatus[];
 }
@@ -75,9 +74,7 @@ interface UnderWay {
   readonly pages: number;
 }
 
-/** The mirror whose status is reported. */
 interface StatusSubject {
-  /** Its name in the report. */
   readonly name: string;
   scopeOf(envId: string): MirrorScope;
 }

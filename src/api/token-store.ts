@@ -7,7 +7,6 @@ import { parseTokens } from '../server/tokens.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { warningsOfFile, warningsOfLimits } from './token-warnings.ts';
 
-/** Which tokens are accepted. */
 export interface AuthOptions {
   /** An unrestricted token. */
   readonly token: string | null;
@@ -18,7 +17,6 @@ export interface AuthOptions {
 export interface TokenStore {
   /** @throws SyncError `usage` if the file cannot be read or no token would be accepted */
   load(): void;
-  /** The current tokens. */
   keys(): readonly TokenHash[];
   /** Reloads the tokens. If they are invalid, the error is logged and the old tokens stay. */
   reload(): void;

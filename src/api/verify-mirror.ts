@@ -25,11 +25,9 @@ export interface VerifySettings extends SyncSettings {
   readonly depth: CompareDepth;
   /** Whether to write the findings to the mirror. */
   readonly repair: boolean;
-  /** Whether the mirror may be written to. */
   readonly mayRecord: boolean;
 }
 
-/** The listeners of a verification, and the signal that stops it. */
 export interface VerifyWatch extends Omit<RunWatcher, 'onProgress'> {
   onProgress(progress: VerifyProgress): void;
   /** Receives each error that the report shortens to one line. */

@@ -12,11 +12,9 @@ import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface VerifyOptions extends ServiceOptions, OptionsNamed<'depth' | 'repair'> {
-  /** Receives the events of the verification. */
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
 }
 
-/** An event of a verification in progress. */
 export type VerifyEvent =
   | SourceEvent
   | ({ readonly type: 'progress' } & VerifyProgress)

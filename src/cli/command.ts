@@ -2,7 +2,6 @@ import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { OptionEntry } from '../settings/option-table.ts';
 
-/** An output stream; a terminal also has a size. */
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
   readonly columns?: number;
@@ -18,7 +17,6 @@ export interface CommandIo {
   log(settings: LogSettings): Promise<Logger>;
   /** A log that never blocks the program, even if nothing reads it. */
   serverLog(settings: LogSettings): Promise<Logger>;
-  /** Limits the heap of this process from now on. */
   limitHeap(): void;
 }
 
@@ -55,7 +53,6 @@ interface PositionalArgument {
   readonly describe: string;
 }
 
-/** One command: its line in the help, its options, and its action. */
 export interface CliCommand {
   readonly name: string;
   readonly describe: string;

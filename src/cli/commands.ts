@@ -8,7 +8,6 @@ function pick<Name extends keyof typeof ALL_OPTIONS>(...names: readonly Name[]):
   return Object.fromEntries(names.map((name) => [name, ALL_OPTIONS[name]])) as Pick<typeof ALL_OPTIONS, Name>;
 }
 
-/** Options of the commands that sync. */
 const SYNC_OPTIONS = {
   ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
   ...pick('full', 'fullEvery', 'history', 'allowShrink', 'grace', ...RETENTION_OPTIONS),

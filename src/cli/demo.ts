@@ -100,7 +100,6 @@ async function syncOnce({ io, stop, baseUrl, db, args }: DemoRuns): Promise<RunS
   }
 }
 
-/** The pause between changes of the sample. */
 const CHANGE_INTERVAL_MS = 4000;
 
 /** Serves the mirror while the source changes and each change is synced. Returns the exit code after a signal. */

@@ -2,7 +2,6 @@ import type { ExportReport } from '../api/export-mirror.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { counted, sizeText } from './words.ts';
 
-/** Renders the contents of an export as a table, and what this run wrote. */
 export function renderExport(report: ExportReport, width: number | null): string {
   const { to, format, instant, rows, files, files_written, bytes_written, files_removed } = report;
   const removed = files_removed === 0 ? '' : `, ${counted(files_removed, 'old file')} removed`;

@@ -19,7 +19,6 @@ interface ProgressLine {
 
 export const INITIAL: ProgressState = { lines: new Map(), ended: 0, wait: null };
 
-/** The state after an event. */
 export function nextProgress(state: ProgressState, event: SyncEvent, nowMs: number): ProgressState {
   switch (event.type) {
     case 'stream': {
@@ -55,18 +54,15 @@ function whyOf({ reason, about }: WaitEvent): string {
   return about === undefined ? WAITS[reason] : `${about}, ${WAITS[reason]}`;
 }
 
-/** How many messages were delivered, and why others were not, on one line. */
 export function alertsText({ delivered, failed, error }: Extract<SyncEvent, { type: 'alerts' }>): string {
   const sent = `alerts: ${counted(delivered, 'message')} delivered`;
   return failed === 0 ? sent : `${sent}, ${failed} not delivered, the next run tries again: ${error}`;
 }
 
-/** Why the quota is not shared with other processes, on one line. */
 export function unsharedText({ reason }: Extract<SourceEvent, { type: 'unshared' }>): string {
   return `the quota is not shared with other processes: ${reason}`;
 }
 
-/** A wait, on one line. */
 export function waitText(event: WaitEvent): string {
   return `${whyOf(event)} ${(event.delayMs / 1000).toFixed(1)} s`;
 }

@@ -96,7 +96,6 @@ function valueText(value: unknown): string {
   return JSON.stringify(Buffer.isBuffer(value) ? value.toString('hex') : value);
 }
 
-/** Splits an iterable into lists of `size` elements. */
 function* batches<T>(all: Iterable<T>, size: number): Generator<T[]> {
   let batch: T[] = [];
   for (const each of all) {

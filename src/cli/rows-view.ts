@@ -62,7 +62,6 @@ export function renderTable(
   );
 }
 
-/** The layout of a table. */
 interface TableLayout {
   /** Column widths if no cell is truncated. */
   readonly natural: readonly number[];

@@ -5,7 +5,6 @@ import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { span } from './span.ts';
 import { counted, modeText } from './words.ts';
 
-/** Renders a status: a table per environment, each followed by one line per remark. */
 export function renderStatus(report: StatusReport, width: number | null): string {
   const rejected = report.environments_rejected;
   return [

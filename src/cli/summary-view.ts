@@ -10,7 +10,6 @@ interface SummaryStyle {
   readonly verbose: boolean;
 }
 
-/** Renders a run: a table per environment, then one line per problem. */
 export function renderSummary(summary: RunSummary, style: SummaryStyle): string {
   const environments = [...Map.groupBy(summary.streams, ({ env_id }) => env_id).values()];
   const busy = environments.filter((streams) => style.verbose || streams.some(hasWork));
@@ -75,7 +74,6 @@ const COUNTS = [
   ['rejected', 'rows_rejected'],
 ] as const;
 
-/** What the summary says is wrong, or may be. */
 export function problems({ streams, missing, streams_not_reached, clock_spread_seconds }: RunSummary): string[] {
   return [
     ...(clock_spread_seconds > CLOCK_TOLERANCE_SECONDS

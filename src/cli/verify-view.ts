@@ -105,7 +105,6 @@ function byEnvironment(streams: readonly StreamReport[], status: StreamReport['s
   return [...all].map(([environment, of]) => `${environment}, ${what}: ${of.map(({ stream }) => stream).join(', ')}`);
 }
 
-/** The first findings of each stream, under its name. */
 function groupByStream(findings: readonly VerifyFinding[]): string[] {
   const groups = Map.groupBy(findings, ({ environment, stream }) => `${environment}, ${stream}:`);
   return [...groups].flatMap(([name, all]) => [

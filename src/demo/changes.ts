@@ -12,7 +12,6 @@ import type { SampleScene } from './scene.ts';
 import { rescore } from './scores.ts';
 import { NEWCOMERS, REVISED_NOTES } from './vocabulary.ts';
 
-/** The number of changes of each kind. */
 export interface SampleChanges {
   readonly assetsEdited: number;
   readonly assetsAdded: number;

@@ -47,7 +47,6 @@ export type AssetPlan = Omit<AssetRow, 'env_id' | 'mirrored_at' | 'owners' | 'ta
   readonly tags: readonly string[];
 };
 
-/** Adds an asset that derives from others, with its columns. */
 export function addNode(
   estate: SampleEstate,
   plan: AssetPlan,

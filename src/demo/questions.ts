@@ -1,4 +1,3 @@
-/** A question that the demo answers from its mirror, in words and in SQL. */
 export interface DemoQuestion {
   readonly words: string;
   readonly sql: string;

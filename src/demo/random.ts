@@ -1,4 +1,3 @@
-/** A source of random choices that are the same for the same seed. */
 export interface SeededRandom {
   /** A number from 0 up to but excluding 1. */
   next(): number;
@@ -8,7 +7,6 @@ export interface SeededRandom {
   pick<T>(from: readonly T[]): T;
   /** Picks `count` different items and keeps their order; all items if there are fewer. */
   some<T>(from: readonly T[], count: number): T[];
-  /** A text of hexadecimal digits. */
   hex(digits: number): string;
 }
 

@@ -10,7 +10,6 @@ const SEED = 7;
 /** The sample, in a file of its own that exists while the demo runs. */
 export interface SampleSource {
   readonly path: string;
-  /** Applies the small changes of that time span. */
   change(span: ChangeSpan): SampleChanges;
   /** Removes the file. */
   close(): void;

@@ -39,7 +39,6 @@ export const ENVIRONMENT_IDS: readonly string[] = PLACES.map(({ id }) => id);
 const QUIET_MS = 3 * HOUR_MS;
 const SYNCS = 240;
 
-/** The base URL of the sample's own source. */
 const BASE_URL = 'https://sample.test';
 
 /** Fills an empty mirror file with two environments of a shop's warehouse: the sample source of `obsync demo`. */

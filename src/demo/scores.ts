@@ -13,7 +13,6 @@ interface SampleScores {
   readonly dimensions: readonly DimensionRow[];
 }
 
-/** Runs of the tests of one asset. */
 interface AssetRuns {
   readonly env_id: string;
   readonly asset_id: string;

@@ -17,7 +17,6 @@ export const REGIONS: readonly string[] = ['EMEA', 'Americas', 'APAC', 'Nordics'
 
 export const EXPLORE_NAMES: readonly string[] = ['Performance', 'Activity', 'History', 'Quality'];
 
-/** Time grains of the report tables. */
 export const GRAINS: readonly string[] = ['daily', 'weekly', 'monthly'];
 
 /** Names of tables that appear while the sample changes. */

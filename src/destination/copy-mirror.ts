@@ -14,13 +14,9 @@ export interface CopyWatch {
   onProgress(event: CopyEvent): void;
 }
 
-/** The result of a copy. */
 export interface CopyReport {
-  /** The mirror that was copied. */
   readonly db: string;
-  /** The copy. */
   readonly to: string;
-  /** Rows of all tables. */
   readonly rows: number;
   readonly tables: readonly { readonly table: string; readonly rows: number }[];
 }

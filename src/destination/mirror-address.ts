@@ -3,7 +3,6 @@ import type { PostgresAddress } from './postgres/address.ts';
 /** Where a mirror is; `kind` selects its store. */
 export type MirrorAddress = FileAddress | PostgresAddress;
 
-/** A mirror in a file. */
 interface FileAddress {
   readonly kind: 'file';
   readonly path: string;

@@ -19,7 +19,6 @@ export interface MirrorStore {
   readonly limits: StorageLimits | null;
   /** Distributes the tables over several nodes; null if it cannot. */
   readonly distribution: TableDistribution | null;
-  /** Whether there is a mirror. */
   exists(): Promise<boolean>;
   /** The times of the mirror's last migration, or 0, and of this build's. @throws SyncError `usage` if unreadable */
   version(): Promise<MirrorVersion>;
@@ -33,7 +32,6 @@ export interface MirrorStore {
   read<Result>(statementsOf: (scopeOf: ScopeOf) => SqlStatements<Result>): Promise<Result>;
   /** Runs one read-only statement, in the database's own SQL, up to its first rows. @throws SyncError `usage` */
   query(statement: ReadStatement): Promise<StatementRows>;
-  /** Whether a process is writing to the mirror. */
   isWritten(): Promise<boolean>;
   /** Records a verification, unless another process is writing to the mirror. */
   record(verification: Verification): Promise<void>;
@@ -74,9 +72,7 @@ export interface TableDistribution {
   distribute(): Promise<DistributionReport>;
 }
 
-/** How a mirror's tables are distributed. */
 export interface DistributionReport {
-  /** Tables distributed just now. */
   readonly distributed_now: readonly string[];
   /** All tables distributed by `env_id`. */
   readonly distributed: readonly string[];
@@ -90,7 +86,6 @@ export type SqlValue = string | number | bigint | Uint8Array | null;
 /** Values for the parameters of a statement: by position or, in SQLite, by name (`@name`). */
 export type SqlParameters = readonly SqlValue[] | Readonly<Record<string, SqlValue>>;
 
-/** One read-only statement. */
 export interface ReadStatement {
   readonly sql: string;
   readonly parameters?: SqlParameters | undefined;

@@ -11,7 +11,6 @@ export interface ExportScope {
   /** Whether it was limited to some environments. */
   readonly isLimited: boolean;
   readonly schemaVersion: number;
-  /** The newest run of the mirror. */
   readonly run: MirrorRun | null;
   /** How many earlier exports keep their files, for readers of their manifests. */
   readonly keep: number;

@@ -14,7 +14,6 @@ import { type ChangeFingerprint, createFingerprint, type ExportSegment } from '.
 export interface DataFile {
   add(rows: readonly CellRow[]): void;
   finish(): ExportedFile;
-  /** The rows and bytes so far. */
   size(): Pick<ExportedFile, 'rows' | 'bytes'>;
   /** Closes it and leaves what was written. */
   abandon(): void;

@@ -7,7 +7,6 @@ import type { ColumnType, ExportColumn, ExportRelation } from './relation.ts';
 
 /** What a file says about itself, for readers that have only the file. */
 export interface FileLabels {
-  /** The instant of its content. */
   readonly instant: Instant;
   readonly schemaVersion: number;
 }

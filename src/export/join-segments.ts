@@ -5,7 +5,6 @@ import type { ExportSegment, SurveyedSegment } from './segment.ts';
 const MAX_SMALL = 8;
 
 interface WritePlan {
-  /** The files that stay. */
   readonly kept: readonly ExportedFile[];
   readonly segments: readonly SurveyedSegment[];
 }

@@ -58,7 +58,6 @@ export function relationsOf(requested: readonly string[], views: boolean): Expor
   );
 }
 
-/** The newest run of the mirror; null if it has none. */
 export function newestRun(connection: Database): MirrorRun | null {
   const newest = connection.prepare<[], MirrorRun>('select id, nonce from sync_runs order by id desc limit 1').get();
   return newest ?? null;

@@ -21,7 +21,6 @@ export interface ExportRelation {
   readonly columns: readonly ExportColumn[];
   /** What it and its columns mean, for files that say so. */
   readonly described: DescribedTable;
-  /** The column with the environment's id. */
   readonly envColumn: string;
   /** The key after the environment; rows are written in its order. A view has no key, so all its columns are used. */
   readonly order: readonly string[];

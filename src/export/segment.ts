@@ -24,7 +24,6 @@ export interface SurveyedSegment {
   readonly changes: string;
 }
 
-/** A row and its segment. */
 export type SegmentRow = readonly [segment: SurveyedSegment, row: CellRow];
 
 /** Reads the rows of one environment of a relation, segment by segment. */

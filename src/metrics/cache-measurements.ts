@@ -1,6 +1,5 @@
 import { type Measurements, MIRROR_STATE, type RowsOf } from './measurements.ts';
 
-/** How the measurements of one mirror are read. */
 export interface MeasuredMirror {
   /** Reads what takes next to no time. No rows if there is no mirror yet. */
   read<Statements extends Readonly<Record<string, string>>>(statements: Statements): Promise<RowsOf<Statements>>;

@@ -94,7 +94,6 @@ export interface VisibleLineage {
   adjacentIds(id: string, direction: LineageDirection): string[];
   /** The number of assets one edge away. */
   degree(id: string, direction: LineageDirection): number;
-  /** Counts all assets downstream. */
   countDownstream(id: string): ReachCount;
   /** A flag for each node: 1 if its id is in the list. For `nearest`. */
   flagged(ids: readonly string[]): Uint8Array;

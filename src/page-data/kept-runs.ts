@@ -27,7 +27,6 @@ interface KeptRuns {
   /** The state in which the runs were read last. */
   seenIn: PageReads;
   lastRow: number;
-  /** The mirror's clock. */
   at: string;
   /** Changes if runs are pruned or the file is compacted: numbers of rows may then be used again. */
   renumbered: string;

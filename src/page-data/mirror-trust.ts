@@ -5,7 +5,6 @@ import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
 import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
 
-/** How a reader is restricted. */
 export interface TrustReader {
   /** The visible environments; null for all. */
   readonly environments: ReadonlySet<string> | null;
@@ -51,7 +50,6 @@ function clockOf(reads: PageReads, ids: readonly string[]): string {
 const RUN = `id as run, status, started_at, ended_at, requests, error from sync_runs`;
 
 interface VisibleStreams {
-  /** Ids of the environments. */
   readonly ids: readonly string[];
   readonly streams: readonly CatalogueEntry[];
 }

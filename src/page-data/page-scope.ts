@@ -1,4 +1,3 @@
-/** A statement with named parameters. */
 export interface PageStatement {
   readonly sql: string;
   readonly values: Readonly<Record<string, string | number | null>>;

@@ -1,7 +1,6 @@
 /** The verdicts, worst first. Any other status is not a verdict. */
 const WORST_FIRST = ['ERROR', 'FAIL', 'WARN', 'PASS'];
 
-/** The rank of a status, worst first. */
 export function rankOf(status: string | null): number {
   const rank = WORST_FIRST.indexOf(status ?? '');
   return rank === -1 ? WORST_FIRST.length : rank;

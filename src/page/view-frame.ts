@@ -1,7 +1,6 @@
 import type { VNode } from 'preact';
 import type { EnvironmentTrust } from '../page-data/page-data.ts';
 
-/** What a view of one environment receives. */
 export interface ViewFrame {
   readonly environment: EnvironmentTrust;
   /** All environments that the token sees. */

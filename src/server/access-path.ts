@@ -14,7 +14,6 @@ interface AccessPath {
   readonly from: string;
   /** The conditions of each branch; an index answers them. The branches do not overlap. */
   readonly branches: readonly (readonly string[])[];
-  /** The SQL expressions that the rows are sorted by. */
   readonly sorts: readonly string[];
   readonly descending: boolean;
 }

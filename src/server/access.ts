@@ -11,7 +11,6 @@ export interface Principal {
   readonly paths: readonly string[] | null;
 }
 
-/** A token, of which only the hash is known. */
 export interface TokenHash {
   readonly sha256: Buffer;
   readonly reader: Principal;
@@ -21,7 +20,6 @@ function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer');
 }
 
-/** The hash of an unrestricted token. */
 export function rootToken(name: string, token: string): TokenHash {
   return {
     sha256: sha256(token),

@@ -11,7 +11,6 @@ const BUCKET = {
   bucket_at: { type: ['string', 'null'], format: 'date-time' },
 } as const;
 
-/** The total of an aggregated health score. */
 export const bucketSchema = {
   $id: 'AggregatedBucket',
   type: 'object',
@@ -19,7 +18,6 @@ export const bucketSchema = {
   required: ['score', 'test_count', 'bucket_at'],
 } as const;
 
-/** The aggregated health of a set of table assets. */
 export const aggregateScoreSchema = {
   $id: 'AggregatedHealthScore',
   type: 'object',

@@ -49,7 +49,6 @@ export interface AnswerOptions extends EndpointOptions {
   readonly cursorKey?: string;
 }
 
-/** Answers that are read in the calling thread. */
 export function answersHere(options: AnswerOptions): EndpointAnswers {
   const answer = openAnswering(options);
   return { answerAtOnce: () => null, answer: async (request) => answer(request), close: async () => {} };

@@ -1,9 +1,7 @@
 import type { Socket } from 'node:net';
 import { networkOf } from './network.ts';
 
-/** Limits on the number of connections and on their silence. */
 export interface ConnectionLimits {
-  /** All connections. */
   readonly max: number;
   /**
    * Connections without a request. Each may hold up to 272 KB of unfinished headers in memory, 34 MiB in all. Beyond
@@ -31,13 +29,10 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 
 /** Counts connections. Beyond a limit an older one makes room, but never one with a valid token for one without. */
 export interface ConnectionSlots {
-  /** A new connection. */
   opened(socket: Socket): void;
   /** A request has arrived. Its client counts as unauthenticated until `authenticated` is called. */
   requested(socket: Socket): void;
-  /** The request has a valid token. */
   authenticated(socket: Socket): void;
-  /** The connection has no request. */
   answered(socket: Socket): void;
 }
 

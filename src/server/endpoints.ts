@@ -26,7 +26,6 @@ import {
 export const ENV = 'env_id';
 const SCORES = ['asset-health-scores', 'aggregate'];
 
-/** The parts of a request that an endpoint reads. */
 export interface RequestContext {
   readonly reader: Principal;
   readonly params: Readonly<Record<string, string>>;
@@ -41,7 +40,6 @@ export interface ApiEndpoint {
   readonly summary: string;
   readonly description?: string;
   readonly tag: string;
-  /** The scopes that a token needs. */
   readonly scopes?: readonly ViewScope[];
   /** Whether the description of the API leaves it out. */
   readonly hidden?: true;
@@ -59,7 +57,6 @@ export interface EndpointOptions {
   readonly weights: DimensionWeights;
 }
 
-/** Every endpoint of the read API, as data. */
 export function endpointsOf({ pageMax, weights }: EndpointOptions): ApiEndpoint[] {
   return [
     environmentsEndpoint(),

@@ -8,7 +8,6 @@ export interface HttpErrorParts {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-/** An HTTP error as it is thrown. */
 type HttpError = Error & HttpErrorParts;
 
 interface ErrorEnvelope {

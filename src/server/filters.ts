@@ -4,7 +4,6 @@ import { type JoinedRow, selectParentRow } from './related-rows.ts';
 
 /** An array filter as SQL. `values` is a subquery with the parameter's values, `r` the row, `@env` the environment. */
 export interface ArrayFilter {
-  /** The condition on a row. */
   readonly matches: (values: string) => string;
   readonly describe: string;
   /** The same condition as disjoint branches. An index answers the first condition of each branch. */

@@ -5,7 +5,6 @@ import { parseInstant } from '../core/time/instant.ts';
 import type { CollectionListing } from './listings.ts';
 import { jsonTypeOf } from './schemas.ts';
 
-/** A row as SQLite returns it. */
 export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 export type ApiItem = Record<string, unknown>;

@@ -13,7 +13,6 @@ interface RouteIds {
   readonly env: string;
   /** The id of the parent, if the collection has one. */
   readonly id: string | null;
-  /** The id of the single item. */
   readonly one: string | null;
 }
 

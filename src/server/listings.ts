@@ -15,7 +15,6 @@ export interface CollectionListing {
   readonly entry: CatalogueEntry<CollectionName>;
   readonly scope: ViewScope;
   readonly names: CollectionNames;
-  /** Additional description. */
   readonly describe?: string;
   readonly join?: JoinedRow;
   /** The condition that selects the collection's rows in the table; an index answers it. */

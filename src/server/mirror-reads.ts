@@ -23,7 +23,6 @@ export interface MirrorState {
   clockOf(env: string | undefined): Instant;
   /** The source's time in the last run (R1); the mirror's time if there was no run. */
   readonly serverTime: Instant;
-  /** The key that encrypts cursors. */
   readonly cursorKey: KeyObject;
 }
 
@@ -78,7 +77,6 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
   };
 }
 
-/** A state with its fingerprint. */
 interface CachedState extends MirrorFingerprint {
   readonly snapshot: MirrorSnapshot;
 }

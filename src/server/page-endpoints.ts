@@ -126,7 +126,6 @@ const VIEWS: Readonly<Record<string, PageView>> = {
   },
 };
 
-/** The endpoints of the page's data. */
 export function pageEndpoints(): ApiEndpoint[] {
   return [mirrorEndpoint(), ...Object.entries(VIEWS).map(([name, view]) => viewEndpoint(name, view))];
 }

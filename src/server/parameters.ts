@@ -14,7 +14,6 @@ interface FeedParameters {
   readonly since: Instant;
 }
 
-/** The parameters of a list request. */
 export interface ListParameters {
   readonly limit: number;
   /** Undefined for the first page. */

@@ -28,7 +28,6 @@ declare module 'fastify' {
 export interface RoutesOptions extends EndpointOptions {
   readonly answers: EndpointAnswers;
   readonly quota: RequestQuota;
-  /** The current state of the mirror. */
   readonly state: () => MirrorState;
 }
 

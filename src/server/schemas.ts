@@ -60,7 +60,6 @@ const INNER_NAMES: Readonly<Record<string, string>> = { total: 'BucketScore', di
 
 const refTo = (name: string): JsonSchema => ({ $ref: `${name}#` });
 
-/** The schema of an item of a collection. */
 export function itemSchema({ names: { item }, entry, feedClock }: CollectionListing): JsonSchema {
   const { properties, required = [] } = describedObject(entry.fields);
   const inner = Object.keys(innerFields(entry.fields)).map((member) => [member, innerRef(member)]);
@@ -153,7 +152,6 @@ export function pageSchema(item: string): JsonSchema {
   };
 }
 
-/** The query of a list. */
 export function querySchema(listing: CollectionListing, pageMax: number): JsonSchema {
   return queryOf({
     ...filterProperties(listing.filters),
@@ -236,7 +234,6 @@ function sorting({ orders, direction, feedClock }: CollectionListing): Record<st
 const NOT_ITS_NAME: Readonly<Record<string, string>> = { env_id: 'Id of an environment, not its name' };
 const ENCODED = 'Percent-encoded: an id may contain any character';
 
-/** The path parameters. */
 export function pathSchema(...names: readonly string[]): JsonSchema {
   return {
     type: 'object',

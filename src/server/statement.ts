@@ -120,7 +120,6 @@ function keptText(collectionListing: CollectionListing, of: string, make: () => 
   return text;
 }
 
-/** The columns of an item. */
 function fieldsOf({ listing }: ListRequest, feed?: 'synced' | 'deleted'): string[] {
   const { entry, feedClock, emptyIsNull } = listing;
   const fields = Object.keys(entry.fields).map((name) =>

@@ -58,7 +58,6 @@ const SELECT_CACHED = `select at, last_use = ${LAST_USE} as is_last_used from vi
 
 const RECORD_USE = `insert or replace into visible_kept values (@reader, @env, @now, ${LAST_USE} + 1)`;
 
-/** Evicts the least recently used list. */
 function evictOldest(view: MirrorSnapshot): void {
   const [kept] = view.rows({ sql: 'select count(*) as kept from visible_kept', values: {} });
   if (Number(kept?.['kept']) < MAX_CACHED) return;

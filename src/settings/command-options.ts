@@ -1,6 +1,5 @@
 import type { OptionEntry } from './option-table.ts';
 
-/** The options that only commands have. */
 export const COMMAND_OPTIONS = {
   logLevel: {
     type: 'string',

@@ -4,7 +4,6 @@ import type { OPTIONS, OptionEntry, REQUEST_OPTIONS, RETENTION_OPTIONS } from '.
 
 type OptionTable = typeof OPTIONS;
 
-/** The names of numeric options. */
 export type NumberOption = {
   [Name in keyof OptionTable]: OptionTable[Name]['type'] extends 'number' ? Name : never;
 }[keyof OptionTable];
@@ -52,7 +51,6 @@ export interface ServiceOptions
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Options of everything that syncs. */
 export interface SyncOptions
   extends ServiceOptions,
     OptionsNamed<
@@ -69,5 +67,4 @@ export interface SyncOptions
   readonly onProgress?: ((event: SyncEvent) => void) | undefined;
 }
 
-/** An event of a run in progress. */
 export type SyncEvent = CollectionsEvent | SourceEvent;

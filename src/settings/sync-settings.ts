@@ -15,7 +15,6 @@ import { readCertificates } from './read-certificates.ts';
 import { readRetention } from './read-retention.ts';
 import { type AccessToken, readToken } from './token.ts';
 
-/** Which streams a run reads. */
 export interface StreamSelection {
   /** If empty, all streams that are not optional. */
   readonly streamNames: readonly string[];
@@ -40,7 +39,6 @@ export interface SyncSettings extends Omit<RunOptions, 'catalogue' | 'streams'>,
   readonly keptQuota?: KeptQuota | null;
 }
 
-/** The listeners of a run, and the signal that stops it. */
 export interface RunWatcher {
   readonly signal: AbortSignal;
   onProgress(event: CollectionsEvent): void;

@@ -4,7 +4,6 @@ import { TOKEN_PATTERN } from '../core/read-api.ts';
 import type { ServiceOptions } from './options.ts';
 import { readTextFile } from './read-text-file.ts';
 
-/** The access token, and where it was found. */
 export interface AccessToken {
   readonly token: string;
   /** The name of that place, for messages. */

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 
-/** The version of the package. */
 export function version(): string {
   const manifest = findPackageJSON(import.meta.url) ?? 'package.json';
   return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;

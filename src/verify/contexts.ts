@@ -25,7 +25,6 @@ export interface EnvironmentContext {
   readonly feedReads: Map<StreamName, Promise<void>>;
 }
 
-/** One stream of one environment. */
 export interface StreamContext extends EnvironmentContext {
   readonly stream: Stream;
   readonly depth: CompareDepth;

@@ -14,7 +14,6 @@ import { isPending, type Mismatch, type MismatchList, whyOf } from './mismatch.t
 import { stillDiffering } from './recheck.ts';
 import { mismatchesOf, type StreamVerification } from './stream-verification.ts';
 
-/** What the repair of one environment needs. */
 export interface RepairWork {
   readonly catalogue: readonly Stream[];
   readonly source: Source;

@@ -21,7 +21,6 @@ export interface RepairPorts {
   readonly signal: AbortSignal;
 }
 
-/** The result of a repair. */
 export interface RepairResult {
   readonly run: number;
   /** What was verified, with the verdicts after the repair. */

@@ -25,7 +25,6 @@ export interface VerifyPorts {
   onProgress(progress: VerifyProgress): void;
 }
 
-/** The progress of a verification. */
 export interface VerifyProgress {
   readonly requests: number;
   readonly streamsDone: number;
@@ -42,7 +41,6 @@ export interface VerifyRunOptions extends DecisionOptions {
   readonly concurrency: number;
 }
 
-/** The result of a verification. */
 export interface VerifyResult {
   readonly depth: CompareDepth;
   readonly environments: readonly ListedEnvironment[];

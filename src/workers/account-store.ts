@@ -13,7 +13,6 @@ export interface SyncAccount {
   readonly tokenEnv: string | null;
   /** The file that contains the token; null if a variable does. */
   readonly tokenFile: string | null;
-  /** The schema of its mirror. */
   readonly schema: string;
   /** The cron expression of all environments; null if each has its own. */
   readonly cron: string | null;

@@ -5,7 +5,6 @@ import { driverError } from '../destination/postgres/lost-connection.ts';
 import { openClientPool } from '../destination/postgres/open-client.ts';
 import { connectError, sqlStateOf } from '../destination/postgres/server-error.ts';
 
-/** The database of the accounts. */
 export interface WorkDatabase {
   readonly drizzle: NodePgDatabase;
   /** Runs one statement outside of a transaction. */

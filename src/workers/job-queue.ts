@@ -30,7 +30,6 @@ export interface JobClaim {
   readonly without: readonly string[];
 }
 
-/** How a sync ended. */
 export interface SyncOutcome {
   /** As in `sync_runs`. */
   readonly status: string;

@@ -38,7 +38,6 @@ export async function migrateAccounts(database: WorkDatabase): Promise<void> {
   });
 }
 
-/** Whether the tables exist. */
 export async function hasAccounts(database: WorkDatabase): Promise<boolean> {
   return (await accountsVersion(database)) > 0;
 }

@@ -15,7 +15,6 @@ export interface SyncResult {
   readonly recovery: RecoveryKind | null;
 }
 
-/** What a worker needs to perform its jobs. */
 export interface WorkerPorts {
   readonly database: WorkDatabase;
   readonly next: NextTick;
@@ -45,7 +44,6 @@ export const JOB_RESULTS = [
 
 type JobResult = (typeof JOB_RESULTS)[number];
 
-/** What a worker reports. */
 export type WorkerEvent =
   | { readonly type: 'begun'; readonly account: string; readonly environment: string | null }
   | {

@@ -2,7 +2,6 @@ import { sql } from 'drizzle-orm';
 import { LEASE_MS } from '../core/schedule/lease.ts';
 import type { WorkDatabase } from './database.ts';
 
-/** A worker as others see it. */
 export interface WorkerIdentity {
   readonly worker: string;
   readonly host: string;

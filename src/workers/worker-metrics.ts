@@ -3,7 +3,6 @@ import type { SourceEvent } from '../core/ports/source.ts';
 import type { WorkDatabase } from './database.ts';
 import { JOB_RESULTS, type WorkerEvent } from './perform-job.ts';
 
-/** The metrics of a worker, for Prometheus. */
 export interface WorkerMetrics {
   readonly contentType: string;
   onEvent(event: MeasuredEvent): void;

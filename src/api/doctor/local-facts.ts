@@ -19,7 +19,6 @@ export interface CheckedOptions
     OptionsNamed<'baseUrl' | 'db' | 'dbFile' | 'tokenFile' | 'env' | 'timeout'>,
     OptionsNamed<'allowHttp' | 'caFile' | 'allowNetworkFs'> {}
 
-/** A fact, or why it could not be found out. */
 export type FoundFact<Value> = { readonly value: Value } | { readonly error: string };
 
 /** What an attempt returned, or the message of its error. Options with wrong values are the caller's to correct. */
@@ -73,7 +72,6 @@ function sqliteVersion(): string {
   return String(found);
 }
 
-/** The place of a mirror in a file. */
 function fileFacts(path: string, allowNetworkFs: boolean) {
   const lock = lockPath(path);
   const folder = dirname(lock);

@@ -81,7 +81,6 @@ interface ListError {
   readonly recovery: RecoveryKind;
 }
 
-/** What a promise returned, or the error that it failed with. */
 async function settled<Value>(promise: Promise<Value>): Promise<{ value: Value | null; error: ListError | null }> {
   try {
     return { value: await promise, error: null };

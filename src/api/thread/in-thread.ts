@@ -20,7 +20,6 @@ export interface RunThread {
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
   copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
-  /** The measurements of the mirror at an address. */
   measure(db: string): Promise<Measurements>;
   close(): Promise<void>;
 }

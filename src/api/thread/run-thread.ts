@@ -32,11 +32,9 @@ export interface SerializedError {
   readonly message: string;
   readonly stack: string | undefined;
   readonly recovery: RecoveryKind | null;
-  /** Null if there is none. */
   readonly cause: SerializedError | null;
 }
 
-/** An event of a job in progress. */
 export type ThreadEvent =
   | { readonly of: 'source'; readonly event: SourceEvent }
   | { readonly of: 'sync'; readonly event: CollectionsEvent; readonly error: SerializedError | null }
@@ -61,7 +59,6 @@ function serializeError(error: unknown): SerializedError {
 /** A page causes several events. A stream's progress is sent a few times per second, and only its latest state. */
 const RELAY_MS = 50;
 
-/** Relays events, several per message. */
 function relayTo(port: MessagePort) {
   const waiting = new Map<string | number, ThreadEvent>();
   let [count, timer]: [number, NodeJS.Timeout | null] = [0, null];

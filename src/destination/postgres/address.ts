@@ -1,6 +1,5 @@
 import type { AnswerTimeout } from './end-when-silent.ts';
 
-/** Where a mirror in PostgreSQL is, and how to connect to it. */
 export interface PostgresAddress extends AnswerTimeout {
   readonly kind: 'postgres';
   /** The schema, which holds only the mirror. */

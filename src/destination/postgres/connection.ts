@@ -9,7 +9,6 @@ export interface PostgresConnection {
   query(text: string, values?: readonly unknown[]): Promise<SqlAnswer>;
 }
 
-/** A connection inside a transaction. */
 export interface PostgresTransaction extends PostgresConnection {
   /** Sends a statement without waiting for its result. If it fails, so does the transaction. */
   send(text: string, values?: readonly unknown[]): void;

@@ -27,11 +27,9 @@ interface PostgresOptions extends RetryWaiting {
   readonly alertRules?: readonly AlertRule[] | undefined;
   /** Every commit fails once another process has taken the environment. Null where none can. */
   readonly lease: WriterLease | null;
-  /** Turns an error into one that says what to do. */
   errorOf(error: unknown): unknown;
 }
 
-/** One environment's part of a mirror in PostgreSQL. */
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
   const { run } = options;
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>

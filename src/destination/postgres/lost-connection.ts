@@ -32,7 +32,6 @@ const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 /** The transaction conflicted with another one, or the connection's previous one was cancelled at its end: retry. */
 const CONFLICT = /^(?:40001|40P01|25P02)$/;
 
-/** Whether the error means that the connection is gone. */
 export function isLost(error: unknown): boolean {
   if (error instanceof SyncError) return isLost(error.cause);
   return error instanceof LostConnection || ENDED.test(sqlStateOf(error) ?? '');

@@ -40,7 +40,6 @@ function isReset(error: unknown): boolean {
 /** Several connections to the server, opened on demand. */
 export interface ClientPool {
   readonly pool: Pool;
-  /** The open connections. */
   readonly open: ReadonlySet<PoolClient>;
   close(): Promise<void>;
 }

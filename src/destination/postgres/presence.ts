@@ -24,7 +24,6 @@ export interface Presence {
   hold(envIds: readonly string[], mirroredAt: Instant): Promise<void>;
   /** Whether the connection reaches the server itself, not a pooler. */
   isDirect(): boolean;
-  /** Releases what it holds. */
   close(): Promise<void>;
 }
 

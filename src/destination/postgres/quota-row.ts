@@ -14,7 +14,6 @@ export interface QuotaRowOptions {
    * others.
    */
   readonly transaction: <Done>(work: TransactionWork<Done>) => Promise<Done>;
-  /** The account's key. */
   readonly account: string;
   /** A monotonic clock of this process. */
   readonly nowMs: () => number;

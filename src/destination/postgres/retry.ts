@@ -14,7 +14,6 @@ export interface RetryWaiting {
   readonly patience?: { isOver: boolean };
 }
 
-/** How a program waits. */
 export const WAITING: RetryWaiting = {
   sleep: (delayMs, signal) => sleepFor(delayMs, undefined, { signal }),
   random: Math.random,

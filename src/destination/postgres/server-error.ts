@@ -47,7 +47,6 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   XX: ['run', 'reports damaged data or an internal error: check its log before you run again'],
 };
 
-/** The advice for each error of a socket or of TLS. */
 const SOCKET_ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   ECONNREFUSED: [
     'run',

@@ -7,7 +7,6 @@ export function quoteIdentifier(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
 
-/** The settings of a transaction. */
 export interface TransactionSettings {
   readonly schema: string;
   /** Such as `isolation level read committed`. */

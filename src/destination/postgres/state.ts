@@ -20,7 +20,6 @@ interface PostgresStateOptions extends RetryWaiting {
   readonly errorOf?: (error: unknown) => unknown;
 }
 
-/** What a mirror in PostgreSQL stores besides its rows. */
 export function postgresState(
   database: PostgresDatabase,
   { name, clock, leases, randomHex = newRandomHex, errorOf = (error) => error, ...waiting }: PostgresStateOptions,

@@ -26,7 +26,6 @@ import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
 import { inTransaction, type TransactionWork } from './transaction.ts';
 
-/** A mirror in PostgreSQL. */
 export function postgresStore(address: PostgresAddress, clock: () => Instant): MirrorStore {
   const { display, schema } = address;
   const explain = (error: unknown): unknown => explained(display, error);

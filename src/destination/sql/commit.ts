@@ -33,7 +33,6 @@ import {
   writeMarks,
 } from './write-rows.ts';
 
-/** What a commit is about, besides its parts. */
 interface CommitOptions {
   readonly run: number;
   readonly clock: MirrorClock;

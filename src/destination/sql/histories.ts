@@ -12,7 +12,6 @@ export function* noteUnreadHistory(scope: CommitScope, { testId, pageLimit }: Un
   });
 }
 
-/** Records that a test's history was read to its end. */
 export function* noteHistoryRead(
   scope: CommitScope,
   { testId, readAt, mirroredAt, gap, since }: NonNullable<PageCommit['historyRead']>,

@@ -25,7 +25,6 @@ export interface TableSql {
   readonly content: readonly string[];
   /** The columns of `content` that hold JSON. */
   readonly json: ReadonlySet<string>;
-  /** The kind of each column. */
   readonly kinds: ReadonlyMap<string, ColumnKind>;
   /** The columns of its key and of each index. */
   readonly indexes: readonly (readonly string[])[];

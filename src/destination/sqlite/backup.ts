@@ -17,16 +17,11 @@ import { quote } from '../sql/tables.ts';
 import { fileError } from './file-error.ts';
 import { mirrorExists, openEarlier, refuseMissing } from './open.ts';
 
-/** The result of a backup. */
 export interface BackupReport {
-  /** The mirror. */
   readonly db: string;
-  /** The backup. */
   readonly to: string;
   readonly bytes: number;
-  /** Rows of all tables. */
   readonly rows: number;
-  /** Whether it replaced an earlier backup. */
   readonly replaced: boolean;
 }
 

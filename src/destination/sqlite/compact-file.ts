@@ -6,7 +6,6 @@ import { openForWriting, refuseMissing } from './open.ts';
 
 /** The size of a mirror, with its log, before and after it was compacted. */
 export interface CompactReport {
-  /** The mirror. */
   readonly db: string;
   readonly bytes_before: number;
   readonly bytes_after: number;

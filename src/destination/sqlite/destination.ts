@@ -13,7 +13,6 @@ import { perform, portMethods, sqliteScope } from './driver.ts';
 import { withFileErrors } from './file-error.ts';
 import type { MirrorFile } from './open.ts';
 
-/** The environment to write, the run, and the machine's clock. */
 interface DestinationOptions {
   readonly envId: string;
   readonly run: number;
@@ -21,7 +20,6 @@ interface DestinationOptions {
   readonly alertRules?: readonly AlertRule[] | undefined;
 }
 
-/** One environment's part of an SQLite mirror. */
 export function createSqliteDestination(mirror: MirrorFile, options: DestinationOptions): Destination {
   const { envId, run, clock, alertRules } = options;
   const scope = sqliteScope(mirror, envId);

@@ -132,7 +132,6 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
 const LAST_STATUS = `select status from main.sync_stream_runs
   where env_id = ? and stream = ? and requests > 0 and status <> 'stopped' order by run_id desc limit 1`;
 
-/** The environment, the run and the clock of a dry run. */
 type DryRunOptions = Parameters<typeof createSqliteDestination>[1];
 
 /** The source equals the mirror: scans miss no row, none is removed, and held-back rows are still missing (R14). */

@@ -44,7 +44,6 @@ function* rowsFrom(read: ExpectedRead, request: PageRequest): SqlStatements<Expe
   return { ...expected, rows: Math.max(0, expected.rows - (yield* rowsBefore(read, expected.hidden))) };
 }
 
-/** The rows of the whole read. */
 function* rowsOf(read: ExpectedRead): SqlStatements<ExpectedRows & { readonly hidden: number }> {
   const { limit: _, ...variant } = read.query;
   const shown = yield* count(read, shownBy(read));

@@ -9,7 +9,6 @@ export interface StateFile {
   readonly prepare: PrepareStatement;
 }
 
-/** Reads the state synchronously. */
 export function readState<Result>(
   { prepare }: Pick<StateFile, 'prepare'>,
   statements: StateStatements<Result>,

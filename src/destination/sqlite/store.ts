@@ -29,7 +29,6 @@ import {
 } from './open.ts';
 import { readStatement } from './read-statement.ts';
 
-/** A mirror in a file. */
 export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
   return {
     display: path,

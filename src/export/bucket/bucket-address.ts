@@ -1,6 +1,5 @@
 import { SyncError } from '../../core/errors.ts';
 
-/** A place in object storage. */
 export interface BucketAddress {
   readonly bucket: string;
   /** Ends with `/`, unless it is empty. */

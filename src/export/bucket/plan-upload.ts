@@ -7,7 +7,6 @@ import type { StoredObject } from './object-store.ts';
 /** Changes by path, which may happen in any order. */
 type UploadStep = ReadonlyMap<string, ImageChange>;
 
-/** What brings a bucket in line with an image. */
 export interface UploadPlan {
   /**
    * In order: new data files, the manifest, then the rest as an export to a folder changes it. The manifest is written

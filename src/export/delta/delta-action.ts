@@ -80,7 +80,6 @@ export interface DeltaSnapshot {
   readonly metaData: MetaDataAction | null;
   /** The number of the last export by `appId`. */
   readonly txns: ReadonlyMap<string, TxnAction>;
-  /** The files of the table, by path. */
   readonly files: ReadonlyMap<string, AddAction>;
   /** What other programs did to its files and columns since the last export, oldest first. */
   readonly foreign: readonly ForeignCommit[];

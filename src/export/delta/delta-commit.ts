@@ -9,7 +9,6 @@ import {
 } from './delta-action.ts';
 import { type DeltaTable, PROTOCOL } from './delta-table.ts';
 
-/** The export that a commit belongs to. */
 export interface CommitOrigin {
   readonly number: number;
   readonly instant: Instant;

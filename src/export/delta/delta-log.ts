@@ -102,7 +102,6 @@ export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSna
   );
 }
 
-/** Whether an export has written to the table. */
 export function isOfExport({ txns }: DeltaSnapshot): boolean {
   return txns.has(APP_ID);
 }

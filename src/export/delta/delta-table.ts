@@ -7,7 +7,6 @@ import type { AddAction, DeltaField, MetaDataAction } from './delta-action.ts';
 /** The oldest versions of the protocol, which every Delta reader supports. */
 export const PROTOCOL = { minReaderVersion: 1, minWriterVersion: 2 } as const;
 
-/** A table as its log should describe it. */
 export interface DeltaTable {
   readonly name: string;
   readonly metaData: Omit<MetaDataAction, 'id' | 'createdTime' | 'configuration'>;

@@ -70,7 +70,6 @@ function changeCell(change: TrendChange): VNode {
   return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
 }
 
-/** The incidents of a group, in one sentence. */
 export function incidentsSentence({
   incidents_opened,
   incidents_resolved,

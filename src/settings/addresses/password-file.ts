@@ -4,7 +4,6 @@ import { SyncError } from '../../core/errors.ts';
 import { readTextFile } from '../read-text-file.ts';
 import { homeFolder } from './home-folder.ts';
 
-/** A user, and the database to connect to. */
 export interface DatabaseLogin {
   readonly host: string;
   readonly port: number;
