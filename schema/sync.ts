@@ -176,10 +176,7 @@ export const marks = table(
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.id] })],
 );
 
-/**
- * After the scan, rows whose keys were not seen are swept (R12). The keys are stored page by page and sorted only when
- * the missing rows are looked for: an index on them would cost more than the rows.
- */
+/** The keys that a scan has seen (R12), sorted only for the sweep: an index on them would cost more than the rows. */
 export const seenPages = table(
   'seen_pages',
   'Keys that the reads of an unfinished round have shown.',
@@ -204,10 +201,7 @@ export const heldRemovals = table(
     stream: stream(),
     key_1: text('first part of the key of the row').notNull(),
     key_2: text('second part of the key; empty if it has one part').notNull(),
-    /**
-     * Server time of the read that did not show the row. It is the mirror's own time for snapshots and lineage, whose
-     * rows are removed without a trace, and when there is no server time.
-     */
+    /** Server time of the read that did not show the row; without one, and for snapshots and lineage, the mirror's. */
     absent_at: time('the time that its `deleted_at` will be').notNull(),
   },
   (t) => [primaryKey({ columns: [t.env_id, t.stream, t.key_1, t.key_2] })],

@@ -81,10 +81,7 @@ const joinFound = ({ envId }: LineageWalk, id: string) =>
 
 const reached = sql.raw('FROM walk CROSS JOIN LATERAL unnest(walk.ids) AS r(id)');
 
-/**
- * Failing runs of a sub-test belong to one incident if they precede the same PASS. min() finds the worst status,
- * because ERROR, FAIL, WARN are in alphabetical order.
- */
+/** Failing runs before the same PASS are one incident. min() is the worst status: ERROR, FAIL, WARN are in order. */
 const incidents = sql`SELECT g.sub_test_unique_id, g.pass_id, min(g.start_time) AS first_start_time, count(*) AS run_count,
     min(g.status) AS worst_status, (array_agg(g.id ORDER BY g.start_time DESC, g.id DESC))[1] AS last_id
   FROM (

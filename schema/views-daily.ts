@@ -12,10 +12,7 @@ import { environment, joinEnvironment, joinOwnersOfTest, joinOwnersPerRow } from
 const counted = (d: ViewDialect, statuses: SQL) =>
   d.integer(sql`sum(CASE WHEN status ${statuses} THEN runs ELSE 0 END)`);
 
-/**
- * The daily numbers of the runs `x`, by the columns of `by` besides the environment and the day. Runs are first counted
- * by status: that only reads an index and leaves few rows to group further.
- */
+/** The daily numbers of the runs `x` by the columns of `by`. Runs are first counted by status: that reads an index. */
 const daily = (d: ViewDialect, by: Readonly<Record<string, SQL>>, join: SQL) => {
   const named = sql.join(Object.entries(by).map(([name, value]) => sql`${value} AS ${sql.raw(name)}, `));
   const groups = (env: string) => sql.raw([env, ...Object.keys(by), 'day'].join(', '));

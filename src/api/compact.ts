@@ -8,10 +8,7 @@ import { refuseNetworkFs } from './open-store.ts';
 export type CompactOptions = MirrorOptions & OptionsNamed<'allowNetworkFs'>;
 export type { CompactReport };
 
-/**
- * Returns the space of removed rows to the file system. Readers aren't blocked, but the caller is.
- * @throws SyncError `locked` while a sync runs
- */
+/** Returns the space of removed rows; the caller waits, readers don't. @throws SyncError `locked` while a sync runs */
 export async function compact(options: CompactOptions = {}): Promise<CompactReport> {
   checkOptions(options);
   const db = givenFile(

@@ -3,10 +3,7 @@ import { lockPath, type MirrorLock, takeLock } from '../../state/lock.ts';
 import { SyncError } from '../core/errors.ts';
 import { type FileOperations, fullDisk, isDiskFull } from '../export/export-files.ts';
 
-/**
- * Takes the lock of an export folder, which is next to its manifest.
- * @throws SyncError `locked`; `run` if the disk is full, else `usage`
- */
+/** Takes the lock of an export folder, next to its manifest. @throws SyncError `locked`; `run` if full; `usage` */
 export function lockFolder(to: string, manifest: string, files: FileOperations): MirrorLock {
   try {
     return takeLock(manifest);

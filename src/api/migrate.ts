@@ -16,10 +16,7 @@ export interface MigrateReport {
   readonly citus: DistributionReport | null;
 }
 
-/**
- * Migrates a mirror, as every run does first, and reports what was done. Creates the mirror if there is none.
- * @throws SyncError
- */
+/** Migrates a mirror, as every run does first, or creates it, and reports what was done. @throws SyncError */
 export async function migrate(options: MigrateOptions = {}): Promise<MigrateReport> {
   checkOptions(options);
   const db = givenAddress(options);

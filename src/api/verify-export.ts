@@ -12,10 +12,7 @@ export interface VerifyExportOptions extends MirrorOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/**
- * Compares an export with the current mirror: all rows, and the bytes of all files. Runs in a separate thread.
- * @throws SyncError
- */
+/** Compares all rows, and the bytes of all files, of an export with the mirror, in a thread. @throws SyncError */
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
   const db = givenAddress(options);

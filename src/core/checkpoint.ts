@@ -138,10 +138,7 @@ export interface LookupRead {
   readonly asked: number;
   /** The ids of the current chunk, which is read once per variant. */
   readonly ids: readonly string[];
-  /**
-   * The ids of the chunk whose marks its pages have not cleared yet (R13, R18); of suspect rows, those that become
-   * absent unless a page returns them.
-   */
+  /** The chunk's ids with uncleared marks (R13, R18); of suspect rows, those that no page has returned yet. */
   readonly pendingIds: readonly string[];
   readonly variant: number;
   /** Only marked rows last synced before this time are looked up; the upserts feed returns the others (R18). */

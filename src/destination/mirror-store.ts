@@ -6,10 +6,7 @@ import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import type { CopySource, CopyTarget } from './sql/copied-tables.ts';
 import type { MirrorScope, SqlStatements } from './sql/statements.ts';
 
-/**
- * The port of a destination: everything that the commands do with a mirror at one address. `stores.ts` has one per kind
- * of address. Every error is a `SyncError` that says what to do.
- */
+/** The port of a destination: all that commands do with a mirror at one address. Every error is a `SyncError`. */
 export interface MirrorStore {
   /** The mirror's name in messages and reports, without a password. */
   readonly display: string;

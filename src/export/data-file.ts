@@ -69,10 +69,7 @@ export function createDataFile(folder: ExportFolder, { exportRelation, segment, 
   };
 }
 
-/**
- * A rewritten segment gets a new name, so the last export's file stays while it may still be read. With a nonce, no name
- * is used twice: a removal that comes late removes nothing else.
- */
+/** A rewritten segment gets a new name: the last export may be being read. With a nonce, no name is used twice. */
 function dataName({ format, nonce }: ExportFolder, sha256: string): string {
   const digits = (nonce === null ? sha256 : hash('sha256', `${nonce} ${sha256}`)).slice(0, NAME_DIGITS);
   if (format !== 'delta') return digits;

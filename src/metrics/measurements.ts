@@ -22,10 +22,7 @@ export const MIRROR_STATE = {
     (select max(id) from sync_runs where status <> 'running') as run, (select quota_noted_at from mirror) as quota`,
 } as const;
 
-/**
- * Everything that the metrics of a mirror are computed from, in SQL that every database understands. Counting a million
- * rows takes a while.
- */
+/** What a mirror's metrics are computed from, in SQL for every database. Counting a million rows takes a while. */
 export const MEASUREMENTS = {
   ...SYNC_TIMES,
   // A run that was killed stays `running`: the ages show it.

@@ -37,16 +37,10 @@ const kept = new WeakMap<object, Map<string, KeptRuns>>();
 const MAX_KEPT = 2;
 /** Reads this many extra days before the first requested one, so the cache still fits tomorrow. */
 const KEPT_DAYS = 60;
-/**
- * A cache that starts earlier than this is rebuilt: most of its runs would be too old. What the longest trends need fits
- * the shortest. It spans less than a year, so month and day identify a day.
- */
+/** A cache that starts earlier is rebuilt. It spans less than a year, so month and day identify a day. */
 const MAX_KEPT_DAYS = Math.max(...TREND_DAYS) + 2 * KEPT_DAYS;
 
-/**
- * The runs of all tests in the mirror, by test, from a day on or earlier. They are read once; after that, only those of
- * tests with new runs, or whose results or history were read again.
- */
+/** The runs of all tests since a day or earlier, by test: read once, then only those of tests with changes. */
 export function runsSince(reads: PageReads, env: string, from: string): ReadonlyMap<string, string> {
   const environments = kept.get(reads.memory) ?? new Map<string, KeptRuns>();
   kept.set(reads.memory, environments);

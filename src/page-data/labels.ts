@@ -1,10 +1,7 @@
 import type { AssetLabel } from './page-data.ts';
 import { listed, type PageReads, type PageScope, textOf } from './page-scope.ts';
 
-/**
- * The labels of assets by id. An asset that is not live has only its id. The caller has checked that the reader may see
- * them.
- */
+/** The labels of assets that the reader may see, by id. An asset that is not live has only its id. */
 export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
   const rows = reads.rows({
     sql: `select id, name, kind from live_assets where env_id = @env and id in ${listed('ids')}`,

@@ -22,10 +22,7 @@ export interface MirrorTrust {
 
 export interface RunTrust {
   readonly run: number;
-  /**
-   * As in `sync_runs`; a run whose process was killed stays `running`. For a restricted reader, status and times cover
-   * only the streams that the reader sees, and the status is `done` or `problems`.
-   */
+  /** As in `sync_runs`; a killed run stays `running`. A restricted reader gets `done` or `problems`, of its streams. */
   readonly status: string;
   readonly started_at: Instant;
   readonly ended_at: Instant | null;

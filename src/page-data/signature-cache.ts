@@ -56,10 +56,7 @@ export function snapshotSignature(reads: PageReads, table: string): string {
   return String(reads.texts({ sql: `select json_array((select count(*) from ${table}), (${last}))`, values: {} })[0]);
 }
 
-/**
- * The signature of the scores and their means. The list of scores is replaced some time after its rows enter the
- * history, and the means follow at the end of the run.
- */
+/** The signature of the scores and of their means, which follow at the end of the run. */
 export function scoresSignature(reads: PageReads, env: string): string {
   const tables = ['asset_health_scores', 'asset_health_score_dimensions'];
   const states = tables.map(

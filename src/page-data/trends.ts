@@ -182,10 +182,7 @@ function readHealth(reads: PageReads, scope: PageScope, days: readonly string[])
   });
 }
 
-/**
- * The means of all assets are kept in the mirror. Those of the assets that a reader sees take seconds, where these are
- * many.
- */
+/** The means of all assets are stored in the mirror; those of a restricted reader's assets can take seconds. */
 const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from): readonly PageRow[] => {
   const means =
     scope.limit === null

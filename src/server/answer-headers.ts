@@ -18,10 +18,7 @@ export function addAnswerHeaders(server: FastifyInstance): void {
   });
 }
 
-/**
- * Fastify's handler of HEAD gives an answer without a body a length of 0. A 304 must have no length but that of the 200
- * (RFC 9110, 8.6): a cache would drop what it holds.
- */
+/** A 304 must have no length but that of the 200 (RFC 9110, 8.6), and Fastify gives answers to HEAD a length of 0. */
 export function dropLengthOf304(server: FastifyInstance): void {
   server.addHook('onRoute', (route) => {
     if (route.method !== 'HEAD') return;

@@ -59,10 +59,7 @@ const WAIT = { 'Retry-After': { ...INTEGER, description: 'Seconds to wait' } };
 
 const TAGS = [...new Set(['Environments', ...LISTINGS.map(({ names }) => names.tag)])];
 
-/**
- * Adds `/openapi.json`, which describes all routes added later, and `/docs` to browse it. Neither needs a token or
- * counts against a quota: both are sent from memory, which costs no more than a rejection.
- */
+/** Adds `/openapi.json`, for all routes added later, and `/docs`. Sent from memory, neither needs a token or quota. */
 export async function addOpenApi(server: FastifyInstance): Promise<void> {
   await server.register(swagger, {
     stripBasePath: false,

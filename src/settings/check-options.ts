@@ -38,11 +38,7 @@ export function typeMismatch(type: OptionType, value: unknown): string | null {
   return NEEDS[type].fits(value) ? null : NEEDS[type].what;
 }
 
-/**
- * Checks the names and types of options from a JavaScript program.
- * @throws OptionError
- * @throws SyncError `usage`
- */
+/** Checks the names and types of options from a JavaScript program. @throws OptionError, SyncError `usage` */
 export function checkOptions(options: unknown): void {
   if (typeof options !== 'object' || options === null)
     throw new SyncError('usage', 'the options are not an object: write them as { name: value }');

@@ -10,10 +10,7 @@ import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror
 import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
 import type { CopySettings, JobReply, SerializedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
-/**
- * Runs jobs in a separate thread, one at a time: SQLite cannot be interrupted, and the thread that handles signals must
- * never wait for it (R27).
- */
+/** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
 export interface RunThread {
   sync(settings: SyncSettings, watcher: RunWatcher): Promise<RunSummary>;
   verify(settings: VerifySettings, watch: VerifyWatch): Promise<CollectionsReport>;

@@ -197,10 +197,7 @@ function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context)
   return isOutOfLookback(addSeconds(watermark, -context.options.overlapSeconds), context) ? 'clamp' : null;
 }
 
-/**
- * Whether a watermark may serve as a bound. It may not without a server time, nor if it is so far ahead that a feed
- * from it, less the overlap, would start in the future (R1).
- */
+/** Whether a watermark may be a bound: not without a server time, nor if its feed would start in the future (R1). */
 export function isTrusted(watermark: Instant | null, { serverTime, options }: Context): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
   return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);

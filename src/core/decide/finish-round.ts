@@ -90,10 +90,7 @@ function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
 }
 
-/**
- * Another scan is due if the sweep was contradicted and left candidates (R12), if the watermark is in doubt (R1), or
- * for a reason that came up during the round (R13).
- */
+/** Another scan is due if the sweep was contradicted (R12), the watermark is unsure (R1), or for a new reason (R13). */
 function dueAfter(
   stream: Stream,
   { scanDue, round }: RoundCheckpoint,

@@ -4,9 +4,7 @@ import { sameJson } from '../json.ts';
 import type { ColumnValue, Fields, Row, Stream } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
 
-/**
- * A whole row to write, and how it changes. A `tombstoned` row stays deleted; only its fields or its deletion change.
- */
+/** A whole row to write, and how it changes. A `tombstoned` row stays deleted; only its fields or deletion change. */
 export interface RowChange {
   readonly row: Row;
   readonly kind: 'inserted' | 'updated' | 'restored' | 'deleted' | 'tombstoned';

@@ -74,17 +74,11 @@ export interface UnreadHistory {
 
 /** What the end of a round does to the table. */
 export interface RoundEnd {
-  /**
-   * Deletes rows of a feed stream that the scan did not see, as of `at`. If that is null, the mirror's own time is
-   * stored instead; no decision depends on it (R1).
-   */
+  /** Deletes the feed stream's rows that the scan did not see, as of `at`; null means the mirror's own time (R1). */
   readonly sweep: { readonly at: Instant | null } | null;
   /** Replaces the whole table, or the edges of the marked columns, with the staged rows (R16, R18). */
   readonly replace: 'all' | 'marked' | null;
-  /**
-   * Rows after this key were not confirmed and stay, because a confirmed one still exists or may only be invisible.
-   * Null if all may be deleted (R12, R18).
-   */
+  /** Rows after this key stay, because a confirmed one still exists or may be invisible; null for none (R12, R18). */
   readonly through: string | null;
   /** Marks after this id stay unconfirmed, unless a read returned the row; null if all were looked up (R18). */
   readonly marksThrough: string | null;

@@ -71,10 +71,7 @@ function numbered(sql: string): NumberedStatement {
   return made;
 }
 
-/**
- * Writes the rows of a page with one statement; keys that occur twice take another, because a statement cannot change a
- * row twice.
- */
+/** Writes the rows of a page with one statement; repeated keys take another, as none can change a row twice. */
 async function write(connection: PostgresConnection, upsert: BulkUpsert): Promise<SqlAnswer> {
   const written = distinctRows(upsert).map((rows) => {
     const { text, values } = bulkStatement({ ...upsert, rows });

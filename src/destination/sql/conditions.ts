@@ -66,10 +66,7 @@ export function whereUncleared(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
-/**
- * The condition that row `t` is younger than the overlap, so its dependents may be committed later (R18). Without a
- * server time, every row with a time qualifies.
- */
+/** The condition that row `t` is younger than the overlap, if there is a server time: dependents may follow (R18). */
 export const WHERE_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
 
 /** The condition that row `t` lacks a field that the typed list requires (R22). */

@@ -208,10 +208,7 @@ function* pagesOf(read: ExpectedRead): SqlStatements<number> {
   return Math.max(1, Math.ceil(count / Number(read.query['limit'])));
 }
 
-/**
- * The known rows of a test's history. A history never read may have any length; if its read was interrupted, at least
- * one page has been read.
- */
+/** The known rows of a test's history: any number if it was never read, at least a page if it was interrupted. */
 function* history(expectedRead: ExpectedRead, { path, cursor, query }: PageRequest): SqlStatements<ExpectedRows> {
   const [, testId] = path;
   const sql = `select count(*) from test_executions where env_id = @env and test_id = @testId and start_time >= @from`;

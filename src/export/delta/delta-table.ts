@@ -30,10 +30,7 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
   date: 'date',
 };
 
-/**
- * The table has no partition columns: every column is in the files, and the bounds of the environment and the time in
- * `stats` let a reader skip files.
- */
+/** Without partition columns: the bounds of the environment and the time in `stats` let a reader skip files. */
 export function deltaTable(
   { name, columns }: Pick<ExportedTable, 'name' | 'columns'>,
   files: readonly ExportedFile[],

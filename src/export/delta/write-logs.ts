@@ -58,10 +58,7 @@ export function lastNumber(tables: DeltaTables): number {
   return Math.max(0, ...[...tables.values()].map(({ snapshot }) => snapshot.txns.get(APP_ID)?.version ?? 0));
 }
 
-/**
- * Makes one commit for each table whose log lacks the manifest's files, and drops the logs of other tables.
- * @returns the tables that got a commit
- */
+/** Makes a commit for each table whose log lacks files, and drops other logs. Returns the tables with a commit. */
 export function writeLogs(
   folder: ExportFolder,
   manifest: ExportManifest,
@@ -102,10 +99,7 @@ export function undoneChanges(before: DeltaTables, committed: CommittedTables): 
 /** Tables after their commits, by name. */
 export type CommittedTables = ReadonlyMap<string, DeltaSnapshot>;
 
-/**
- * A log that stays long does no harm: the next commit retries.
- * @returns one sentence for each log that could not be shortened
- */
+/** A log that stays long does no harm: the next commit retries. Returns a sentence for each such log. */
 export function shortenLogs(folder: ExportFolder, to: string, committed: CommittedTables, nowMs: number): string[] {
   const warnings: string[] = [];
   for (const [name, snapshot] of committed) {

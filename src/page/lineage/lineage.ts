@@ -122,10 +122,7 @@ function isWaiting(query: PageQuery): boolean {
   return data === null && problem === null;
 }
 
-/**
- * A graph consists of many responses. They are fetched again only if the asset itself, which is kept fresh, shows that
- * the mirror has changed.
- */
+/** A graph consists of many responses, fetched again only if the asset itself shows that the mirror has changed. */
 function useFetchedOnce({ env, centre }: LineageOptions, queries: readonly PageQuery[]): void {
   useEffect(() => {
     const ends = queries.map((query) => liveData.watchOnce(query));

@@ -6,11 +6,7 @@ import { readTextFile } from '../read-text-file.ts';
 import { postgresAddress, warningsOfAddress } from './postgres-address.ts';
 import { parsePostgresUrl } from './postgres-url.ts';
 
-/**
- * The address of the mirror as given, or as its file contains it; it may contain a password. `addressOf` parses it.
- * @throws OptionError
- * @throws SyncError `usage`
- */
+/** The mirror's address as given or in its file; it may contain a password. @throws OptionError, SyncError `usage` */
 export function givenAddress({ db, dbFile }: MirrorOptions): string {
   if (dbFile === undefined) return checked('db', db ?? OPTIONS.db.default);
   if (db !== undefined)
