@@ -65,18 +65,13 @@ export const NODE_FILES: FileOperations = {
       linkSync(from, to);
     } catch (error) {
       if (!isSystemError(error) || ![...NO_LINKS, 'EXDEV'].includes(error.code)) throw error;
-      copyDurably(from, to);
+      copyFileSync(from, to);
+      flush(to, 'r+');
     }
   },
   syncFolder(path) {
     // Windows cannot open a folder, and keeps names durable by itself.
-    if (process.platform === 'win32') return;
-    const folder = openSync(path, 'r');
-    try {
-      fsyncSync(folder);
-    } finally {
-      closeSync(folder);
-    }
+    if (process.platform !== 'win32') flush(path, 'r');
   },
   remove: (path) => rmSync(path, { force: true, recursive: true }),
   removeFolder(path) {
@@ -91,9 +86,8 @@ export const NODE_FILES: FileOperations = {
 
 const CHUNK_BYTES = 1024 * 1024;
 
-function copyDurably(from: string, to: string): void {
-  copyFileSync(from, to);
-  const file = openSync(to, 'r+');
+function flush(path: string, flags: 'r' | 'r+'): void {
+  const file = openSync(path, flags);
   try {
     fsyncSync(file);
   } finally {

@@ -2,7 +2,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Instant } from '../core/time/instant.ts';
 import { type FileOperations, filesUnder, writeWhole } from './export-files.ts';
 import type { ExportFormat } from './formats.ts';
-import { FILES_FOLDER, isOwnPath, removalPathOf } from './partition-path.ts';
+import { FILES_FOLDER, isHidden, isOwnPath, removalPathOf } from './partition-path.ts';
 
 /** The folder of an export while files are written to it. */
 export interface ExportFolder {
@@ -129,8 +129,6 @@ export function ownFilesUnder(folder: string): string[] {
   const own = all.filter((each) => isOwnPath(each) && !nested.some((inner) => each.startsWith(inner)));
   return own.sort((a, b) => Number(isHidden(a)) - Number(isHidden(b)));
 }
-
-const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
 /** Removes data files, and folders that become empty. */
 function removeAll(files: FileOperations, folder: string, pathsOf: () => readonly string[]): FileRemoval {

@@ -4,11 +4,6 @@ import type { ExportSegment, SurveyedSegment } from './segment.ts';
 /** How many small files the newest month of a history may have; older months have one at most. */
 const MAX_SMALL = 8;
 
-interface WritePlan {
-  readonly kept: readonly ExportedFile[];
-  readonly segments: readonly SurveyedSegment[];
-}
-
 /**
  * The segments to write: those that have changed, and small ones that are joined to one file. Of a list, a changed
  * segment that became small joins its neighbour. Of a history, whose files are not written again otherwise, unchanged
@@ -18,7 +13,7 @@ export function segmentsToWrite(
   surveyed: readonly SurveyedSegment[],
   changed: ReadonlySet<SurveyedSegment>,
   targetBytes: number,
-): WritePlan {
+): { kept: readonly ExportedFile[]; segments: readonly SurveyedSegment[] } {
   const isSmall = (each: SurveyedSegment): boolean => bytesOf(each) < targetBytes / 2;
   const isHistory = surveyed.some(({ segment }) => segment.month !== null);
   const runs = isHistory

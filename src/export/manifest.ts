@@ -7,10 +7,7 @@ import type { ExportColumn } from './relation.ts';
 
 export const MANIFEST_NAME = 'manifest.json';
 
-/**
- * One file of an export. It holds the rows of one segment: a partition, or a range of its keys or of `mirrored_at`. A table without
- * rows has one file, so that readers find its columns.
- */
+/** One file of an export, with the rows of one segment. A table without rows has one, so readers find its columns. */
 export interface ExportedFile {
   /** Relative to the folder of the export, with `/`. */
   readonly path: string;
@@ -41,12 +38,6 @@ export interface ExportedTable {
   readonly bytes: number;
 }
 
-/** The files of an earlier export that are not part of this one. */
-interface EarlierExport {
-  readonly instant: Instant;
-  readonly paths: readonly string[];
-}
-
 /** A run of the mirror. Its nonce is random, so in a mirror restored from a backup the same ids have other nonces. */
 export interface MirrorRun {
   readonly id: number;
@@ -72,7 +63,8 @@ export interface ExportManifest {
   readonly environments: readonly { readonly env_id: string; readonly instant: Instant | null }[];
   readonly tables: readonly ExportedTable[];
   readonly files: readonly ExportedFile[];
-  readonly earlier: readonly EarlierExport[];
+  /** Earlier exports, with their files that are not part of this one. */
+  readonly earlier: readonly { readonly instant: Instant; readonly paths: readonly string[] }[];
 }
 
 export const PROGRAM = 'obsync export';

@@ -8,6 +8,8 @@ import type { ExportSegment } from './segment.ts';
  */
 export const FILES_FOLDER = '.files/';
 
+export const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
+
 /** Most file systems limit a name to 255 bytes. */
 const MAX_BYTES = 200;
 

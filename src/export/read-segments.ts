@@ -1,7 +1,6 @@
 import type { Database } from 'better-sqlite3';
 import type { CellRow } from './cell.ts';
 import { historyReader } from './read-history.ts';
-import { viewReader } from './read-view.ts';
 import type { ExportRelation } from './relation.ts';
 import {
   type ExportSegment,
@@ -18,6 +17,27 @@ export function readerOf(connection: Database, relation: ExportRelation, envId: 
   return relation.timeColumn === null
     ? listReader(connection, relation, envId)
     : historyReader(connection, relation, relation.timeColumn, envId);
+}
+
+/** SQLite computes a whole view for any range of it, so a view has one file. */
+function viewReader(connection: Database, relation: ExportRelation, envId: string): SegmentReader {
+  const { name, columns, order, envColumn } = relation;
+  const all = quotedNames(columns.map((column) => column.name));
+  const read = (end = ''): Iterable<CellRow> =>
+    connection
+      .prepare(`select ${all} from ${quoteName(name)} where ${quoteName(envColumn)} = ?${end}`)
+      .raw()
+      .iterate(envId) as Iterable<CellRow>;
+  return {
+    survey([file]) {
+      const whole = surveyed({ ...newPartition(envId, null), file: file ?? null }, read());
+      return whole.rows === 0 ? [] : [whole];
+    },
+    *rows([whole]) {
+      if (whole !== undefined) for (const row of read(` order by ${quotedNames(order)}`)) yield [whole, row];
+    },
+    cutValue: () => null,
+  };
 }
 
 /** Without a time, segments are key ranges, which an index finds. */

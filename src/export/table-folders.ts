@@ -28,10 +28,7 @@ export function tableFiles({ format, files }: ExportManifest): ReadonlyMap<strin
   return new Map(format === 'delta' ? [] : files.map((file) => [tablePath(file, format), file]));
 }
 
-/**
- * The paths in the folders of the tables where a file of the export is missing, or has other bytes. Missing ones come
- * first: rows may move to them from a file that is replaced.
- */
+/** Paths in the tables' folders with a missing or changed file. Missing ones come first: rows may move to them. */
 export async function unsharedPaths(
   folder: string,
   manifest: ExportManifest,

@@ -1,6 +1,6 @@
 import { pathsOf } from '../build-manifest.ts';
 import { MANIFEST_NAME } from '../manifest.ts';
-import { FILES_FOLDER, isLogPath, isOwnPath, isSharedName } from '../partition-path.ts';
+import { isHidden, isLogPath, isOwnPath, isSharedName } from '../partition-path.ts';
 import type { BucketImage, ImageChange } from './bucket-image.ts';
 import type { StoredObject } from './object-store.ts';
 
@@ -66,8 +66,6 @@ function adjacent(
   }
   return steps.map(({ step }) => step);
 }
-
-const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
 
 /**
  * Whether an export in progress, which has ended within a day, may be about to name an unnamed object: storage has no

@@ -88,13 +88,7 @@ const SCHEMA: SchemaElement[] = [
 const isShort = (name: string): boolean => name.startsWith('min');
 
 /** The sum of a log, so readers need nothing older. */
-export interface DeltaCheckpoint {
-  readonly bytes: Uint8Array;
-  readonly actionCount: number;
-  readonly fileCount: number;
-}
-
-export function checkpointOf(snapshot: DeltaSnapshot, nowMs: number): DeltaCheckpoint {
+export function checkpointOf(snapshot: DeltaSnapshot, nowMs: number) {
   const actions = actionsOf(snapshot, nowMs).map((action): unknown =>
     JSON.parse(JSON.stringify(action), (name, value: unknown) =>
       typeof value === 'number' && !isShort(name) ? BigInt(value) : value,

@@ -16,12 +16,7 @@ export const checkpointPath = (version: number): string => `${LOG_NAME}/${digits
 const digits = (version: number): string => String(version).padStart(20, '0');
 
 /** The versions of a log's commits and checkpoints, in order. */
-export interface LogVersions {
-  readonly commits: readonly number[];
-  readonly checkpoints: readonly number[];
-}
-
-export function versionsOf(tableFolder: string): LogVersions {
+export function versionsOf(tableFolder: string) {
   const log = join(tableFolder, LOG_NAME);
   const names = existsSync(log) ? readdirSync(log) : [];
   const numbered = (pattern: RegExp): number[] =>
