@@ -3,12 +3,11 @@ import { instantOfMs } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
 import { type AssetRow, addNode, type ColumnRow, type SampleAsset, type SampleEstate } from './estate.ts';
-import { insertEstate, insertInto } from './insert.ts';
+import { insertEstate, insertInto, type SampleScene } from './insert.ts';
 import { randomOf } from './random.ts';
 import { rewireColumns } from './rewire.ts';
 import { badStatus, type RunRow, runOf } from './runs.ts';
 import type { SampleOptions } from './sample.ts';
-import type { SampleScene } from './scene.ts';
 import { rescore } from './scores.ts';
 import { NEWCOMERS, REVISED_NOTES } from './vocabulary.ts';
 
@@ -26,20 +25,7 @@ export interface SampleChanges {
   readonly testRuns: number;
 }
 
-interface ChangeShare {
-  readonly env: string;
-  readonly edited: number;
-  readonly added: number;
-  readonly deleted: number;
-  readonly columns: number;
-  readonly rewired: number;
-  readonly runs: number;
-}
-
-/** The time span of the changes. Those of moments keep the sample's size, however many there are. */
-export type ChangeSpan = 'hour' | 'moment';
-
-const SHARES: Readonly<Record<ChangeSpan, readonly ChangeShare[]>> = {
+const SHARES = {
   hour: [
     { env: 'prod-analytics', edited: 6, added: 2, deleted: 1, columns: 8, rewired: 4, runs: 28 },
     { env: 'staging-analytics', edited: 2, added: 1, deleted: 1, columns: 4, rewired: 2, runs: 12 },
@@ -49,6 +35,11 @@ const SHARES: Readonly<Record<ChangeSpan, readonly ChangeShare[]>> = {
     { env: 'staging-analytics', edited: 1, added: 0, deleted: 0, columns: 1, rewired: 0, runs: 2 },
   ],
 };
+
+/** The time span of the changes. Those of moments keep the sample's size, however many there are. */
+export type ChangeSpan = keyof typeof SHARES;
+
+type ChangeShare = (typeof SHARES)[ChangeSpan][number];
 
 const NUMBER_TYPES = ['NUMBER(38,2)', 'NUMBER(38,4)'] as const;
 

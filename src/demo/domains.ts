@@ -1,18 +1,10 @@
 import domains from './domains.json' with { type: 'json' };
 
-/** The words of the sample, a growing shop, by domain; no rules. */
-export interface SampleDomain {
-  readonly name: string;
-  readonly team: string;
-  readonly tags: readonly string[];
-  /** The two systems that its raw tables are loaded from. */
-  readonly systems: readonly string[];
-  readonly entities: readonly string[];
-  /** Columns that hold amounts and counts, and columns that describe. */
-  readonly measures: readonly string[];
-  readonly attributes: readonly string[];
-  readonly statuses: readonly string[];
-}
+/**
+ * The words of the sample, a growing shop, by domain. `systems` are the two that its raw tables are loaded from;
+ * `measures` are columns that hold amounts and counts, and `attributes` columns that describe.
+ */
+export type SampleDomain = (typeof domains)[number];
 
 /** Tables of the home market have no market in their names; tables of other markets do. */
 const MARKETS: readonly string[] = ['', 'eu', 'uk', 'jp'];

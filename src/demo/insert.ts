@@ -9,6 +9,15 @@ const ROWS_A_STATEMENT = 40;
 /** Inserts rows in batches. Fields that a row leaves out get the column's default or NULL. */
 export type InsertRows = <T extends SQLiteTable>(table: T, rows: readonly T['$inferInsert'][]) => void;
 
+/** An environment that is being changed. Rows that change now were synced now. */
+export interface SampleScene {
+  readonly connection: Database.Database;
+  readonly insert: InsertRows;
+  readonly estate: SampleEstate;
+  readonly env: string;
+  readonly now: string;
+}
+
 export function insertInto(connection: Database.Database): InsertRows {
   return (table, rows) => {
     const columns = getTableColumns(table);

@@ -1,9 +1,4 @@
-export interface DemoQuestion {
-  readonly words: string;
-  readonly sql: string;
-}
-
-export const QUESTIONS: readonly DemoQuestion[] = [
+export const QUESTIONS: readonly { readonly words: string; readonly sql: string }[] = [
   {
     words: 'Which tests fail now, on which assets?',
     sql: `select asset_name, test_name, status, failure_count as failures

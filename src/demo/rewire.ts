@@ -1,4 +1,4 @@
-import type { SampleScene } from './scene.ts';
+import type { SampleScene } from './insert.ts';
 
 interface SampleEdge {
   readonly upstream_column_id: string;

@@ -19,11 +19,6 @@ interface FailurePeriod {
 
 const CALM: FailurePeriod = { status: 'PASS', since: 0, until: 0 };
 
-interface RunTime {
-  readonly startMs: number;
-  readonly nowMs: number;
-}
-
 /** Two weeks of daily runs of every sub-test, the newest first. */
 export function runsOf(test: TestRow, random: SeededRandom, times: { latestMs: number; nowMs: number }): RunRow[][] {
   const startMs = times.latestMs - 2 * HOUR_MS;
@@ -43,7 +38,7 @@ export function runOf(
   test: TestRow,
   subType: string,
   status: string,
-  { random, startMs, nowMs }: RunTime & { random: SeededRandom },
+  { random, startMs, nowMs }: { random: SeededRandom; startMs: number; nowMs: number },
 ): RunRow {
   const hosted = isHosted(test);
   const seconds = Math.round((0.2 + random.next() * random.next() * 90) * 1000) / 1000;

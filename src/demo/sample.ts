@@ -20,15 +20,7 @@ export interface SampleOptions {
   readonly nowMs: number;
 }
 
-interface SamplePlace {
-  readonly id: string;
-  readonly name: string;
-  readonly cron: string;
-  readonly platform: string;
-  readonly domains: number;
-}
-
-const PLACES: readonly SamplePlace[] = [
+const PLACES = [
   { id: 'prod-analytics', name: 'Production Analytics', cron: '0 * * * *', platform: 'snowflake', domains: 14 },
   { id: 'staging-analytics', name: 'Staging Analytics', cron: '30 6 * * *', platform: 'bigquery', domains: 9 },
 ];
@@ -65,7 +57,7 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
   })();
 }
 
-function environmentRow({ id, name, cron, platform }: SamplePlace, { latestMs, nowMs }: SampleEstate) {
+function environmentRow({ id, name, cron, platform }: (typeof PLACES)[number], { latestMs, nowMs }: SampleEstate) {
   const synced = { last_sync_status: 'success', last_synced_at: instantOfMs(latestMs) };
   return { id, name, cron, warehouse_type: platform, ...synced, mirrored_at: instantOfMs(nowMs) };
 }

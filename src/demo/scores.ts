@@ -1,17 +1,11 @@
-import type Database from 'better-sqlite3';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { instantOfMs } from '../core/time/instant.ts';
 import { HOUR_MS } from './estate.ts';
-import type { InsertRows } from './insert.ts';
+import type { SampleScene } from './insert.ts';
 import type { RunRow } from './runs.ts';
 
 type TotalRow = typeof assetHealthScores.$inferInsert;
 type DimensionRow = typeof assetHealthScoreDimensions.$inferInsert;
-
-interface SampleScores {
-  readonly totals: readonly TotalRow[];
-  readonly dimensions: readonly DimensionRow[];
-}
 
 interface AssetRuns {
   readonly env_id: string;
@@ -23,20 +17,18 @@ const POINTS: Readonly<Record<string, number>> = { PASS: 1, WARN: 0.5, FAIL: 0 }
 const WEIGHTS: Readonly<Record<string, number>> = { freshness: 2, completeness: 1.5 };
 
 /** The scores of the hour of `atMs`: runs make up a dimension's score, weighted dimensions make up the total. */
-export function scoresOf(assets: readonly AssetRuns[], atMs: number, nowMs: number): SampleScores {
+export function scoresOf(assets: readonly AssetRuns[], atMs: number, nowMs: number) {
   const stamp = { bucket_at: instantOfMs(Math.floor(atMs / HOUR_MS) * HOUR_MS), mirrored_at: instantOfMs(nowMs) };
   const dimensions = assets.map((asset) => dimensionsOf(asset, stamp));
   return { totals: dimensions.filter((of) => of.length > 0).map(totalOf), dimensions: dimensions.flat() };
 }
 
-interface ScorePlace {
-  readonly connection: Database.Database;
-  readonly insert: InsertRows;
-  readonly env: string;
-}
-
 /** Replaces the scores of these assets with those of the current hour. */
-export function rescore({ connection, insert, env }: ScorePlace, assetIds: readonly string[], nowMs: number): void {
+export function rescore(
+  { connection, insert, env }: Pick<SampleScene, 'connection' | 'insert' | 'env'>,
+  assetIds: readonly string[],
+  nowMs: number,
+): void {
   const latest = connection.prepare(`select l.* from tests t
     join latest_test_executions l on l.env_id = t.env_id and l.test_id = t.id
     where t.env_id = ? and t.asset_id = ? and t.disabled = 0 and t.deleted_at is null order by l.sub_test_unique_id`);
