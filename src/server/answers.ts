@@ -28,17 +28,11 @@ export type EndpointAnswer = {
   | { readonly refusal: HttpErrorParts }
 );
 
-/**
- * The only way to the mirror's rows. Each answer is read from one state of the mirror: in the calling thread
- * (`answersHere`) or in threads of their own (`answersInThreads`).
- */
+/** The only way to the mirror's rows. Each answer is read from one state of the mirror, here or in another thread. */
 export interface EndpointAnswers {
   /** Answers a request that takes next to no time; null for any other. @throws Error for an internal failure */
   answerAtOnce(request: AdmittedRequest): EndpointAnswer | null;
-  /**
-   * Answers any request; not once `gone` is aborted.
-   * @throws HttpError when too many requests wait, Error for an internal failure
-   */
+  /** Answers any request, until `gone`. @throws HttpError if too many wait, Error for an internal failure */
   answer(request: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
 }
@@ -95,31 +89,23 @@ export function openLightAnswering({
         return operations(operationId).respondLightly(view, request);
       }),
     );
-    if (answered === null) return null;
-    return { ...('refusal' in answered ? answered : pack(answered, gzip)), cpuMs: 0 };
+    if ('refusal' in answered) return { ...answered, cpuMs: 0 };
+    const { now, text } = answered;
+    return text === null ? null : { ...pack({ now, text }, gzip), cpuMs: 0 };
   };
 }
 
 type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
-type AnswerIn<Text> = (env: string | undefined) => Text;
-
-/** The answer, or the error; null when `answer` gives none. */
-function timed(view: MirrorSnapshot, env: string | undefined, answer: AnswerIn<string>): TimedAnswer<string>;
-function timed(
+/** The answer, or the error. */
+function timed<Text extends string | null>(
   view: MirrorSnapshot,
   env: string | undefined,
-  answer: AnswerIn<string | null>,
-): TimedAnswer<string> | null;
-function timed(
-  view: MirrorSnapshot,
-  env: string | undefined,
-  answer: AnswerIn<string | null>,
-): TimedAnswer<string> | null {
+  answer: (env: string | undefined) => Text,
+): TimedAnswer<Text> {
   const now = view.clockOf(env);
   try {
-    const text = answer(env);
-    return text === null ? null : { now, text };
+    return { now, text: answer(env) };
   } catch (error) {
     const refusal = httpErrorParts(error);
     if (refusal === null) throw error;

@@ -2,7 +2,6 @@ import { type ArrayFilter, selectValues } from './filters.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import type { ListParameters } from './parameters.ts';
-import { SCAN_WINDOW_ROWS } from './scan-window.ts';
 import { isLimited, VISIBLE_IDS } from './visibility.ts';
 
 /** A way to find the rows of a page through an index on filter values. It is used only if there are few such rows. */
@@ -15,13 +14,13 @@ export interface IndexPath {
   readonly steps: readonly { readonly rows: string; readonly fewerThan: number }[];
 }
 
+/** The rows to read at most for one page if few of many are shown: then it ends, with a cursor that continues. */
+export const SCAN_WINDOW_ROWS = 40_000;
+
 /** For a reader who sees this many assets, the index on asset ids is not used. */
 const MAX_LEADING_ASSETS = 1001;
 
-/**
- * The index path with fewer rows than a scan window, or null: then rows are read in the order of the page. A feed is
- * always read by time, because it usually has few new rows, however many rows match the filters.
- */
+/** The index path with fewer rows than a scan window, or null. A feed is read by time: it has few new rows. */
 export function indexPathOf(
   view: MirrorSnapshot,
   request: ListRequest,

@@ -1,10 +1,11 @@
+import type { Instant } from '../core/time/instant.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
-import { addChildRows } from './child-rows.ts';
 import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
 import { type ApiItem, itemOf, type SqlRow } from './item.ts';
 import type { ListRequest, SqlStatement } from './list-request.ts';
+import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
 import {
@@ -16,16 +17,11 @@ import {
   scanWindowStatement,
   writtenPageStatement,
 } from './statement.ts';
+import { weekBefore } from './times.ts';
 import { isLimited } from './visibility.ts';
 
-interface ListPage {
-  readonly items: readonly ApiItem[];
-  readonly has_more: boolean;
-  readonly next_cursor: string | null;
-}
-
 /** Answers any list request. @throws HttpError */
-export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery): ListPage {
+export function listPage(snapshot: MirrorSnapshot, request: ListRequest, query: ParsedQuery) {
   const parameters = parametersOf(snapshot, request, query);
   requireParent(snapshot, request);
   const seal = { key: snapshot.cursorKey, context: contextOf(request, query) };
@@ -176,4 +172,27 @@ function positionOf(sqlRow: SqlRow): PagePosition {
   const position: (string | number | null)[] = [];
   for (let i = 0; sortColumn(i) in sqlRow; i += 1) position.push(sqlRow[sortColumn(i)] ?? null);
   return position;
+}
+
+/** Adds child rows (the dimensions of a score) to the items of a page, except those of old scores. */
+function addChildRows(
+  view: MirrorSnapshot,
+  { entry, nulls, weekOf }: CollectionListing,
+  { env, serverTime }: { env: string; serverTime: Instant },
+  items: readonly ApiItem[],
+): void {
+  const [key = ''] = entry.key;
+  const recent = weekOf === undefined ? '' : `and ${weekOf} >= @week`;
+  for (const part of entry.childTables ?? []) {
+    const names = [key, ...Object.keys(part.fields), 'extra'].map((name) => `"${name}"`).join(', ');
+    const rows = view.rows({
+      sql: `select ${names} from ${part.table} where env_id = @env ${recent}
+        and "${key}" in (select value from json_each(@keys)) order by ${part.key.join(', ')}`,
+      values: { env, week: weekBefore(serverTime), keys: JSON.stringify(items.map((item) => item[key])) },
+    });
+    const byKey = Map.groupBy(rows, (row) => row[key]);
+    for (const item of items) {
+      item[part.each] = (byKey.get(item[key] as string) ?? []).map((row) => itemOf(part.fields, row, nulls));
+    }
+  }
 }

@@ -6,7 +6,6 @@ import { withDamageErrors } from './damage.ts';
 import type { SqlRow } from './item.ts';
 import type { SqlStatement } from './list-request.ts';
 import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
-import { CREATE_VISIBILITY_TABLES } from './visibility-tables.ts';
 
 /** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
 export const SELECT_STATE = `select cursor_key,
@@ -116,3 +115,9 @@ function createStateReader(
     return cached;
   };
 }
+
+/** Caches which assets each restricted reader sees, and as of when. `last_use` is a counter, for evictions. */
+const CREATE_VISIBILITY_TABLES = `create temp table if not exists visible_assets (reader integer, env_id text, id text,
+    primary key (reader, env_id, id)) without rowid;
+  create temp table if not exists visible_kept (reader integer, env_id text, at text, last_use integer,
+    primary key (reader, env_id)) without rowid`;

@@ -3,7 +3,7 @@ import { assetLineage, assets, columnLineage, columns } from '../../schema/asset
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
-import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
+import { SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { asset, column, insertSample, NOW, run, serve, test_ } from './fixture.ts';
 

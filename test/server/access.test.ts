@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
+import { SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
-import { SCAN_WINDOW_ROWS } from '../../src/server/scan-window.ts';
 import { VIEW_SCOPES } from '../../src/streams/endpoint.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
