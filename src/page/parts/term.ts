@@ -2,7 +2,11 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { component, html } from '../html.ts';
 import type { TermName } from '../term-places.ts';
-import { TERMS } from '../terms.ts';
+
+/** The build inserts the dictionary's sentences here. */
+declare const TERM_TEXTS: Readonly<Record<TermName, string>>;
+
+const TERMS: Readonly<Record<TermName, string>> = TERM_TEXTS;
 
 /** A term of the dictionary, explained on hover, on focus and to screen readers. */
 export const term = (name: TermName, label: string): VNode =>

@@ -7,7 +7,6 @@ import { changeValues } from '../navigation.ts';
 import { dataTable } from '../parts/data-table.ts';
 import { assetLink } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
-import { loaded } from '../parts/loaded.ts';
 import { notice } from '../parts/notice.ts';
 import type { ViewFrame } from '../view-frame.ts';
 import { assetFacts, assetTests } from './asset-detail.ts';
@@ -74,4 +73,26 @@ function assetSections(detail: AssetDetail, { environment, values }: ViewFrame):
     )}
     ${assetTests(detail)}
   </article>`;
+}
+
+interface LoadedOptions<M> {
+  readonly load: () => Promise<M>;
+  readonly show: (module: M) => VNode;
+}
+
+/** Shows a part of the page whose module is loaded on demand. */
+const loaded = <M>(load: () => Promise<M>, show: (module: M) => VNode): VNode =>
+  component<LoadedOptions<M>>(Loaded, { load, show });
+
+function Loaded<M>({ load, show }: LoadedOptions<M>): VNode {
+  const [part, setPart] = useState<{ readonly module: M } | null>(null);
+  const [isLost, setLost] = useState(false);
+  useEffect(() => {
+    load().then(
+      (module) => setPart({ module }),
+      () => setLost(true),
+    );
+  }, []);
+  if (part !== null) return show(part.module);
+  return html`<p class="faint">${isLost ? 'Part of the page failed to load. Reload the page.' : 'Loading …'}</p>`;
 }

@@ -4,7 +4,6 @@ import { countOf, formatCount, formatDuration, formatFraction } from '../format.
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon, type StatusLevel } from '../parts/icon.ts';
-import { sparkline } from '../parts/sparkline.ts';
 import { term } from '../parts/term.ts';
 import { changeOf, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
@@ -80,4 +79,24 @@ export function incidentsSentence({
   const mean =
     mean_hours_to_resolve === null ? '' : `, after ${formatDuration(mean_hours_to_resolve * 3600)} on average`;
   return `${meanwhile}${mean}; ${formatCount(open_count)} open now.`;
+}
+
+const WIDTH = 120;
+const HEIGHT = 22;
+
+/** A fraction over time, scaled to the range of its values. */
+function sparkline(values: readonly (number | null)[]): VNode {
+  const known = values.filter((value) => value !== null);
+  const [least, most] = [Math.min(...known), Math.max(...known)];
+  if (known.length === 0) return html`<span class="faint">no runs</span>`;
+  const summary = `from ${formatFraction(least)} to ${formatFraction(most)}`;
+  const points = values.flatMap((value, i) => {
+    if (value === null) return [];
+    const x = (i / Math.max(1, values.length - 1)) * (WIDTH - 4) + 2;
+    const y = most === least ? HEIGHT / 2 : HEIGHT - 3 - ((value - least) / (most - least)) * (HEIGHT - 6);
+    return [`${x.toFixed(1)},${y.toFixed(1)}`];
+  });
+  return html`<svg class="sparkline" viewBox="0 0 ${WIDTH} ${HEIGHT}" width=${WIDTH} height=${HEIGHT} role="img" aria-label=${summary}>
+    <title>${summary}</title><polyline points=${points.join(' ')} />
+  </svg>`;
 }
