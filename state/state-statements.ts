@@ -7,7 +7,7 @@ import type { Row } from '../src/core/stream.ts';
  * statement to the driver and receives its answer. The statements are the same for every database, which renders them
  * with its own dialect of drizzle.
  */
-export type StateStatements<Result> = Generator<StateStatement, Result, StateAnswer>;
+export type StateStatements<Result> = Generator<StateStatement, Result, { readonly rows: readonly Row[] }>;
 
 /**
  * A statement that runs for every page is a constant text, because rendering one takes longer than SQLite takes to run
@@ -21,10 +21,6 @@ interface ConstantStatement {
   readonly values: Readonly<Record<string, unknown>>;
   /** Set if the answer is not needed: a driver may continue before it has it. */
   readonly isUnanswered?: boolean;
-}
-
-interface StateAnswer {
-  readonly rows: readonly Row[];
 }
 
 /**

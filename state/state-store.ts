@@ -1,4 +1,7 @@
-import type { StateStore } from '../src/core/ports/state-store.ts';
+import { staleHealthDays } from '../schema/page.ts';
+import { heldRemovals, listLengths as table } from '../schema/sync.ts';
+import type { MeasuredList, StateStore } from '../src/core/ports/state-store.ts';
+import type { StreamName } from '../src/core/stream.ts';
 import {
   countWaiting,
   isOutstanding,
@@ -10,15 +13,12 @@ import {
 import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
 import { loadEnvironments, saveEnvironments } from './environment-store.ts';
-import { streamsHoldingBack } from './held-removals.ts';
-import { saveListLengths } from './list-lengths.ts';
 import type { MirrorClock } from './mirror-clock.ts';
 import { pruneLog } from './prune-log.ts';
 import { loadPrunedHistory } from './pruned-history.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
 import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
-import { environmentsWithStaleDays } from './stale-days.ts';
-import type { StateRunner } from './state-statements.ts';
+import { all, queryBuilder, type StateRunner, type StateStatements, upsertInto } from './state-statements.ts';
 
 interface StateOwner {
   /** Its name in messages. */
@@ -60,4 +60,23 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
     environmentsWithStaleDays: () => read(environmentsWithStaleDays),
   };
+}
+
+/** Saves the lengths of lists that a run has read completely (see the table). */
+function* saveListLengths(lengths: readonly MeasuredList[]): StateStatements<void> {
+  for (const length of lengths) yield upsertInto(table, length, [table.env_id, table.stream, table.variant]);
+}
+
+/** The environments with days whose mean scores are out of date. */
+function* environmentsWithStaleDays(): StateStatements<string[]> {
+  const { env_id } = staleHealthDays;
+  const stale = yield* all(queryBuilder.selectDistinct({ env_id }).from(staleHealthDays).orderBy(env_id));
+  return stale.map((each) => each.env_id);
+}
+
+/** The streams of every environment that have held-back removals (R14). */
+function* streamsHoldingBack(): StateStatements<{ envId: string; stream: StreamName }[]> {
+  const { env_id, stream } = heldRemovals;
+  const held = yield* all(queryBuilder.selectDistinct({ env_id, stream }).from(heldRemovals).orderBy(env_id, stream));
+  return held.map((each) => ({ envId: each.env_id, stream: each.stream as StreamName }));
 }

@@ -1,6 +1,9 @@
+import type { RetentionPolicy } from '../core/decide/retention.ts';
 import { SyncError } from '../core/errors.ts';
 import type { SourceEvent } from '../core/ports/source.ts';
 import type { KeptQuota } from '../core/quota/quota.ts';
+import { LOOKBACK_DAYS, SCORE_DAYS } from '../core/read-api.ts';
+import { durationSeconds } from '../core/time/duration.ts';
 import { type Instant, instantOfMs } from '../core/time/instant.ts';
 import { parseBaseUrl } from '../source/base-url.ts';
 import { type ProxySettings, proxiesOf } from '../source/proxies.ts';
@@ -8,11 +11,10 @@ import type { RunOptions } from '../sync/run.ts';
 import { givenAddress } from './addresses/mirror-address.ts';
 import { type AlertSettings, alertSettings } from './alert-settings.ts';
 import type { CollectionsEvent } from './collection-events.ts';
-import { readChoice, readDuration, readNumber, readOption } from './option-error.ts';
-import { OPTIONS } from './option-table.ts';
+import { flagOf, OptionError, readChoice, readDuration, readNumber, readOption } from './option-error.ts';
+import { OPTIONS, type RETENTION_OPTIONS } from './option-table.ts';
 import type { NumberOption, SyncOptions } from './options.ts';
 import { readCertificates } from './read-certificates.ts';
-import { readRetention } from './read-retention.ts';
 import { type AccessToken, readToken } from './token.ts';
 
 export interface StreamSelection {
@@ -94,4 +96,30 @@ export function watcherOf({ signal, onProgress = () => {} }: Pick<SyncOptions, '
 /** The machine's clock; no decision depends on it (R1). */
 export function clock(): Instant {
   return instantOfMs(Date.now());
+}
+
+type RetentionOption = (typeof RETENTION_OPTIONS)[number];
+
+const A_DAY = 86_400;
+
+/** What is pruned must be older than what the service still shows, or the next read would bring it back. */
+const [LEAST_SCORE_DAYS, LEAST_EXECUTION_DAYS] = [SCORE_DAYS + 1, LOOKBACK_DAYS];
+
+/** How long histories are kept. @throws OptionError */
+function readRetention(options: Pick<SyncOptions, RetentionOption>): RetentionPolicy {
+  return {
+    thinScoresDays: readDays('thinScores', options.thinScores ?? OPTIONS.thinScores.default, LEAST_SCORE_DAYS),
+    keepScoresDays: readDays('keepScores', options.keepScores ?? OFF, LEAST_SCORE_DAYS),
+    keepExecutionsDays: readDays('keepExecutions', options.keepExecutions ?? OFF, LEAST_EXECUTION_DAYS),
+    keepRunsDays: readDays('keepRuns', options.keepRuns ?? OPTIONS.keepRuns.default, 7),
+  };
+}
+
+const OFF = 'off';
+
+function readDays(name: RetentionOption, given: string, leastDays: number): number | null {
+  if (given === OFF) return null;
+  const seconds = durationSeconds(given);
+  if (seconds !== null && seconds >= leastDays * A_DAY) return Math.floor(seconds / A_DAY);
+  throw new OptionError(name, `--${flagOf(name)} needs at least ${leastDays} days, such as 120d, or off`);
 }

@@ -1,5 +1,5 @@
 /// <reference path="./pg-cursor.d.ts" />
-import { DatabaseError } from 'pg';
+import { type Client, type Connection, DatabaseError, type Submittable } from 'pg';
 import Cursor from 'pg-cursor';
 import { SyncError } from '../../core/errors.ts';
 import type { ReadStatement, SqlValue, StatementRows } from '../mirror-store.ts';
@@ -7,7 +7,6 @@ import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
 import type { PostgresAddress } from './address.ts';
 import { refuseOtherVersion } from './copy.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
-import { returnsRows } from './returns-rows.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './type-parsers.ts';
 
@@ -106,4 +105,26 @@ function placeOf(sql: string, position: number): string {
     .join('')
     .split('\n');
   return `line ${before.length}, column ${[...(before.at(-1) ?? '')].length + 1}`;
+}
+
+/** Whether a statement returns rows; the server tells without running any of it. */
+function returnsRows(client: Client, sql: string): Promise<boolean> {
+  return new Promise((resolve, reject) => void client.query(describing(sql, resolve, reject)));
+}
+
+/** The driver has no call to describe a statement, so this object implements what it expects of a query. */
+function describing(text: string, done: (hasRows: boolean) => void, failed: (error: Error) => void) {
+  let hasRows = false;
+  return {
+    submit(connection: Connection) {
+      connection.parse({ name: '', text, types: [] }, true);
+      connection.describe({ type: 'S', name: '' }, true);
+      connection.sync();
+    },
+    handleRowDescription() {
+      hasRows = true;
+    },
+    handleReadyForQuery: () => done(hasRows),
+    handleError: failed,
+  } satisfies Submittable & Readonly<Record<string, unknown>>;
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import { getViewConfig } from 'drizzle-orm/sqlite-core';
+import { escapeLiteral } from 'pg';
 import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
+import { type DescribedTable, descriptionOf } from '../../../schema/table.ts';
+import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { selectInPostgres } from '../../../schema/view.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
-import { commentStatements } from './comments.ts';
 import type { PostgresConnection } from './connection.ts';
 
 interface PostgresView {
@@ -137,3 +139,17 @@ const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o
   join pg_namespace ours on ours.oid = o.relnamespace and ours.nspname = current_schema()
   where c.oid <> o.oid and not (n.oid = ours.oid and c.relname in (select name from __obsync_views))
   order by 1`;
+
+/** The statements that give tables, views and columns their descriptions, for whoever looks at them in the database. */
+function commentStatements(): string {
+  return [...MIRRORED_TABLES, ...STATE_TABLES, ...MIRROR_VIEWS].map(descriptionOf).flatMap(commentsOf).join(';\n');
+}
+
+function commentsOf({ name, kind, description, columns }: DescribedTable): string[] {
+  return [
+    `comment on ${kind} ${quote(name)} is ${escapeLiteral(description)}`,
+    ...columns.map(
+      (column) => `comment on column ${quote(name)}.${quote(column.name)} is ${escapeLiteral(column.description)}`,
+    ),
+  ];
+}
