@@ -142,25 +142,16 @@ function testedEnvironment(
   };
 }
 
-function reportOf({
-  name,
-  baseUrl,
-  tokenEnv,
-  tokenFile,
-  schema,
-  cron,
-  delaySeconds,
-  options,
-}: SyncAccount): AccountReport {
+function reportOf(account: SyncAccount): AccountReport {
   return {
-    account: name,
-    base_url: baseUrl,
-    token_env: tokenEnv,
-    token_file: tokenFile,
-    schema,
-    cron,
-    delay: delaySeconds,
-    options,
+    account: account.name,
+    base_url: account.baseUrl,
+    token_env: account.tokenEnv,
+    token_file: account.tokenFile,
+    schema: account.schema,
+    cron: account.cron,
+    delay: account.delaySeconds,
+    options: account.options,
   };
 }
 

@@ -11,8 +11,7 @@ import { unreadableError } from '../export/export-files.ts';
 import { type ExportManifest, LAYOUT } from '../export/manifest.ts';
 import { environmentsOf } from '../export/mirror-scope.ts';
 import { compareExport, type ExportDifference } from '../export/verify-export.ts';
-import { readManifest, refuseEmptyMirror } from './export-mirror.ts';
-import { openBucket } from './open-bucket.ts';
+import { openBucket, readManifest, refuseEmptyMirror } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
 
 export interface VerifyExportSettings {

@@ -8,7 +8,7 @@ import type { Instant } from '../core/time/instant.ts';
 import { withMirrorFile } from '../destination/mirror-file.ts';
 import { sqliteVersion } from '../destination/sqlite/migrations.ts';
 import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
-import { bucketAddress } from '../export/bucket/bucket-address.ts';
+import { type BucketAddress, bucketAddress } from '../export/bucket/bucket-address.ts';
 import { withImage } from '../export/bucket/bucket-image.ts';
 import type { ObjectStore } from '../export/bucket/object-store.ts';
 import { upload } from '../export/bucket/upload.ts';
@@ -20,7 +20,6 @@ import type { ExportFormat } from '../export/formats.ts';
 import { type ExportManifest, MANIFEST_NAME, parseManifest } from '../export/manifest.ts';
 import { environmentsOf, exportInstant, newestRun, relationsOf } from '../export/mirror-scope.ts';
 import { lockFolder } from './lock-export-folder.ts';
-import { openBucket } from './open-bucket.ts';
 import { openStore } from './open-store.ts';
 
 export interface ExportSettings {
@@ -79,16 +78,11 @@ interface TableReport {
   readonly bytes_written: number;
 }
 
-interface ExportPorts {
-  readonly files: FileOperations;
-  readonly open: typeof openBucket;
-}
-
 /** Runs one export of the mirror. @throws SyncError */
 export async function exportOnce(
   settings: ExportSettings,
   watch: ExportWatch,
-  { files = NODE_FILES, open = openBucket }: Partial<ExportPorts> = {},
+  { files = NODE_FILES, open = openBucket }: { files?: FileOperations; open?: typeof openBucket } = {},
 ): Promise<ExportReport> {
   const address = bucketAddress(settings.to);
   const store = await openStore(settings.db);
@@ -106,6 +100,11 @@ export async function exportOnce(
   } catch (error) {
     throw store.explain(folderError(settings.to, error, null));
   }
+}
+
+/** Opens a bucket. Loads the client only now, as few exports need it. @throws SyncError */
+export async function openBucket(address: BucketAddress, signal: AbortSignal): Promise<ObjectStore> {
+  return (await import('../export/bucket/s3-store.ts')).openS3(address, signal);
 }
 
 function exportToBucket(settings: FileExportSettings, watch: ExportWatch, store: ObjectStore): Promise<ExportReport> {

@@ -1,16 +1,38 @@
+import type { AccountQuota } from '../core/quota/quota.ts';
 import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
-import { clock, type SyncSettings } from '../settings/sync-settings.ts';
+import { clock, type RunWatcher, type SyncSettings } from '../settings/sync-settings.ts';
+import type { RunOpening } from '../sync/forecast.ts';
 import { resumeSource } from './session.ts';
 
-/** The environments that the token may see. @throws SyncError */
+/** The list of environments, and the account's quota as its responses stated it. */
+export interface EnvironmentListing {
+  readonly opening: RunOpening;
+  readonly quota: AccountQuota | null;
+}
+
+/** Requests the list of environments outside of a run. @throws SyncError */
+export async function requestEnvironments(
+  settings: SyncSettings,
+  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
+): Promise<EnvironmentListing> {
+  const source = await resumeSource(settings, watch);
+  try {
+    const environments = await source.environments();
+    return { opening: { environments, times: source.times() }, quota: source.quota?.() ?? null };
+  } finally {
+    await source.close();
+  }
+}
+
+/** The environments that the token may see. */
+export function listedIn({ opening }: EnvironmentListing): readonly ListedEnvironment[] {
+  return reconcile(opening.environments, [], clock()).listed;
+}
+
+/** The same, requested. @throws SyncError */
 export async function listEnvironments(
   settings: SyncSettings,
   signal: AbortSignal,
 ): Promise<readonly ListedEnvironment[]> {
-  const source = await resumeSource(settings, { signal, onSourceEvent: () => {} });
-  try {
-    return reconcile(await source.environments(), [], clock()).listed;
-  } finally {
-    await source.close();
-  }
+  return listedIn(await requestEnvironments(settings, { signal, onSourceEvent: () => {} }));
 }

@@ -1,10 +1,116 @@
+import { loadQuota } from '../../state/quota-store.ts';
+import { belongsTo } from '../../state/run-log.ts';
+import { type AccountQuota, mergeQuota, secondsOfWaiting } from '../core/quota/quota.ts';
+import { withMirrorFile } from '../destination/mirror-file.ts';
+import type { MirrorStore } from '../destination/mirror-store.ts';
+import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
+import { readState } from '../destination/sqlite/file-state.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import type { SyncOptions } from '../settings/options.ts';
-import { syncSettings, watcherOf } from '../settings/sync-settings.ts';
-import { type ForecastReport, reportForecast } from './plan-report.ts';
+import { selectStreams } from '../settings/select-streams.ts';
+import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
+import { CATALOGUE } from '../streams/catalogue.ts';
+import { forecast, type RunForecast } from '../sync/forecast.ts';
+import { type EnvironmentListing, requestEnvironments } from './list-environments.ts';
+import { openStore } from './open-store.ts';
+
+/** The report of a forecast; `plan --json` prints it. */
+export interface ForecastReport extends RunForecast {
+  /** False until the first sync has started. */
+  readonly mirror_exists: boolean;
+  readonly page_size: number;
+  readonly max_requests: number | null;
+  /** The longest wait after which the run still continues. */
+  readonly max_wait_seconds: number;
+  /** How long the run waits for quota; null when no response has reported a quota. */
+  readonly seconds: number | null;
+  /** Further requests that the mirror cannot predict, described in words. */
+  readonly not_counted: readonly string[];
+  readonly quota: {
+    readonly limit: number | null;
+    readonly remaining: number;
+    readonly reset_seconds: number;
+    readonly window_seconds: number;
+  } | null;
+}
 
 /** Forecasts the requests and waits of the next sync. Requests only the list of environments. @throws SyncError */
 export async function plan(options: SyncOptions): Promise<ForecastReport> {
   checkOptions(options);
-  return reportForecast(syncSettings(options), watcherOf(options));
+  const settings = syncSettings(options);
+  const watch = watcherOf(options);
+  const store = await openStore(settings.db);
+  try {
+    await refuseForeign(store, settings);
+    const listing = await requestEnvironments({ ...settings, maxRequests: null }, watch);
+    const exists = await store.exists();
+    const rehearse = (path: string) => rehearsed(path, { settings, watch, listing, exists });
+    return exists ? await withMirrorFile(store, rehearse, watch.signal) : await rehearse(NO_FILE);
+  } catch (error) {
+    throw store.explain(error);
+  }
+}
+
+/** A path without a file: without a mirror, the rehearsal starts from an empty one. */
+const NO_FILE = '';
+
+interface RehearsalInput {
+  readonly settings: SyncSettings;
+  readonly watch: Pick<RunWatcher, 'signal'>;
+  readonly listing: EnvironmentListing;
+  readonly exists: boolean;
+}
+
+async function rehearsed(
+  path: string,
+  { settings, watch, listing: { opening, quota: reported }, exists }: RehearsalInput,
+): Promise<ForecastReport> {
+  const mirror = openForDryRun(path);
+  try {
+    const quota = quotaOf(readState(mirror, loadQuota()), reported);
+    const options = { ...settings, catalogue: CATALOGUE, streams: selectStreams(settings) };
+    const outlook = await forecast(createDryRunMirror(mirror, clock), opening, options, {
+      clock,
+      signal: watch.signal,
+    });
+    return {
+      server_time: outlook.server_time,
+      mirror_exists: exists,
+      page_size: settings.pageSize,
+      max_requests: settings.maxRequests,
+      max_wait_seconds: settings.maxWaitMs / 1000,
+      requests: outlook.requests,
+      at_least: outlook.at_least,
+      runs: outlook.runs,
+      not_counted: exists ? [CHANGES] : [],
+      seconds: secondsOfWaiting(outlook.requests, quota),
+      quota: quota === null ? null : quotaReport(quota),
+      missing: outlook.missing,
+      streams: outlook.streams,
+    };
+  } finally {
+    mirror.connection.close();
+  }
+}
+
+const CHANGES = 'those for the changes at the source since the last sync';
+
+/** Refuses the mirror of another service (R26) and a missing folder, before any request. @throws SyncError `usage` */
+async function refuseForeign(store: MirrorStore, { baseUrl }: SyncSettings): Promise<void> {
+  await store.checkPlace();
+  if (await store.exists()) await store.read(() => belongsTo(baseUrl, store.display));
+}
+
+/** The latest known quota: of the last response, completed by what earlier runs recorded; else that of earlier runs. */
+function quotaOf(
+  known: Pick<AccountQuota, 'limit' | 'windowSeconds'> | null,
+  reported: AccountQuota | null,
+): AccountQuota | null {
+  if (reported !== null) return mergeQuota(known, reported);
+  if (known === null || known.limit === null) return null;
+  return { ...known, remaining: known.limit, resetSeconds: known.windowSeconds };
+}
+
+function quotaReport({ limit, remaining, resetSeconds, windowSeconds }: AccountQuota): ForecastReport['quota'] {
+  return { limit, remaining, reset_seconds: resetSeconds, window_seconds: windowSeconds };
 }

@@ -9,7 +9,7 @@ import { givenFile } from '../settings/addresses/mirror-address.ts';
 import { readOption } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
-import { type AuthOptions, noToken, openTokenStore, type TokenStore } from './token-store.ts';
+import { type AuthOptions, noToken, openTokenStore } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
 const READ_THREADS = 2;
@@ -39,10 +39,13 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
   await beforeOpening?.();
   const mirror = openForReading(settings.db);
   try {
-    const tokens = openTokenStore(settings, { mirror, log: options.logger ?? SILENT });
-    readOption('dimensionWeights', () => refuseUnknownDimensions(settings.weights, mirror.db));
+    const { rateLimit, weights } = settings;
+    const { logger } = options;
+    const tokens = openTokenStore(settings, { mirror, log: logger ?? SILENT });
+    readOption('dimensionWeights', () => refuseUnknownDimensions(weights, mirror.db));
     tokens.load();
-    const server = await createServer({ ...serverOptions(settings, mirror, tokens), ...logOf(options) });
+    const log = logger === undefined ? {} : { log: logger };
+    const server = await createServer({ mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights, ...log });
     server.addHook('onClose', () => void mirror.connection.close());
     return {
       path: mirror.path,
@@ -57,14 +60,6 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
 }
 
 const SILENT: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'> = { info() {}, warn() {}, error() {} };
-
-function logOf({ logger }: ApiOptions): { readonly log?: FastifyBaseLogger } {
-  return logger === undefined ? {} : { log: logger };
-}
-
-function serverOptions({ rateLimit, weights }: ApiSettings, mirror: MirrorFile, tokens: TokenStore) {
-  return { mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights };
-}
 
 function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
   const warnings: string[] = [];

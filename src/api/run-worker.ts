@@ -35,10 +35,7 @@ export type WorkEvent =
       | Extract<CollectionsEvent, { type: 'alerts' }>
     ));
 
-/**
- * Syncs the accounts of a database together with any number of other workers, until `signal` is aborted.
- * @throws SyncError if the options or the database can never work
- */
+/** Syncs a database's accounts with other workers until `signal` is aborted. @throws SyncError if it can never work */
 export async function runWorker(options: WorkOptions): Promise<void> {
   checkOptions(options);
   const concurrency = readNumber('concurrency', options.concurrency);

@@ -14,10 +14,6 @@ export type ServerEvent =
   | { readonly type: 'log'; readonly level: 'info' | 'warn'; readonly message: string }
   | { readonly type: 'serving'; readonly server: RunningServer };
 
-interface ScheduleServers {
-  close(): Promise<void>;
-}
-
 type MirrorPlace = Pick<SyncSettings, 'db' | 'baseUrl'>;
 
 /** Starts the servers of the mirror and of the metrics, if the options ask for them. @throws SyncError `usage` */
@@ -25,7 +21,7 @@ export async function startServers(
   options: ScheduleServerOptions,
   mirror: MirrorPlace,
   emit: (event: ServerEvent) => void,
-): Promise<ScheduleServers> {
+): Promise<{ close(): Promise<void> }> {
   const opened: { close(): Promise<void> }[] = [];
   const close = async (): Promise<void> => void (await Promise.all(opened.map((each) => each.close())));
   try {

@@ -1,6 +1,5 @@
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import type { KeptQuota } from '../core/quota/quota.ts';
-import { type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import type { ScheduleRules } from '../core/schedule/schedule.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { cronRules } from '../settings/cron-rules.ts';
@@ -9,10 +8,10 @@ import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } fr
 import { runSchedule, type SchedulePorts } from '../sync/run-schedule.ts';
 import { nextTick } from '../sync/schedule-cron.ts';
 import type { RunSummary } from '../sync/summary.ts';
+import { listedIn, requestEnvironments } from './list-environments.ts';
 import { refuseNetworkFs } from './open-store.ts';
 import { readEnvironments, readMirrored } from './schedule-mirror.ts';
 import { type ScheduleServerOptions, type ServerEvent, startServers } from './schedule-servers.ts';
-import { resumeSource } from './session.ts';
 import { textfileWriter, type WriteTextfile } from './textfile.ts';
 import { type RunThread, startRunThread } from './thread/in-thread.ts';
 
@@ -27,10 +26,7 @@ export type ScheduleEvent = SyncEvent | ServerEvent | { readonly type: 'run'; re
 
 type EmitEvent = (event: ScheduleEvent) => void;
 
-/**
- * Brings the mirror up to date on a schedule, one run at a time, until `signal` is aborted.
- * @throws SyncError when the configuration can never work
- */
+/** Syncs on a schedule, one run at a time, until `signal` is aborted. @throws SyncError if it can never work */
 export async function schedule(options: ScheduleOptions): Promise<void> {
   checkOptions(options);
   const settings = syncSettings(options);
@@ -78,9 +74,9 @@ function schedulePorts(
     next: nextTick,
     mirrored: () => readMirrored(db, baseUrl),
     async list() {
-      const listing = await listEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
-      keptQuota = listing.keptQuota;
-      return listing.environments;
+      const listing = await requestEnvironments({ ...runner.fresh(), keptQuota }, { signal, onSourceEvent });
+      keptQuota = listing.quota && { ...listing.quota, notedAt: clock() };
+      return listedIn(listing);
     },
     async run(environments) {
       let listed = false;
@@ -127,18 +123,4 @@ async function runWithFreshToken(
   const summary = await thread.sync({ ...settings, ...perRun }, watcher);
   if (summary.recovery !== 'token' || fresh().token === settings.token) return summary;
   return thread.sync({ ...fresh(), ...perRun }, watcher);
-}
-
-async function listEnvironments(
-  settings: SyncSettings,
-  watch: Pick<RunWatcher, 'signal' | 'onSourceEvent'>,
-): Promise<{ environments: readonly ListedEnvironment[]; keptQuota: KeptQuota | null }> {
-  const source = await resumeSource(settings, watch);
-  try {
-    const environments = reconcile(await source.environments(), [], clock()).listed;
-    const reported = source.quota?.() ?? null;
-    return { environments, keptQuota: reported === null ? null : { ...reported, notedAt: clock() } };
-  } finally {
-    await source.close();
-  }
 }

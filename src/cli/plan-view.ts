@@ -1,4 +1,4 @@
-import type { ForecastReport } from '../api/plan-report.ts';
+import type { ForecastReport } from '../api/plan.ts';
 import type { StreamForecast } from '../sync/forecast.ts';
 import { renderTable } from './rows-view.ts';
 import { counted, modeText } from './words.ts';

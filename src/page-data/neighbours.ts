@@ -76,14 +76,9 @@ function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): Li
   }));
 }
 
-interface TestVerdict {
-  readonly status: string | null;
-  readonly failing: number;
-}
-
 /** The results of the assets' enabled tests, by asset id; empty for a reader without the scope `tests`. */
 function testsOf(reads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
-  const verdicts = new Map<string, TestVerdict>();
+  const verdicts = new Map<string, { readonly status: string | null; readonly failing: number }>();
   if (!seesTests || ids.length === 0) return verdicts;
   const rows = reads.rows({
     sql: `select asset_id, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status

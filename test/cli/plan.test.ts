@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { ForecastReport } from '../../src/api/plan-report.ts';
+import type { ForecastReport } from '../../src/api/plan.ts';
 import { plan } from '../../src/cli/plan.ts';
 import { sync } from '../../src/cli/sync.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
