@@ -6,30 +6,17 @@ import {
   type ListedAccount,
   listAccounts,
   removeAccount,
+  type TestedEnvironment,
   testAccount,
 } from '../api/accounts.ts';
 import { SyncError } from '../core/errors.ts';
-import type { Instant } from '../core/time/instant.ts';
-import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, commandOfActions } from './command.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
-import { counted } from './words.ts';
+import { counted, secondText } from './words.ts';
 
-export const accounts: CommandAction = async (args, io) => {
-  const action = args['action'] as string | undefined;
-  const perform = ACTIONS.get(action ?? 'list');
-  if (perform === undefined)
-    throw new SyncError('usage', `unknown action ${action} of accounts: use one of ${[...ACTIONS.keys()].join(', ')}`);
-  return perform(args, io);
-};
-
-const ACTIONS: ReadonlyMap<string, CommandAction> = new Map([
-  ['add', add],
-  ['list', list],
-  ['remove', remove],
-  ['test', test],
-]);
+export const accounts = commandOfActions('accounts', { add, list, remove, test });
 
 async function add(args: CommandArguments, io: CommandIo): Promise<number> {
   const { drop: _, ...options } = libraryOptions(args);
@@ -100,36 +87,24 @@ function tokenPlaceOf({ token_env, token_file }: AccountReport): string {
 }
 
 function renderTest({ account, base_url, environments, unknown }: AccountTestReport, width: number | null): string {
-  const shown = environments.map(({ env_id, environment, cron, wanted, next_run }) => ({
-    id: env_id,
-    name: environment,
-    cron,
-    next: wanted ? (next_run === null ? 'never: no cron expression' : at(next_run)) : 'never: not selected',
-  }));
   return [
     `${base_url} lists ${counted(environments.length, 'environment')} for account ${account}`,
     ...(environments.length === 0
       ? ['check the permissions of the token']
-      : [renderFitting(TEST_COLUMNS, shown, width)]),
+      : [renderFitting(TEST_COLUMNS, environments, width)]),
     ...unknown.map((name) => `the service lists no environment ${name}: correct --env`),
     '',
   ].join('\n');
 }
 
-interface ShownEnvironment {
-  readonly id: string;
-  readonly name: string;
-  readonly cron: string | null;
-  readonly next: string;
-}
-
-const TEST_COLUMNS: readonly FittingColumn<ShownEnvironment>[] = [
-  { head: 'environment', cell: ({ name }) => name },
-  { head: 'id', cell: ({ id }) => id, spare: 1 },
+const TEST_COLUMNS: readonly FittingColumn<TestedEnvironment>[] = [
+  { head: 'environment', cell: ({ environment }) => environment },
+  { head: 'id', cell: ({ env_id }) => env_id, spare: 1 },
   { head: 'cron', cell: ({ cron }) => cron ?? '' },
-  { head: 'next run', cell: ({ next }) => next },
+  { head: 'next run', cell: nextRunOf },
 ];
 
-function at(instant: Instant): string {
-  return `${instant.slice(0, 19).replace('T', ' ')} UTC`;
+function nextRunOf({ wanted, next_run }: TestedEnvironment): string {
+  if (!wanted) return 'never: not selected';
+  return next_run === null ? 'never: no cron expression' : secondText(next_run);
 }

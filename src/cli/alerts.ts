@@ -1,24 +1,13 @@
 import { openAlerts, type SnoozeOptions, snoozeAlert, type TestAlertsOptions, testAlerts } from '../api/alerts.ts';
 import type { OpenAlert } from '../core/alerts/delivery.ts';
 import { SyncError } from '../core/errors.ts';
-import type { CommandAction, CommandArguments, CommandIo } from './command.ts';
+import { type CommandArguments, type CommandIo, commandOfActions } from './command.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
 import { libraryOptions, mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
+import { minuteText } from './words.ts';
 
-export const alerts: CommandAction = async (args, io) => {
-  const action = args['action'] as string | undefined;
-  const perform = ACTIONS.get(action ?? 'list');
-  if (perform === undefined)
-    throw new SyncError('usage', `unknown action ${action} of alerts: use one of ${[...ACTIONS.keys()].join(', ')}`);
-  return perform(args, io);
-};
-
-const ACTIONS: ReadonlyMap<string, CommandAction> = new Map([
-  ['list', list],
-  ['test', test],
-  ['snooze', snooze],
-]);
+export const alerts = commandOfActions('alerts', { list, test, snooze });
 
 async function list(args: CommandArguments, io: CommandIo): Promise<number> {
   const report = await openAlerts(mirrorOptions(args));
@@ -32,15 +21,13 @@ const COLUMNS: readonly FittingColumn<OpenAlert>[] = [
   { head: 'key', cell: ({ key }) => key },
   { head: 'alert', cell: ({ title }) => title, spare: 2 },
   { head: 'rule', cell: ({ rule }) => rule, spare: 1 },
-  { head: 'begun', cell: ({ begun_at }) => minute(begun_at) },
+  { head: 'begun', cell: ({ begun_at }) => minuteText(begun_at) },
   {
     head: 'sent',
     cell: ({ silent, snoozed_until }) =>
-      silent === 1 ? 'no' : snoozed_until === null ? 'yes' : `snoozed until ${minute(snoozed_until)}`,
+      silent === 1 ? 'no' : snoozed_until === null ? 'yes' : `snoozed until ${minuteText(snoozed_until)}`,
   },
 ];
-
-const minute = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 
 async function test(args: CommandArguments, io: CommandIo): Promise<number> {
   const name = args['key'];
@@ -57,6 +44,6 @@ async function test(args: CommandArguments, io: CommandIo): Promise<number> {
 async function snooze(args: CommandArguments, io: CommandIo): Promise<number> {
   const options = { ...mirrorOptions(args), name: args['key'], for: args['for'] } as SnoozeOptions;
   const report = await snoozeAlert(options);
-  printReport(report, args, io, ({ key, until }) => `no reminders of ${key} until ${minute(until)}\n`);
+  printReport(report, args, io, ({ key, until }) => `no reminders of ${key} until ${minuteText(until)}\n`);
   return 0;
 }

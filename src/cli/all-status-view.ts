@@ -1,8 +1,7 @@
 import type { AccountEnvironmentStatus, AccountStatus, AllStatusReport } from '../api/all-status.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
-import { span } from './span.ts';
-import { counted } from './words.ts';
+import { counted, minuteText, span } from './words.ts';
 
 interface ShownRow extends AccountEnvironmentStatus {
   readonly account: string;
@@ -36,7 +35,7 @@ function columnsAt(now: Instant): readonly FittingColumn<ShownRow>[] {
 
 function nextText(next: Instant | null, now: Instant): string {
   if (next === null) return 'never: no cron expression';
-  return next <= now ? 'now' : `${next.slice(0, 16).replace('T', ' ')} UTC`;
+  return next <= now ? 'now' : minuteText(next);
 }
 
 function problemsOf({ account, error, environments }: AccountStatus): string[] {

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
+import { SyncError } from '../core/errors.ts';
 import type { OptionEntry } from '../settings/option-table.ts';
 
 export interface OutputStream extends Writable {
@@ -46,12 +47,18 @@ export type CommandArguments = Readonly<Record<string, unknown>>;
 /** Returns the exit code. @throws SyncError */
 export type CommandAction = (args: CommandArguments, io: CommandIo) => Promise<number>;
 
-export type CommandOptions = Readonly<Record<string, OptionEntry>>;
-
-interface PositionalArgument {
-  readonly name: string;
-  readonly describe: string;
+/** A command whose first argument names one of these actions; `list` by default. */
+export function commandOfActions(name: string, actions: Readonly<Record<string, CommandAction>>): CommandAction {
+  return async (args, io) => {
+    const { action = 'list' } = args as { readonly action?: string };
+    const perform = Object.hasOwn(actions, action) ? actions[action] : undefined;
+    if (perform !== undefined) return perform(args, io);
+    const known = Object.keys(actions).join(', ');
+    throw new SyncError('usage', `unknown action ${action} of ${name}: use one of ${known}`);
+  };
 }
+
+export type CommandOptions = Readonly<Record<string, OptionEntry>>;
 
 export interface CliCommand {
   readonly name: string;

@@ -1,7 +1,7 @@
 import type { RunStatusReport, StatusReport, StreamReportStatus } from '../api/status-report.ts';
 import { isStale } from '../core/alerts/matches-rule.ts';
 import { selectStreams } from '../settings/select-streams.ts';
-import { span } from './span.ts';
+import { span } from './words.ts';
 
 /** Histories don't count: some runs read them, and others don't. */
 const USUAL = new Set(selectStreams({ streamNames: [], history: false }).map(({ name }) => name as string));

@@ -2,8 +2,7 @@ import type { EnvironmentStatus, RunStatusReport, StatusReport, StreamReportStat
 import type { Instant } from '../core/time/instant.ts';
 import { secondsBetween } from '../core/time/instant.ts';
 import { type FittingColumn, renderFitting } from './fitting-table.ts';
-import { span } from './span.ts';
-import { counted, modeText } from './words.ts';
+import { counted, modeText, secondText, span } from './words.ts';
 
 export function renderStatus(report: StatusReport, width: number | null): string {
   const rejected = report.environments_rejected;
@@ -19,7 +18,8 @@ export function renderStatus(report: StatusReport, width: number | null): string
 function renderEnvironment(environment: EnvironmentStatus, report: StatusReport, width: number | null): string[] {
   const { env_id, environment: name, cron, missing_since, streams } = environment;
   const title = `${name} (${env_id})${cron === null ? '' : `, cron ${cron}`}`;
-  const missing = missing_since === null ? '' : `, not listed by the source since ${at(missing_since)}; its rows stay`;
+  const missing =
+    missing_since === null ? '' : `, not listed by the source since ${secondText(missing_since)}; its rows stay`;
   const remarks = [...streams.flatMap((each) => notes(each, report)), ...environment.pruned.map(prunedNote)];
   return [title + missing, renderFitting(COLUMNS, streams, width), ...remarks];
 }
@@ -35,7 +35,7 @@ function prunedNote({ history, action, complete_before, row_count }: Environment
 const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
   { head: 'stream', cell: ({ stream }) => stream },
   { head: 'rows', cell: ({ rows }) => rows },
-  { head: 'as of', cell: ({ watermark }) => (watermark === null ? '' : at(watermark)), spare: 1 },
+  { head: 'as of', cell: ({ watermark }) => (watermark === null ? '' : secondText(watermark)), spare: 1 },
   {
     head: 'age',
     cell: ({ watermark_age_seconds: seconds, last_run, rows }) =>
@@ -67,7 +67,7 @@ function unfinishedRound(
   { now, isRunning }: { now: Instant; isRunning: boolean },
 ): string {
   const read = `a ${modeText(mode, reason)}`;
-  const begun = since === null ? '' : `, started ${ago(since, now)} (${at(since)})`;
+  const begun = since === null ? '' : `, started ${ago(since, now)} (${secondText(since)})`;
   if (isRunning) return `${read} is in progress${begun}: ${counted(pages, 'page')} so far`;
   return `${read}${begun}, stopped after ${counted(pages, 'page')}; the next run continues it`;
 }
@@ -76,9 +76,9 @@ function lastRun(run: RunStatusReport | null, now: Instant): string {
   if (run === null) return 'there has been no run yet';
   const { rows_written, rows_deleted, requests, ended_at, started_at, error } = run;
   const intro = `run ${run.run} ${OUTCOMES[run.status]}`;
-  if (ended_at === null) return `${intro}; it started ${ago(started_at, now)} (${at(started_at)})`;
+  if (ended_at === null) return `${intro}; it started ${ago(started_at, now)} (${secondText(started_at)})`;
   const work = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
-  const line = `${intro}; it ended ${ago(ended_at, now)} (${at(ended_at)}): ${work}`;
+  const line = `${intro}; it ended ${ago(ended_at, now)} (${secondText(ended_at)}): ${work}`;
   return error === null ? line : `${line}\n${error}`;
 }
 
@@ -91,10 +91,6 @@ const OUTCOMES: Readonly<Record<RunStatusReport['status'], string>> = {
   stopped: 'stopped at --max-requests; the next run continues',
   interrupted: 'was interrupted; the next run continues',
 };
-
-function at(instant: Instant): string {
-  return `${instant.slice(0, 19).replace('T', ' ')} UTC`;
-}
 
 function ago(instant: Instant, now: Instant): string {
   return `${span(Math.max(0, Math.round(secondsBetween(instant, now))))} ago`;
