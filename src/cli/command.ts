@@ -66,7 +66,7 @@ export interface CliCommand {
   readonly options: CommandOptions;
   /** The options that have no effect without another one, under its name. */
   readonly dependents?: Readonly<Record<string, readonly string[]>>;
-  readonly positionals?: readonly PositionalArgument[];
+  readonly positionals?: readonly { readonly name: string; readonly describe: string }[];
   readonly run: CommandAction;
 }
 

@@ -1,10 +1,10 @@
-import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { query as queryMirror } from '../api/query.ts';
 import { SyncError } from '../core/errors.ts';
 import { readTextFile } from '../settings/read-text-file.ts';
 import { type CommandAction, type CommandIo, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
+import { print } from './print.ts';
 import { csvFormat, formattedPortions, jsonFormat, ndjsonFormat, type RowsFormat } from './rows-text.ts';
 import { tableFormat } from './rows-view.ts';
 import { widthOf } from './terminal-width.ts';
@@ -50,17 +50,4 @@ function formatOf(columns: readonly string[], format: string | undefined, { stdo
     default:
       return tableFormat(columns, widthOf(stdout));
   }
-}
-
-/** Writes texts at the reader's pace, until they cannot be written: see the error listener in `program.ts`. */
-async function print(texts: Iterable<string> | AsyncIterable<string>, out: Writable): Promise<void> {
-  for await (const text of texts) {
-    if (!(await write(out, text))) return;
-  }
-}
-
-function write(out: Writable, text: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    out.write(text, (error) => resolve(error == null));
-  });
 }

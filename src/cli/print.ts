@@ -1,0 +1,17 @@
+import type { Writable } from 'node:stream';
+
+/**
+ * Writes texts at the reader's pace, and stops when they can no longer be written. The stream's error listener decides
+ * what that means (see `program.ts`).
+ */
+export async function print(texts: Iterable<string> | AsyncIterable<string>, out: Writable): Promise<void> {
+  for await (const text of texts) {
+    if (!(await write(out, text))) return;
+  }
+}
+
+function write(out: Writable, text: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    out.write(text, (error) => resolve(error == null));
+  });
+}
