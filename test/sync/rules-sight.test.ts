@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import {
   type EnvironmentModel,
   execute,
+  FAR_FUTURE,
   putAsset,
   putColumn,
   putColumnEdges,
@@ -184,6 +185,22 @@ test(
     await scene.mirrored.sync();
     expectMirrored(scene);
     expect(marksLeft(scene)).toEqual([]);
+  }),
+);
+
+test(
+  'a version with an untrusted time in the first scan of a typed list is an older one, so the mark stays (R10, R22)',
+  withWorld(async (scene) => {
+    const { env, world, mirrored } = scene;
+    putAsset(env, 'a2');
+    const old = { ...env.assets.get('a2')?.item, synced_at: FAR_FUTURE };
+    transformItems(scene, 'assets/tables', 'scan', (sent) => sent.map((item) => (idOf(item) === 'a2' ? old : item)));
+    expect((await mirrored.sync()).status).toBe('done');
+    expect(marksLeft(scene)).toEqual(['table_assets a2']);
+    removeHooks(scene);
+    world.advance(2 * HOUR);
+    await mirrored.sync();
+    expectMirrored(scene);
   }),
 );
 

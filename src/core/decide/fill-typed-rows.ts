@@ -2,7 +2,7 @@ import type { Read } from '../checkpoint.ts';
 import type { Context } from '../context.ts';
 import { type DecodedRow, joinKey } from '../decode/decode.ts';
 import type { Row, Stream } from '../stream.ts';
-import { type RowChange, sameRow, withoutFuture } from './newest-wins.ts';
+import { isAfter, type RowChange, sameRow, withoutFuture } from './newest-wins.ts';
 import { settledBefore } from './trusted-until.ts';
 
 /** Rows of a typed list, and the mirror's rows under their keys. */
@@ -37,7 +37,7 @@ export function fillTypedRows(
     const isOpen = isUnsettled(before, read, context);
     (isOpen ? unsettled : cleared).push(id);
     if (before === undefined || !takes(stream, before)) continue;
-    const isLagging = isOpen && isEarlier(row, before);
+    const isLagging = isOpen && isAfter(before['synced_at'], row['synced_at']);
     if (isLagging) lagging.push(id);
     if (isLagging && isFilled(stream, before)) continue;
     const written = Object.fromEntries([...(stream.writes ?? []), 'extra'].map((name) => [name, row[name] ?? null]));
@@ -50,11 +50,6 @@ export function fillTypedRows(
 /** Whether the typed list fills this row. */
 function takes({ subtype }: Stream, row: Row): boolean {
   return row['deleted_at'] === null && subtype !== undefined && row[subtype.field] === subtype.is;
-}
-
-function isEarlier({ synced_at: shown }: Row, existing: Row): boolean {
-  const at = existing['synced_at'];
-  return typeof shown === 'string' && typeof at === 'string' && shown < at;
 }
 
 /** Whether the row was so young when read that the source may still commit its dependents (R18, R22). */

@@ -134,7 +134,7 @@ function isTombstone(row: Row): boolean {
 }
 
 /** Whether `a` is later than `b`; a missing time counts as the oldest (R10). */
-function isAfter(a: ColumnValue | undefined, b: ColumnValue | undefined): boolean {
+export function isAfter(a: ColumnValue | undefined, b: ColumnValue | undefined): boolean {
   return (a ?? '') > (b ?? '');
 }
 
