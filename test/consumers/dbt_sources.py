@@ -10,7 +10,7 @@ from dbt.cli.main import dbtRunner
 from mirror import MIRROR, Comparison
 
 PROJECT, ADAPTER, *SOURCES = sys.argv[2:]
-CLOCK = "obsync_state.mirror_environments"
+EXPORTED_STATE = ["obsync_state.mirror_environments", "obsync_state.pruned_history"]
 os.chdir(PROJECT)
 dbt = dbtRunner()
 
@@ -34,7 +34,7 @@ if __name__ == "__main__":  # dbt may start processes, which load this file agai
     run("parse").report()
     run("test", *selected(*SOURCES)).report()
 
-    docs = run("docs generate", *selected(*SOURCES, CLOCK))
+    docs = run("docs generate", *selected(*SOURCES, *EXPORTED_STATE))
     written = Path("target/catalog.json")
     catalog = json.loads(written.read_text())["sources"].values() if written.exists() else []
     columns_of = {each["metadata"]["name"]: list(each["columns"]) for each in catalog}
