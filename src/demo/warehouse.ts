@@ -212,11 +212,14 @@ function addModel(
     materialization: random.pick(layer.materializations),
     path: `models/${layer.folder}/${domain.name}`,
     description: random.chance(0.8) ? random.pick(ENTITY_NOTES).replace('{}', entity) : null,
-    owners: random.chance(0.9) ? [domain.team] : [],
+    owners: random.chance(0.9) ? ownersOf(name, domain.team) : [],
     tags: [...layer.tags, ...domain.tags],
   };
   return addNode(estate, place, columns, from);
 }
+
+/** Dimensions are used by everyone, so the team shares them. */
+const ownersOf = (name: string, team: string): string[] => (name.startsWith('dim_') ? [team, 'Data Platform'] : [team]);
 
 const plan = (name: string, type: string): ColumnPlan => ({ name, type, from: [] });
 
