@@ -4,14 +4,15 @@ import { dirname, join, resolve } from 'node:path';
 import type { BiTool } from '../bi/tools.ts';
 import type { ToolFile } from '../bi/write-files.ts';
 import { closestName } from '../core/closest-name.ts';
-import { addressOf, givenAddress, givenFile } from '../settings/addresses/mirror-address.ts';
+import type { MirrorAddress } from '../destination/mirror-address.ts';
+import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 
-export interface BiOptions extends MirrorOptions, OptionsNamed<'semantic'> {
-  /** `dbt`, `semantic`, `grafana`, `superset`, `metabase` or `prometheus`. */
+export interface BiOptions extends MirrorOptions, OptionsNamed<'semantic' | 'pageUrl'> {
+  /** `dbt`, `semantic`, `grafana`, `superset`, `metabase`, `datasette` or `prometheus`. */
   readonly tool: BiTool;
   /** The folder of the files. It is created if it does not exist. */
   readonly to: string;
@@ -31,34 +32,33 @@ export interface BiReport {
  */
 export async function writeBi(options: BiOptions): Promise<BiReport> {
   checkOptions(options);
-  const { to, semantic = false } = options;
+  const { to, semantic = false, pageUrl = null } = options;
   const { BI_FILES, writeFiles } = await import('../bi/tools.ts');
   const tool = findTool(options.tool, Object.keys(BI_FILES) as BiTool[]);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   if (semantic && tool !== 'dbt')
     throw new OptionError('semantic', `${tool} has no semantic layer: --semantic is for dbt`);
+  if (pageUrl !== null && !/^https?:/.test(URL.parse(pageUrl)?.protocol ?? ''))
+    throw new OptionError('pageUrl', `${pageUrl} is not the address of a page: write https://host`);
   const places = {
-    // The files of other tools do not mention the path.
-    db: resolve(NAME_MIRROR.includes(tool) ? givenFile(options, `bi ${tool}`) : OPTIONS.db.default),
-    schema: tool === 'semantic' ? schemaOf(options) : 'main',
+    // The files of other tools do not mention the mirror.
+    mirror: absolute(addressOf(NAME_MIRROR.includes(tool) ? givenAddress(options) : OPTIONS.db.default)),
     to: resolve(to),
     semantic,
+    pageUrl,
     shipped: (name: string) => readFileSync(join(SHIPPED, name), 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
 }
 
-/** SQLite calls the schema of an opened file `main`. */
-function schemaOf(options: MirrorOptions): string {
-  const address = addressOf(givenAddress(options));
-  return address.kind === 'postgres' ? address.schema : 'main';
-}
+const absolute = (address: MirrorAddress): MirrorAddress =>
+  address.kind === 'file' ? { ...address, path: resolve(address.path) } : address;
 
 /** The folder of the files that the package ships as they are. */
 const SHIPPED = join(dirname(findPackageJSON(import.meta.url) ?? ''), 'src', 'bi');
 
-/** The tools whose files contain the path of the mirror. */
-export const NAME_MIRROR: readonly BiTool[] = ['grafana', 'superset'];
+/** The tools whose files say where the mirror is. */
+export const NAME_MIRROR: readonly BiTool[] = ['semantic', 'grafana', 'superset', 'metabase', 'datasette'];
 
 function findTool(given: unknown, tools: readonly BiTool[]): BiTool {
   const tool = tools.find((each) => each === given);

@@ -65,12 +65,13 @@ function semanticModel(view: string): object {
     name: modelOf(view),
     model: `ref('${modelOf(view)}')`,
     description,
-    defaults: { agg_time_dimension: timeOf(view) },
     primary_entity: view,
     entities: [{ name: 'environment', type: 'foreign', expr: 'env_id' }],
     dimensions: [
       ...columns.filter(({ kind }) => kind === 'text').map(categorical),
-      { name: timeOf(view), type: 'time', expr: columnOf(view), type_params: { time_granularity: 'day' } },
+      ...[...new Set(metrics.map(([, metric]) => timeColumnOf(metric)))].map((column) => ({
+        ...{ name: timeName(column), type: 'time', expr: column, type_params: { time_granularity: 'day' } },
+      })),
     ],
     measures: metrics.flatMap(([name, metric]) => measuresOf(name, metric)),
   };
@@ -80,20 +81,18 @@ function categorical({ name, description }: DescribedColumn): object {
   return { name, type: 'categorical', description };
 }
 
-function columnOf(view: string): string {
-  return ALL.find(([, metric]) => metric.view === view)?.[1].time ?? NOW;
-}
+const timeColumnOf = ({ time = NOW }: MetricDefinition): string => time;
 
 /** `day` is the name of a granularity. */
-function timeOf(view: string): string {
-  return columnOf(view) === 'day' ? 'run_day' : columnOf(view);
-}
+const timeName = (column: string): string => (column === 'day' ? 'run_day' : column);
 
-function measuresOf(name: string, { aggregate: agg, of, per }: MetricDefinition): object[] {
-  if (per === undefined) return [{ name: `${name}_measure`, agg, expr: of }];
+function measuresOf(name: string, metric: MetricDefinition): object[] {
+  const { aggregate: agg, of, per } = metric;
+  const measure = { agg, agg_time_dimension: timeName(timeColumnOf(metric)) };
+  if (per === undefined) return [{ ...measure, name: `${name}_measure`, expr: of }];
   return [
-    { name: `${name}_numerator`, agg, expr: of, create_metric: true },
-    { name: `${name}_denominator`, agg, expr: per, create_metric: true },
+    { ...measure, name: `${name}_numerator`, expr: of, create_metric: true },
+    { ...measure, name: `${name}_denominator`, expr: per, create_metric: true },
   ];
 }
 

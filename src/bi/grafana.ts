@@ -1,87 +1,55 @@
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Dashboard, FieldConfigSource, Panel, RowPanel } from '@grafana/schema';
-import {
-  axesOf,
-  type Chart,
-  type ChartColumn,
-  type ChartKind,
-  type ChartPlace,
-  isTime,
-  labelOf,
-  placeCharts,
-} from './chart.ts';
-import { type ChartDialect, POSTGRESQL, SQLITE } from './chart-dialect.ts';
-import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
+import type { Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
+import { CHARTS, type Chart } from './charts.ts';
+import { columnOf } from './dataset-columns.ts';
+import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
+import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
-
-/** A Grafana data source plugin and how to query it. */
-interface DataSourceKind {
-  readonly plugin: string;
-  readonly dialect: ChartDialect;
-  /** The query object of one chart. */
-  target(chart: Chart, sql: string): Readonly<Record<string, unknown>>;
-}
-
-const SQLITE_SOURCE: DataSourceKind = {
-  plugin: 'frser-sqlite-datasource',
-  dialect: SQLITE,
-  target(chart, sql) {
-    const timed = withTimes(chart, sql);
-    const times = chart.columns.filter(isTime).map(({ name }) => name);
-    return { queryType: 'table', queryText: timed, rawQueryText: timed, timeColumns: times };
-  },
-};
-
-const POSTGRESQL_SOURCE: DataSourceKind = {
-  plugin: 'grafana-postgresql-datasource',
-  dialect: POSTGRESQL,
-  target: (_, sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
-};
+import { alertRules } from './grafana-alerts.ts';
+import { drawingOf, variable } from './grafana-panel.ts';
+import { dataSource, literal, type MirrorSource } from './grafana-source.ts';
+import { below, type ChartHeights, type GridPlace, placesOf } from './grid.ts';
+import { DASHBOARD, TABS } from './layout.ts';
+import { answerColumnsOf, chartSql, datasetOf, timeOf } from './query.ts';
+import type { ToolPlaces } from './tool-places.ts';
 
 /** The data source parses RFC 3339 timestamps only, so days get a time. */
-function withTimes({ columns }: Chart, sql: string): string {
-  if (!columns.some(({ type }) => type === 'date')) return sql;
-  const read = columns.map(({ name, type }) => (type === 'date' ? `${name} || 'T00:00:00Z' as ${name}` : name));
-  return `select ${read.join(', ')}\nfrom (\n${sql}\n)`;
-}
+const GRAFANA_SQLITE: BiDialect = { ...SQLITE, day: (day) => `${day} || 'T00:00:00Z'` };
 
-/**
- * SQLite itself opens the file read-only if the path is a URI. The prefix must be `file://`: after `file:` the data
- * source's connection test would take the URI's path for a file name.
- */
-const READ_ONLY = { pathPrefix: 'file://', pathOptions: 'mode=ro&_pragma=query_only(1)' };
+const SQLITE_SOURCE: MirrorSource = {
+  plugin: 'frser-sqlite-datasource',
+  dialect: GRAFANA_SQLITE,
+  target: (sql, timeColumns) => ({ queryType: 'table', queryText: sql, rawQueryText: sql, timeColumns }),
+};
 
-/** A dashboard for each kind of database, and provisioning files for the one over the mirror file. */
-export function grafanaFiles({ db, to }: { db: string; to: string }): GeneratedFile[] {
+const postgresqlSource = (schema: string): MirrorSource => ({
+  plugin: 'grafana-postgresql-datasource',
+  dialect: postgresqlIn(schema),
+  target: (sql) => ({ format: 'table', rawQuery: true, rawSql: sql, editorMode: 'code' }),
+});
+
+/** A dashboard, and provisioning files for it, the data source and rules for alerts. */
+export function grafanaFiles({ mirror, pageUrl, to }: ToolPlaces): GeneratedFile[] {
+  const plain = mirror.kind === 'file' ? SQLITE_SOURCE : postgresqlSource(mirror.schema);
+  const source = { ...plain, dialect: { ...plain.dialect, pageUrl } };
   return [
-    jsonFile('dashboards/sqlite/obsync.json', dashboard(SQLITE_SOURCE)),
-    jsonFile('dashboards/postgresql/obsync.json', dashboard(POSTGRESQL_SOURCE)),
+    jsonFile('dashboards/obsync.json', dashboard(source)),
     yamlFile('provisioning/datasources/obsync.yaml', {
       apiVersion: 1,
-      datasources: [
-        {
-          name: 'obsync',
-          uid: 'obsync',
-          type: SQLITE_SOURCE.plugin,
-          access: 'proxy',
-          jsonData: { ...READ_ONLY, path: literal(pathToFileURL(db).pathname) },
-        },
-      ],
+      datasources: [{ name: 'obsync', uid: 'obsync', type: source.plugin, access: 'proxy', ...dataSource(mirror) }],
     }),
     yamlFile('provisioning/dashboards/obsync.yaml', {
       apiVersion: 1,
-      providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(to, 'dashboards', 'sqlite')) } }],
+      providers: [{ name: 'obsync', type: 'file', options: { path: literal(join(to, 'dashboards')) } }],
     }),
+    yamlFile('provisioning/alerting/obsync.yaml', alertRules(source)),
   ];
 }
 
-/** Escapes `$`, which Grafana would expand as a variable in provisioning files. */
-const literal = (text: string): string => text.replaceAll('$', () => '$$');
-
-function dashboard(source: DataSourceKind): Dashboard {
+function dashboard(source: MirrorSource): Dashboard {
+  const { plugin, dialect } = source;
   return {
-    uid: `obsync-${source.dialect.name}`,
+    uid: `obsync-${dialect.name}`,
     title: DASHBOARD.title,
     description: `${DASHBOARD.description} ${NOTE}`,
     tags: ['obsync'],
@@ -89,82 +57,99 @@ function dashboard(source: DataSourceKind): Dashboard {
     schemaVersion: 41,
     time: { from: 'now-90d', to: 'now' },
     refresh: '5m',
-    templating: { list: [{ name: 'datasource', type: 'datasource', label: 'Mirror', query: source.plugin }] },
+    templating: {
+      list: [
+        { name: 'datasource', type: 'datasource', label: 'Mirror', query: plugin },
+        ...FILTERS.map((filter) => filterVariable(filter, source)),
+      ],
+    },
     panels: panels(source),
   };
 }
 
-const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 4, line: 9, bar: 9, table: 9 };
+function filterVariable(filter: DashboardFilter, { plugin, dialect }: MirrorSource): VariableModel {
+  const { name, label, isMultiple } = filter;
+  return {
+    name,
+    label,
+    type: 'query',
+    datasource: { type: plugin, uid: variable('datasource') },
+    query: choicesSql(filter, dialect),
+    multi: isMultiple,
+    includeAll: true,
+    // Grafana writes it into a query as it is, so the column is compared with itself.
+    allValue: comparedOf(filter),
+    current: { text: 'All', value: '$__all' },
+    // When the dashboard is loaded.
+    refresh: 1,
+  };
+}
 
-function panels(source: DataSourceKind): (Panel | RowPanel)[] {
+/** Rows without a value belong to all. */
+const comparedOf = ({ column }: DashboardFilter): string => `coalesce(${column}, '')`;
+
+/** The conditions of the variables and of the time picker on the rows of a chart. Grafana substitutes the values. */
+function conditionsOf(chart: Chart, { time, day, dayOf }: BiDialect): string[] {
+  const chosen = filtersOf(datasetOf(chart)).map(
+    (filter) => `${comparedOf(filter)} in (${variable(`${filter.name}:sqlstring`)})`,
+  );
+  const column = timeOf(chart);
+  if (column === null) return chosen;
+  const isDay = columnOf(column).type === 'day';
+  const [from, to] = ['__from', '__to']
+    .map((name) => `'${variable(`${name}:date:iso`)}'`)
+    .map((instant) => (isDay ? day(dayOf(instant)) : time(instant)));
+  return [...chosen, `${column} between ${from} and ${to}`];
+}
+
+const HEIGHTS: ChartHeights = { value: 4, bar: 12, line: 9, columns: 9, table: 10 };
+
+/** The first page has a row per section; each further one is a single row that the reader opens. */
+function panels(source: MirrorSource): (Panel | RowPanel)[] {
   const made: (Panel | RowPanel)[] = [];
-  let y = 0;
-  for (const { title, charts } of CHART_SECTIONS) {
-    const heading = { type: 'row', title, collapsed: false, panels: [], gridPos: { x: 0, y, w: 24, h: 1 } } as const;
-    made.push({ ...heading, panels: [], id: made.length + 1 });
-    const { places, nextRow } = placeCharts(charts, { columns: 24, heights: HEIGHTS, firstRow: y + 1 });
-    for (const place of places) made.push({ ...panel(place, source), id: made.length + 1 });
-    y = nextRow;
+  let [y, id] = [0, 0];
+  const row = (title: string, within: Panel[] | null): RowPanel => ({
+    ...{ type: 'row', title, id: ++id, gridPos: { x: 0, y: y++, w: 24, h: 1 } },
+    ...{ collapsed: within !== null, panels: within ?? [] },
+  });
+  for (const [i, { title: page, sections }] of TABS.entries()) {
+    const within: Panel[] | null = i === 0 ? null : [];
+    if (within !== null) made.push(row(page, within));
+    for (const { title, rows } of sections) {
+      if (title !== null && within === null) made.push(row(title, null));
+      const places = placesOf(rows, HEIGHTS, y);
+      y = Math.max(y, below(places));
+      (within ?? made).push(...places.map((place) => panel(place, ++id, source)));
+    }
   }
   return made;
 }
 
-function panel(place: ChartPlace, source: DataSourceKind): Panel {
-  const { chart, column: x, row: y, width: w, height: h } = place;
-  const datasource = { type: source.plugin, uid: variable('datasource') };
-  const target = source.target(chart, chart.sql(source.dialect));
+function panel(
+  { chart: chartId, ...gridPos }: GridPlace,
+  id: number,
+  { plugin, dialect, target }: MirrorSource,
+): Panel {
+  const chart: Chart = CHARTS[chartId];
+  const datasource = { type: plugin, uid: variable('datasource') };
+  const times = answerColumnsOf(chart).filter(({ type }) => type === 'time' || type === 'day');
+  const sql = chartSql(chart, dialect, conditionsOf(chart, dialect));
   return {
+    id,
     title: chart.title,
     description: chart.question,
-    gridPos: { x, y, w, h },
+    gridPos,
     datasource,
-    targets: [{ refId: 'A', datasource, ...target }],
-    ...drawing(chart),
-  };
-}
-
-/** The parts of a panel that depend on the kind of chart. */
-function drawing(chart: Chart): Pick<Panel, 'type' | 'options' | 'fieldConfig' | 'transformations'> {
-  if (chart.kind === 'value') {
-    const reduceOptions = { calcs: ['lastNotNull'], fields: '', values: false };
-    return { type: 'stat', options: { reduceOptions, graphMode: 'none' }, fieldConfig: fields(chart) };
-  }
-  if (chart.kind === 'table') return { type: 'table', options: { showHeader: true }, fieldConfig: fields(chart) };
-  const { axis, series } = axesOf(chart);
-  if (axis.type !== 'date')
-    return {
-      type: 'barchart',
-      options: { xField: axis.name, legend: { showLegend: false } },
-      fieldConfig: fields(chart),
-    };
-  const style =
-    chart.kind === 'bar'
-      ? { drawStyle: 'bars', fillOpacity: 80, stacking: { mode: 'normal' } }
-      : { drawStyle: 'line', showPoints: 'auto', spanNulls: true };
-  return {
-    type: 'timeseries',
-    options: { legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] } },
-    fieldConfig: fields(chart, { custom: style, ...(series === null ? {} : seriesName(series)) }),
-    // One row per day and series becomes one line per series.
-    ...(series === null ? {} : { transformations: [{ id: 'prepareTimeSeries', options: { format: 'multi' } }] }),
-  };
-}
-
-const seriesName = ({ name }: ChartColumn) => ({ displayName: variable(`__field.labels.${name}`) });
-
-/** Grafana substitutes the value. */
-const variable = (name: string): string => `\${${name}}`;
-
-const UNITS = { fraction: 'percentunit', hours: 'h' } as const;
-
-function fields({ columns }: Chart, defaults: FieldConfigSource['defaults'] = {}): FieldConfigSource {
-  const overrides = columns.map((column) => ({
-    matcher: { id: 'byName', options: column.name },
-    properties: [
-      ...(defaults.displayName === undefined ? [{ id: 'displayName', value: labelOf(column) }] : []),
-      ...(column.unit === undefined ? [] : [{ id: 'unit', value: UNITS[column.unit] }]),
-      ...(column.unit === undefined ? [] : [{ id: 'decimals', value: 1 }]),
+    targets: [
+      {
+        refId: 'A',
+        datasource,
+        ...target(
+          sql,
+          times.map(({ name }) => name),
+        ),
+      },
     ],
-  }));
-  return { defaults, overrides: overrides.filter(({ properties }) => properties.length > 0) };
+    ...drawingOf(chart, `obsync-${dialect.name}`),
+  };
 }

@@ -35,10 +35,19 @@ async function main() {
   // A question that was moved to another collection is still on the dashboard.
   for (const { card_id, card } of dashboard.dashcards)
     if (card?.name && !present.has(`card ${card.name}`)) present.set(`card ${card.name}`, card_id);
+  const upsert = (question) => upsertQuestion(call, question, { database, collectionId, present });
+  const choices = new Map();
+  for (const { parameter, column, question } of wanted.choices)
+    choices.set(parameter, { column, cardId: await upsert(question) });
   const cards = new Map();
-  for (const { question } of wanted.places.filter((place) => place.question))
-    cards.set(question.name, await upsertQuestion(call, question, { database, collectionId, present }));
-  await completeDashboard(call, dashboard, { places: wanted.places, cards });
+  const tags = new Map();
+  for (const { question } of wanted.tabs.flatMap(({ places }) => places).filter((place) => place.question)) {
+    const id = await upsert(question);
+    cards.set(question.name, id);
+    tags.set(id, Object.keys(question.template_tags));
+  }
+  const parameters = wanted.parameters.map((each) => ({ ...each, ...choicesOf(choices.get(each.id)) }));
+  await completeDashboard(call, dashboard, { tabs: wanted.tabs, parameters, cards, tags });
   const address = new URL(`dashboard/${dashboard.id}`, root);
   console.log(`${cards.size} questions and the dashboard are now in Metabase: ${address}`);
 }
@@ -158,8 +167,8 @@ async function itemsOf(call, collectionId) {
 }
 
 async function upsertQuestion(call, question, { database, collectionId, present }) {
-  const { name, description, display, visualization_settings, sql } = question;
-  const native = { query: sql[database.dialect], 'template-tags': {} };
+  const { name, description, display, visualization_settings, template_tags, sql } = question;
+  const native = { query: sql[database.dialect], 'template-tags': template_tags };
   const body = {
     name,
     description,
@@ -183,34 +192,69 @@ async function findOrCreateDashboard(call, dashboard, { collectionId, present })
   const answer = await call('GET', path);
   idIn(answer, `GET ${path}`);
   const partsIn = (name) => listIn(answer[name] ?? [], `GET ${path}`);
-  return { id, dashcards: partsIn('dashcards'), tabs: partsIn('tabs') };
+  return { id, dashcards: partsIn('dashcards'), tabs: partsIn('tabs'), parameters: partsIn('parameters') };
 }
 
-/** Existing contents of the dashboard stay; only missing ones are added. */
-async function completeDashboard(call, { id, dashcards, tabs }, { places, cards }) {
+/** What people have added or moved stays. Missing places are added, to the tab of their name. */
+async function completeDashboard(call, { id, dashcards, tabs, parameters }, wanted) {
+  const missing = missingPlaces(dashcards, wanted);
+  // Metabase assigns an id to tabs and cards with a negative one.
+  const newTabs = [...new Set(missing.map(({ tab }) => tab))].filter((tab) => !tabs.some(({ name }) => name === tab));
+  const allTabs = [...tabs.map(({ id, name }) => ({ id, name })), ...newTabs.map((name, i) => ({ id: -1 - i, name }))];
+  const added = missing.map(({ question, heading, tab, visualization_settings, ...place }, i) => ({
+    ...place,
+    id: -1 - i,
+    card_id: question === undefined ? null : wanted.cards.get(question.name),
+    dashboard_tab_id: allTabs.find(({ name }) => name === tab).id,
+    visualization_settings: question === undefined ? headingOf(heading) : visualization_settings,
+  }));
+  // If there are tabs, every card must be in one.
+  const kept = dashcards.map((each) => ({
+    ...toRequest(each),
+    dashboard_tab_id: each.dashboard_tab_id ?? allTabs[0]?.id ?? null,
+  }));
+  const isTheirs = (parameterId) => !wanted.parameters.some((parameter) => parameter.id === parameterId);
+  await call('PUT', `api/dashboard/${id}`, {
+    parameters: [...wanted.parameters, ...parameters.filter((parameter) => isTheirs(parameter.id))],
+    dashcards: [...kept, ...added].map((each) => ({
+      ...each,
+      parameter_mappings: [
+        ...(each.parameter_mappings ?? []).filter(({ parameter_id }) => isTheirs(parameter_id)),
+        ...(wanted.tags.get(each.card_id) ?? []).map((tag) => mappingOf(tag, each.card_id)),
+      ],
+    })),
+    // Metabase deletes tabs that are not sent.
+    tabs: allTabs,
+  });
+}
+
+/** The places of the tabs that the dashboard does not have. */
+function missingPlaces(dashcards, { tabs, cards }) {
   const isThere = ({ question, heading }) =>
     dashcards.some((each) =>
       question === undefined
         ? each.visualization_settings?.text === heading
         : each.card_id === cards.get(question.name),
     );
-  const missing = places.filter((place) => !isThere(place));
-  if (missing.length === 0) return;
-  const added = missing.map(({ question, heading, ...place }, i) => ({
-    ...place,
-    // Metabase assigns an id to cards with a negative one.
-    id: -1 - i,
-    card_id: question === undefined ? null : cards.get(question.name),
-    // If there are tabs, every card must be in one.
-    ...(tabs.length === 0 ? {} : { dashboard_tab_id: tabs[0].id }),
-    parameter_mappings: [],
-    visualization_settings: question === undefined ? headingOf(heading) : {},
-  }));
-  await call('PUT', `api/dashboard/${id}`, {
-    dashcards: [...dashcards.map(toRequest), ...added],
-    // Metabase deletes tabs that are not sent.
-    tabs: tabs.map(({ id, name }) => ({ id, name })),
-  });
+  return tabs.flatMap(({ name, places }) =>
+    places.filter((place) => !isThere(place)).map((place) => ({ ...place, tab: name })),
+  );
+}
+
+/** Where a parameter takes its choices from. */
+function choicesOf(choice) {
+  if (choice === undefined) return {};
+  const value_field = ['field', choice.column, { 'base-type': 'type/Text' }];
+  return {
+    values_query_type: 'list',
+    values_source_type: 'card',
+    values_source_config: { card_id: choice.cardId, value_field },
+  };
+}
+
+/** A parameter has the id of its tag. */
+function mappingOf(tag, cardId) {
+  return { parameter_id: tag, card_id: cardId, target: ['variable', ['template-tag', tag]] };
 }
 
 const REQUEST_FIELDS = [

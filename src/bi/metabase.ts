@@ -1,74 +1,125 @@
-import { axesOf, type Chart, type ChartKind, labelOf, placeCharts } from './chart.ts';
-import { POSTGRESQL, SQLITE } from './chart-dialect.ts';
-import { CHART_SECTIONS, DASHBOARD } from './charts.ts';
+import { CHARTS, type Chart } from './charts.ts';
+import { columnOf } from './dataset-columns.ts';
+import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
+import { choicesSql, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
+import { below, type ChartHeights, type GridPlace, placesOf } from './grid.ts';
+import { DASHBOARD, TABS } from './layout.ts';
+import { displayOf, settingsOf } from './metabase-display.ts';
+import { chartSql, datasetOf, timeOf } from './query.ts';
+import type { ToolPlaces } from './tool-places.ts';
 
 /** The script that puts the charts into a Metabase, and its input. */
-export function metabaseFiles(script: string): GeneratedFile[] {
+export function metabaseFiles({ mirror, pageUrl, shipped }: ToolPlaces): GeneratedFile[] {
+  const schema = mirror.kind === 'file' ? 'obsync' : mirror.schema;
+  const dialects = { sqlite: { ...SQLITE, pageUrl }, postgres: { ...postgresqlIn(schema), pageUrl } };
   return [
-    textFile('metabase.mjs', script),
+    textFile('metabase.mjs', shipped('metabase.mjs')),
     jsonFile('metabase.json', {
       about: NOTE,
       collection: 'obsync',
       dashboard: { name: DASHBOARD.title, description: DASHBOARD.description },
-      places: places(),
+      choices: FILTERS.map((filter) => ({
+        parameter: filter.name,
+        column: filter.column,
+        question: {
+          name: `Choices: ${filter.label}`,
+          description: `The choices of the filter ${filter.label} on the dashboard.`,
+          display: 'table',
+          visualization_settings: {},
+          template_tags: {},
+          sql: inEach(dialects, (dialect) => choicesSql(filter, dialect)),
+        },
+      })),
+      parameters: PARAMETERS.map(({ name, label, type }) => ({ id: name, name: label, slug: name, type })),
+      tabs: TABS.map(({ title, sections }) => ({ name: title, places: placesIn(sections, dialects) })),
     }),
   ];
 }
 
-const HEIGHTS: Readonly<Record<ChartKind, number>> = { value: 3, line: 6, bar: 6, table: 7 };
+/** What the reader chooses, in the dashboard and in each question that has a tag of this name. */
+const PARAMETERS: readonly {
+  readonly name: string;
+  readonly label: string;
+  readonly type: 'string/=' | 'date/single';
+}[] = [
+  ...FILTERS.map(({ name, label }) => ({ name, label, type: 'string/=' as const })),
+  { name: 'from', label: 'From', type: 'date/single' },
+  { name: 'to', label: 'To', type: 'date/single' },
+];
 
-/** A heading per section with its charts below, in a grid of 24 columns. */
-function places(): object[] {
-  const made: object[] = [];
-  let row = 0;
-  for (const { title, charts } of CHART_SECTIONS) {
-    made.push({ heading: title, row, col: 0, size_x: 24, size_y: 1 });
-    const placed = placeCharts(charts, { columns: 24, heights: HEIGHTS, firstRow: row + 1 });
-    for (const { chart, ...place } of placed.places)
-      made.push({
-        question: questionOf(chart),
-        row: place.row,
-        col: place.column,
-        size_x: place.width,
-        size_y: place.height,
-      });
-    row = placed.nextRow;
-  }
-  return made;
+interface BothDialects {
+  readonly sqlite: BiDialect;
+  readonly postgres: BiDialect;
 }
 
-const DISPLAYS: Readonly<Record<ChartKind, string>> = { value: 'scalar', line: 'line', bar: 'bar', table: 'table' };
+const inEach = ({ sqlite, postgres }: BothDialects, write: (dialect: BiDialect) => string) => ({
+  sqlite: write(sqlite),
+  postgres: write(postgres),
+});
 
-function questionOf(chart: Chart): object {
+const HEIGHTS: ChartHeights = { value: 3, bar: 9, line: 6, columns: 6, table: 8 };
+
+/** A heading per section, with its charts below. */
+function placesIn(sections: (typeof TABS)[number]['sections'], dialects: BothDialects): object[] {
+  let row = 0;
+  return sections.flatMap(({ title, rows }) => {
+    const heading = title === null ? [] : [{ heading: title, row, col: 0, size_x: 24, size_y: 1 }];
+    const places = placesOf(rows, HEIGHTS, row + heading.length);
+    row = below(places);
+    return [...heading, ...places.map((place) => placeOf(place, dialects))];
+  });
+}
+
+function placeOf({ chart: id, x, y, w, h }: GridPlace, dialects: BothDialects): object {
+  const chart: Chart = CHARTS[id];
+  const filter = chart.kind === 'bar' ? FILTERS.find(({ column }) => column === chart.axis) : undefined;
+  return {
+    ...{ row: y, col: x, size_x: w, size_y: h },
+    question: questionOf(chart, dialects),
+    visualization_settings: filter === undefined ? {} : { click_behavior: filteringBy(filter.name, filter.column) },
+  };
+}
+
+/** A click on a bar sets the parameter. */
+function filteringBy(id: string, column: string): object {
+  const source = { type: 'column', id: column, name: column };
+  return { type: 'crossfilter', parameterMapping: { [id]: { id, source, target: { type: 'parameter', id } } } };
+}
+
+function questionOf(chart: Chart, dialects: BothDialects): object {
+  const subtitle = chart.kind === 'value' && chart.subtitle !== undefined ? ` (${chart.subtitle})` : '';
   return {
     name: chart.title,
-    description: chart.question,
-    display: DISPLAYS[chart.kind],
-    visualization_settings: { column_settings: columnSettings(chart), ...graphSettings(chart) },
-    sql: { sqlite: chart.sql(SQLITE), postgres: chart.sql(POSTGRESQL) },
+    description: `${chart.question}${subtitle}`,
+    display: displayOf(chart),
+    visualization_settings: settingsOf(chart),
+    template_tags: tagsOf(chart),
+    sql: inEach(dialects, (dialect) => chartSql(chart, dialect, [conditionOf(chart, dialect)])),
   };
 }
 
-function graphSettings(chart: Chart): object {
-  if (chart.kind === 'value') return { 'scalar.field': chart.columns[0]?.name };
-  if (chart.kind === 'table') return {};
-  const { axis, series, values } = axesOf(chart);
-  return {
-    'graph.dimensions': [axis, ...(series === null ? [] : [series])].map(({ name }) => name),
-    'graph.metrics': values.map(({ name }) => name),
-    ...(chart.kind === 'bar' && series !== null ? { 'stackable.stack_type': 'stacked' } : {}),
-  };
-}
-
-function columnSettings({ columns }: Chart): object {
-  const settings = columns.map((column) => [
-    JSON.stringify(['name', column.name]),
-    {
-      column_title: labelOf(column),
-      ...(column.unit === 'fraction' ? { number_style: 'percent', decimals: 1 } : {}),
-      ...(column.unit === 'hours' ? { suffix: ' h', decimals: 1 } : {}),
-    },
+function tagsOf(chart: Chart): object {
+  const names = [
+    ...filtersOf(datasetOf(chart)).map(({ name }) => name),
+    ...(timeOf(chart) === null ? [] : ['from', 'to']),
+  ];
+  const tags = PARAMETERS.filter(({ name }) => names.includes(name)).map(({ name, label, type }) => [
+    name,
+    { id: `obsync-${name}`, name, 'display-name': label, type: type === 'date/single' ? 'date' : 'text' },
   ]);
-  return Object.fromEntries(settings);
+  return Object.fromEntries(tags);
+}
+
+/** Metabase leaves out what is in brackets unless the reader chooses a value. */
+function conditionOf(chart: Chart, { dayOf, daysAgo }: BiDialect): string {
+  const chosen = filtersOf(datasetOf(chart)).map(({ name, column }) => `[[and ${column} = {{${name}}}]]`);
+  const column = timeOf(chart);
+  if (column === null) return ['1 = 1', ...chosen].join(' ');
+  const day = columnOf(column).type === 'day' ? column : dayOf(column);
+  const from =
+    chart.days === undefined
+      ? `[[and ${day} >= {{from}}]]`
+      : `and ${day} >= coalesce(null, [[{{from}}, ]]${daysAgo(chart.days - 1)})`;
+  return ['1 = 1', ...chosen, from, `[[and ${day} <= {{to}}]]`].join(' ');
 }

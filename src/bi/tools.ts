@@ -1,3 +1,4 @@
+import { datasetteFiles } from './datasette.ts';
 import { dbtFiles } from './dbt.ts';
 import { dbtSemanticFiles } from './dbt-semantic.ts';
 import { type GeneratedFile, textFile } from './generated-file.ts';
@@ -6,21 +7,9 @@ import { metabaseFiles } from './metabase.ts';
 import { semanticFiles } from './semantic.ts';
 import { supersetFiles } from './superset.ts';
 
-export { writeFiles } from './write-files.ts';
+import type { ToolPlaces } from './tool-places.ts';
 
-/** The other inputs of a tool's files. */
-interface ToolPlaces {
-  /** The absolute path of the mirror file. */
-  readonly db: string;
-  /** The schema of the mirror in its database. */
-  readonly schema: string;
-  /** The absolute path of the target folder. */
-  readonly to: string;
-  /** Whether dbt gets models and metrics of its semantic layer too. */
-  readonly semantic: boolean;
-  /** A file that the package ships as it is. */
-  readonly shipped: (name: string) => string;
-}
+export { writeFiles } from './write-files.ts';
 
 /** The generator of each tool's files, by its name on the command line. */
 export const BI_FILES = {
@@ -28,7 +17,8 @@ export const BI_FILES = {
   semantic: semanticFiles,
   grafana: grafanaFiles,
   superset: supersetFiles,
-  metabase: ({ shipped }) => metabaseFiles(shipped('metabase.mjs')),
+  datasette: datasetteFiles,
+  metabase: metabaseFiles,
   prometheus: ({ shipped }) => [textFile('alerts.yml', shipped('alerts.yml'))],
 } satisfies Readonly<Record<string, (places: ToolPlaces) => GeneratedFile[]>>;
 

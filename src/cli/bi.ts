@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BiOptions, type BiReport, NAME_MIRROR, writeBi } from '../api/bi.ts';
-import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { type CommandAction, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
@@ -10,8 +10,9 @@ import { counted } from './words.ts';
 export const bi: CommandAction = async (args, io) => {
   // The library validates the values.
   const report = await writeBi({ ...libraryOptions(args), tool: args['tool'] } as unknown as BiOptions);
-  const db = NAME_MIRROR.includes(report.tool) ? givenFile(libraryOptions(args), 'bi') : null;
-  if (db !== null && !existsSync(db)) {
+  const address = NAME_MIRROR.includes(report.tool) ? addressOf(givenAddress(libraryOptions(args))) : null;
+  if (address?.kind === 'file' && !existsSync(address.path)) {
+    const { path: db } = address;
     const log = await io.log(logSettings({}));
     log.warn(`${db} does not exist yet: the files refer to it as the mirror. Sync into it, or name another with --db`);
   }
@@ -32,7 +33,9 @@ const NEXT: Readonly<Record<BiReport['tool'], (to: string) => string>> = {
     'Load it into a tool that reads Apache Ossie 0.2.0.dev0. Its sources are in the schema of the mirror that --db names.',
   grafana: () =>
     'Import a dashboard and choose the data source, or copy provisioning into Grafana’s provisioning folder.',
-  superset: () => 'Import the archive for your database: superset import-dashboards -p FILE -u admin.',
+  superset: () =>
+    'Import the first archive on the Dashboards page of Superset. The second replaces it after an upgrade, through the API.',
+  datasette: (to) => `Run: datasette FILE -m ${join(to, 'metadata.json')} --setting sql_time_limit_ms 10000 (FILE is the mirror).`,
   metabase: (to) =>
     `Set METABASE_URL, METABASE_API_KEY and METABASE_DATABASE, the name of the mirror in Metabase, then run: node ${join(to, 'metabase.mjs')}`,
   prometheus: (to) =>

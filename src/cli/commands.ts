@@ -191,9 +191,9 @@ export const COMMANDS: readonly CliCommand[] = [
     options: {
       ...pick('db', 'dbFile'),
       to: { type: 'string', describe: 'folder of the files; created if it does not exist' },
-      ...pick('semantic', 'json', 'config'),
+      ...pick('semantic', 'pageUrl', 'json', 'config'),
     },
-    positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset, metabase or prometheus' }],
+    positionals: [{ name: 'tool', describe: 'dbt, semantic, grafana, superset, metabase, datasette or prometheus' }],
     run: async (args, io) => (await import('./bi.ts')).bi(args, io),
   },
   {

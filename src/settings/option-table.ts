@@ -253,6 +253,10 @@ export const OPTIONS = {
     default: false,
     describe: 'for dbt: also models and metrics for its semantic layer',
   },
+  pageUrl: {
+    type: 'string',
+    describe: 'address of the page that serve shows, which lists in dashboards then link to',
+  },
   keep: {
     type: 'number',
     default: 1,

@@ -1,149 +1,207 @@
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { assetLineage, assets, environments } from '../../schema/assets.ts';
-import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
-import { assetHealthScoreHistory } from '../../schema/health.ts';
-import { mirrorEnvironments } from '../../schema/sync.ts';
-import { SQLITE } from '../../src/bi/chart-dialect.ts';
-import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { folder } from '../cli/setup.ts';
-import { queries } from './setup.ts';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { METRICS, type MetricName } from '../../schema/metrics.ts';
+import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { answerColumnsOf } from '../../src/bi/query.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { type BothMirrors, startBothMirrors } from './both-mirrors.ts';
+import { contentOf, filesOf } from './setup.ts';
+import { day, fillSmallMirror } from './small-mirror.ts';
+import { type Choice, type Database, grafanaQueries, metabaseQueries } from './tool-queries.ts';
 
-/** Noon of the UTC day this many days ago: charts count days, whatever the hour. */
-const daysAgo = (days: number): string => {
-  const day = new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
-  return `${day}T12:00:00.000000Z`;
-};
+let mirrors: BothMirrors;
 
-const AT = daysAgo(1);
-const own = { env_id: 'here', mirrored_at: AT, synced_at: AT };
+beforeAll(async () => {
+  const file = openForWriting(':memory:');
+  fillSmallMirror(file.db);
+  mirrors = await startBothMirrors(file);
+});
+afterAll(() => mirrors.close());
 
-/**
- * Two environments, one of which has not been listed for long. A table with tests, one without, and two that read it; a
- * test without an asset, a disabled one, and one whose flag is NULL. Runs fail on old and on recent days.
- */
-function smallMirror(): MirrorFile {
-  const mirror = openForWriting(join(folder(), 'm.db'));
-  onTestFinished(() => void mirror.connection.close());
-  const { db } = mirror;
-  db.insert(environments)
-    .values([
-      { id: 'here', name: 'Here', mirrored_at: AT },
-      { id: 'gone', name: 'Gone', mirrored_at: AT, missing_since: daysAgo(100) },
-    ])
-    .run();
-  db.insert(mirrorEnvironments)
-    .values([
-      { env_id: 'here', mirrored_at: new Date(Date.now() - 7_200_000).toISOString() },
-      { env_id: 'gone', mirrored_at: daysAgo(100) },
-    ])
-    .run();
-  const table = (id: string, owners: string | null) => ({
-    ...own,
-    id,
-    name: id,
-    kind: 'table',
-    table_name: id,
-    owners,
-  });
-  db.insert(assets)
-    .values([table('tested', '["ann"]'), table('untested', null), table('reader', null)])
-    .run();
-  db.insert(assetLineage)
-    .values([
-      { env_id: 'here', mirrored_at: AT, upstream_asset_id: 'tested', downstream_asset_id: 'untested' },
-      { env_id: 'here', mirrored_at: AT, upstream_asset_id: 'untested', downstream_asset_id: 'reader' },
-    ])
-    .run();
-  db.insert(tests)
-    .values([
-      { ...own, id: 'enabled', name: 'enabled', asset_id: 'tested', disabled: 0, owners: '["bob"]' },
-      { ...own, id: 'unknown', name: 'unknown', asset_id: 'tested', disabled: null },
-      { ...own, id: 'disabled', name: 'disabled', asset_id: 'tested', disabled: 1 },
-      { ...own, id: 'homeless', name: 'homeless', asset_id: null, disabled: 0 },
-    ])
-    .run();
-  const run = (test: string, days: number, status: string) => ({
-    ...own,
-    id: `${test}-${days}`,
-    test_id: test,
-    sub_test_unique_id: test,
-    sub_type: 'rows',
-    status,
-    start_time: daysAgo(days),
-    duration_seconds: 1,
-  });
-  const failing = ['enabled', 'unknown', 'disabled', 'homeless'].map((id) => run(id, 0, 'FAIL'));
-  db.insert(latestTestExecutions).values(failing).run();
-  db.insert(testExecutions)
-    .values([
-      ...failing,
-      ...[run('enabled', 90, 'FAIL'), run('enabled', 89, 'PASS'), run('enabled', 7, 'PASS')],
-      ...[run('enabled', 6, 'PASS'), run('enabled', 5, 'PASS')],
-      ...[run('homeless', 89, 'FAIL'), run('homeless', 88, 'PASS')],
-    ])
-    .run();
-  const score = (days: number, value: number) => ({
-    ...{ env_id: 'here', mirrored_at: AT, asset_id: 'tested', dimension: 'total', test_count: 1 },
-    score: value,
-    bucket_at: daysAgo(days),
-  });
-  db.insert(assetHealthScoreHistory)
-    .values([score(90, 0.1), score(89, 0.2), score(0, 0.9)])
-    .run();
-  return mirror;
+const TOOLS = { Grafana: grafanaQueries, Metabase: metabaseQueries } as const;
+type Tool = keyof typeof TOOLS;
+type Asked = readonly [tool: Tool, database: Database];
+
+const ASKED: readonly Asked[] = [
+  ['Grafana', 'sqlite'],
+  ['Grafana', 'postgresql'],
+  ['Metabase', 'sqlite'],
+  ['Metabase', 'postgresql'],
+];
+
+/** What a chart shows, with numbers as numbers and days without a time, and without the hours since the present. */
+async function shown(chart: Chart, [tool, database]: Asked, choice: Choice): Promise<unknown[][]> {
+  const columns = answerColumnsOf(chart).filter(({ name }) => !['hours_open', 'hours_since_sync'].includes(name));
+  const rows = await mirrors.ask(database, TOOLS[tool](database, choice).get(chart.title) ?? '');
+  return rows.map((row) =>
+    columns.map(({ name, type }) => {
+      const value = row[name] ?? null;
+      if (value === null || type === 'text') return value;
+      if (type === 'day') return String(value).slice(0, 10);
+      return type === 'time' ? new Date(String(value)).toISOString() : Math.round(Number(value) * 1e6) / 1e6;
+    }),
+  );
 }
 
-const day = (days: number): string => daysAgo(days).slice(0, 10);
+const CHOICES: readonly (readonly [name: string, choice: Choice])[] = [
+  ['nothing', {}],
+  ['an environment', { environment: 'Here' }],
+  ['an owner', { owner: 'bob' }],
+  ['an owner in an environment where there is none', { environment: 'There', owner: 'bob' }],
+  ['the last two days', { from: `${day(2)}T00:00:00.000Z` }],
+  ['a past day', { from: `${day(3)}T00:00:00.000Z`, to: `${day(3)}T23:59:59.999Z` }],
+  ['a time without rows', { from: `${day(40)}T00:00:00.000Z`, to: `${day(39)}T00:00:00.000Z` }],
+];
 
-test('the results of the charts are right for a mirror small enough to count by hand', () => {
-  const { connection } = smallMirror();
-  const answer = (id: string): unknown[] => {
-    const sql = queries(SQLITE).find(([each]) => each === id)?.[2] ?? '';
-    return connection.prepare(sql).raw().all();
-  };
-  // The environment that is no longer listed does not age the mirror.
-  const [[hours]] = answer('mirror-age') as [[number]];
-  expect(Math.round(hours)).toBe(2);
-  // Counts of current failures leave out disabled tests, and a test without an asset adds no asset.
-  expect(answer('failing-tests')).toEqual([[3]]);
-  expect(answer('failing-assets')).toEqual([[1]]);
-  expect(answer('failing-by-owners')).toEqual([
-    ['ann', 1],
-    ['bob', 1],
-    ['no owner', 1],
-  ]);
-  expect(answer('untested-tables').map((row) => (row as unknown[]).slice(2))).toEqual([
-    ['untested', null, 0, 1],
-    ['reader', null, 0, 0],
-  ]);
-  // Today counts as one of the 7 and of the 90 days.
-  expect(answer('pass-rate')).toEqual([[2 / 6]]);
-  expect(answer('pass-rate-daily')).toEqual([
-    [day(89), 'Here', 0.5],
-    [day(88), 'Here', 1],
-    [day(7), 'Here', 1],
-    [day(6), 'Here', 1],
-    [day(5), 'Here', 1],
-    [day(0), 'Here', 0],
-  ]);
-  expect(answer('health-daily')).toEqual([
-    [day(89), 'total', 0.2],
-    [day(0), 'total', 0.9],
-  ]);
-  expect(answer('incidents-daily')).toEqual([
-    [day(89), 'FAIL', 1],
-    [day(0), 'FAIL', 4],
-  ]);
-  // One open incident belongs to a disabled test. The list by owner includes it, and its column name says so.
-  expect(answer('open-incidents')).toEqual([[3]]);
-  expect(answer('open-incidents-list').map((row) => (row as unknown[])[2])).toEqual(['enabled', 'homeless', 'unknown']);
-  const [, byOwner] = queries(SQLITE).find(([id]) => id === 'incidents-by-owner') ?? [];
-  expect(byOwner?.columns.map(({ name }) => name)).toContain('open_with_disabled');
-  expect(byOwner?.question).toContain('Includes disabled tests');
-  expect(answer('incidents-by-owner').map((row) => (row as unknown[]).slice(1, 5))).toEqual([
-    ['ann', 2, 2, 0],
-    [null, 2, 1, 1],
-    ['bob', 2, 1, 1],
-  ]);
+describe('the charts of Grafana and Metabase', () => {
+  test.each(CHOICES)('both tools show the same over both databases if the reader chose %s', async (_, choice) => {
+    for (const chart of Object.values<Chart>(CHARTS)) {
+      const [first, ...others] = await Promise.all(ASKED.map((asked) => shown(chart, asked, choice)));
+      for (const other of others) expect(other, chart.title).toEqual(first);
+    }
+  });
+
+  test('every list and chart has rows without a filter, except those of problems that the mirror does not have', async () => {
+    const empty = ['failing-impact', 'runs'];
+    for (const [id, chart] of Object.entries<Chart>(CHARTS))
+      expect([id, (await shown(chart, ['Grafana', 'sqlite'], {})).length > 0]).toEqual([id, !empty.includes(id)]);
+  });
+});
+
+describe.each(ASKED)('in %s over %s', (...asked) => {
+  const answer = (id: keyof typeof CHARTS, choice: Choice = {}) => shown(CHARTS[id], asked, choice);
+
+  test('a row of several owners counts once in all, and once for each of them', async () => {
+    const numbers = async (owner?: string) => {
+      const choice = { environment: 'Here', ...(owner === undefined ? {} : { owner }) };
+      const ids = [
+        ...(['failing-tests', 'open-incidents', 'pass-rate', 'mean-time-to-resolve'] as const),
+        ...(['coverage', 'column-coverage', 'health', 'stale-assets'] as const),
+      ];
+      const answers = await Promise.all(ids.map((id) => answer(id, choice)));
+      return answers.map(([row]) => row?.[0]);
+    };
+    expect(await numbers()).toEqual([2, 2, 0.583333, 36, 0.666667, 0.5, 0.5, 1]);
+    expect(await numbers('ann')).toEqual([1, 1, 0.625, 48, 0.666667, 0.5, 0.5, 1]);
+    expect(await numbers('bob')).toEqual([1, 1, 0.5, 36, 0.5, 0.5, 0.55, 1]);
+    expect(await numbers('cat')).toEqual([1, 1, 0.5, 24, null, null, null, 0]);
+    expect(await answer('failing-by-owner')).toEqual([
+      ['no owner', 2],
+      ['ann', 1],
+      ['bob', 1],
+      ['cat', 1],
+    ]);
+    expect(await answer('incidents-by-owner')).toEqual([
+      ['no owner', 2, 2, null],
+      ['bob', 1, 3, 36],
+      ['ann', 1, 2, 48],
+      ['cat', 1, 2, 24],
+    ]);
+    expect(await answer('failing-runs-daily', { environment: 'Here' })).toEqual([
+      [day(4), 0, 0, 0],
+      [day(3), 0, 2, 0],
+      [day(2), 0, 1, 0],
+      [day(1), 0, 2, 0],
+    ]);
+  });
+
+  test('a list has a row once, whoever owns it, with all its owners', async () => {
+    const rows = await answer('failing-list', { environment: 'Here' });
+    expect(rows.map((row) => [row[1], row[4]])).toEqual([
+      ['own', 'bob, cat'],
+      ['single', 'ann'],
+    ]);
+  });
+
+  test('an incident without an earlier run is listed, but it is not known on which day it began', async () => {
+    const listed = await answer('open-incidents-list');
+    const known = listed.map((row) => [row[1], row[6]]);
+    expect(known.sort()).toEqual([
+      ['late', 1],
+      ['old', 0],
+      ['own', 1],
+      ['single', 1],
+    ]);
+    expect(await answer('incidents-daily')).toEqual([
+      [day(3), 'FAIL', 2],
+      [day(2), 'ERROR', 1],
+      [day(1), 'FAIL', 2],
+    ]);
+  });
+
+  test('an environment without histories has no trend before its first sync', async () => {
+    const rows = await answer('pass-rate-daily', { environment: 'There' });
+    expect(rows).toEqual([
+      [day(2), 'There', 0],
+      [day(1), 'There', 0],
+    ]);
+    expect(await answer('history-since')).toEqual([
+      ['Gone', null],
+      ['Here', day(4)],
+      ['New', null],
+      ['There', day(2)],
+    ]);
+  });
+
+  test('an environment that is no longer listed does not age the mirror', async () => {
+    const [tool, database] = asked;
+    const [row] = await mirrors.ask(database, TOOLS[tool](database, {}).get('Hours since sync') ?? '');
+    expect(Math.round(Number(row?.['hours_since_sync']))).toBe(2);
+  });
+
+  test('a time applies to the last run of what fails and to the day on which an incident was resolved, not to what is stale', async () => {
+    const past = { from: `${day(2)}T00:00:00.000Z`, to: `${day(2)}T23:59:59.999Z` };
+    expect(await answer('failing-tests', past)).toEqual([[0]]);
+    expect(await answer('mean-time-to-resolve', past)).toEqual([[24]]);
+    // What is stale is so now.
+    expect(await answer('stale-assets', past)).toEqual([[1]]);
+  });
+});
+
+describe.each([
+  ['sqlite', '/data/obsync.db'],
+  ['postgresql', 'postgres://bi@localhost/warehouse?schema=dq'],
+] as const)('the rules for alerts of Grafana over %s', (database, db) => {
+  test.each([
+    ['obsync-stale', { Here: 2, There: 2 }],
+    // A test that only warns does not count.
+    ['obsync-failing', { Here: 2, There: 1 }],
+  ])('%s compares one number per environment that is still listed', async (uid, numbers) => {
+    const [{ rules }] = contentOf(filesOf('grafana', { db }).get('provisioning/alerting/obsync.yaml')).groups;
+    const { rawSql, rawQueryText } = rules.find((rule: { uid: string }) => rule.uid === uid).data[0].model;
+    const rows = await mirrors.ask(database, rawSql ?? rawQueryText);
+    const answered = rows.map(({ env_name, ...number }) => [env_name, Math.round(Number(Object.values(number)[0]))]);
+    expect(Object.fromEntries(answered)).toEqual(numbers);
+  });
+});
+
+describe('a number over all rows', () => {
+  /** The charts that show a metric of the dictionary alone, over the rows that it is defined on. */
+  const METRIC_CHARTS = {
+    'failing-tests': 'failing tests',
+    'failing-assets': 'failing assets',
+    'open-incidents': 'open incidents',
+    'mean-time-to-resolve': 'mean time to resolve',
+    coverage: 'coverage',
+    'column-coverage': 'column coverage',
+    health: 'health',
+    'stale-assets': 'freshness',
+  } as const satisfies Partial<Record<keyof typeof CHARTS, MetricName>>;
+
+  test.each(Object.entries(METRIC_CHARTS))('%s is that of the metric over its view', async (id, metric) => {
+    const { expression, view } = METRICS[metric];
+    const [row] = await mirrors.ask('sqlite', `select ${expression} as value from ${view}`);
+    const value = row?.['value'] ?? null;
+    const [[answer] = []] = await shown(CHARTS[id as keyof typeof METRIC_CHARTS], ['Grafana', 'sqlite'], {});
+    expect(answer).toEqual(value === null ? null : Math.round(Number(value) * 1e6) / 1e6);
+  });
+
+  test('the pass rate is that of the metric over the days with history', async () => {
+    const { expression, view } = METRICS['pass rate'];
+    const [row] = await mirrors.ask(
+      'sqlite',
+      `select ${expression} as value from ${view} where day < '${day(0)}' and not (env_name = 'There' and day < '${day(2)}')`,
+    );
+    const [[answer] = []] = await shown(CHARTS['pass-rate'], ['Grafana', 'sqlite'], {});
+    expect(answer).toBeCloseTo(Number(row?.['value']), 6);
+  });
 });

@@ -4,18 +4,18 @@
  * dbt-labs/dbt-jsonschema, and the classes `ImportV1…Schema` and the importers of apache/superset.
  */
 
-const text = { type: 'string', minLength: 1 };
+export const text = { type: 'string', minLength: 1 };
 const flag = { type: 'boolean' };
 const texts = { type: 'array', minItems: 1, items: text };
 
 /** An object with only these fields; those that end in `?` are optional. */
-function closed(fields: Readonly<Record<string, object>>): object {
+export function closed(fields: Readonly<Record<string, object>>): object {
   const named = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema]);
   const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
   return { type: 'object', properties: Object.fromEntries(named), required, additionalProperties: false };
 }
 
-const listOf = (items: object): object => ({ type: 'array', minItems: 1, items });
+export const listOf = (items: object): object => ({ type: 'array', minItems: 1, items });
 
 const expression = closed({ dialects: listOf(closed({ dialect: { enum: ['ANSI_SQL'] }, expression: text })) });
 
@@ -79,7 +79,7 @@ const textOrNull = { type: ['string', 'null'] };
 
 /** The files of a Superset import, by the first folder of their path. */
 export const SUPERSET: Readonly<Record<string, object>> = {
-  'metadata.yaml': closed({ version, type: { const: 'Dashboard' } }),
+  'metadata.yaml': closed({ version, type: { enum: ['Dashboard', 'assets'] } }),
   databases: closed({
     database_name: text,
     sqlalchemy_uri: text,
@@ -93,6 +93,7 @@ export const SUPERSET: Readonly<Record<string, object>> = {
   datasets: closed({
     table_name: text,
     description: text,
+    schema: text,
     sql: text,
     main_dttm_col: textOrNull,
     uuid,
@@ -101,14 +102,19 @@ export const SUPERSET: Readonly<Record<string, object>> = {
       closed({
         column_name: text,
         verbose_name: text,
+        description: textOrNull,
         type: text,
         is_dttm: flag,
         groupby: flag,
         filterable: flag,
-        'python_date_format?': text,
       }),
     ),
-    metrics: { type: 'array' },
+    metrics: {
+      type: 'array',
+      items: closed({
+        ...{ metric_name: text, verbose_name: text, expression: text, description: text, d3format: text },
+      }),
+    },
     version,
   }),
   charts: closed({
@@ -117,7 +123,8 @@ export const SUPERSET: Readonly<Record<string, object>> = {
     viz_type: {
       enum: ['table', 'big_number_total', 'echarts_timeseries_line', 'echarts_timeseries_bar'],
     },
-    params: { type: 'object', required: ['viz_type'] },
+    params: { type: 'object', required: ['viz_type', 'adhoc_filters'] },
+    query_context: text,
     uuid,
     dataset_uuid: uuid,
     version,
@@ -126,6 +133,7 @@ export const SUPERSET: Readonly<Record<string, object>> = {
     dashboard_title: text,
     description: text,
     slug: textOrNull,
+    published: { const: true },
     uuid,
     position: { type: 'object' },
     metadata: { type: 'object' },

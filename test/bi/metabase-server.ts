@@ -28,7 +28,7 @@ export interface MetabaseServer {
   readonly requests: readonly string[];
   readonly collections: MetabaseItem[];
   readonly cards: MetabaseItem[];
-  readonly dashboards: (MetabaseItem & { dashcards: MetabaseItem[]; tabs: MetabaseItem[] })[];
+  readonly dashboards: (MetabaseItem & { dashcards: MetabaseItem[]; tabs: MetabaseItem[]; parameters: object[] })[];
   databases: readonly { id: number; name: string; engine: string }[];
   /** If set, the response to failing requests. */
   failure: MetabaseFailure | null;
@@ -56,17 +56,48 @@ const tab = { type: 'object', required: ['id', 'name'], properties: { id, name: 
 
 const described = { name: text, description: text, collection_id: id };
 
+const tag = {
+  type: 'object',
+  required: ['id', 'name', 'display-name', 'type'],
+  properties: { id: text, name: text, 'display-name': text, type: { enum: ['text', 'date'] } },
+  additionalProperties: false,
+};
+
+const native = {
+  type: 'object',
+  required: ['query', 'template-tags'],
+  properties: { query: text, 'template-tags': { type: 'object', additionalProperties: tag } },
+  additionalProperties: false,
+};
+
+/** A filter of a dashboard. Only one that takes its choices from a question names the question. */
+const parameter = {
+  type: 'object',
+  required: ['id', 'name', 'slug', 'type'],
+  properties: {
+    ...{ id: text, name: text, slug: text, type: { enum: ['string/=', 'date/single'] } },
+    ...{ values_query_type: { const: 'list' }, values_source_type: { const: 'card' } },
+    values_source_config: {
+      type: 'object',
+      required: ['card_id', 'value_field'],
+      properties: { card_id: id, value_field: { type: 'array', minItems: 3 } },
+      additionalProperties: false,
+    },
+  },
+  additionalProperties: false,
+};
+
 const card = {
   type: 'object',
   required: ['name', 'display', 'visualization_settings', 'dataset_query'],
   properties: {
     ...described,
-    display: { enum: ['scalar', 'line', 'bar', 'table'] },
+    display: { enum: ['scalar', 'line', 'bar', 'row', 'table'] },
     visualization_settings: { type: 'object' },
     dataset_query: {
       type: 'object',
       required: ['type', 'database', 'native'],
-      properties: { type: { const: 'native' }, database: id, native: { type: 'object', required: ['query'] } },
+      properties: { type: { const: 'native' }, database: id, native },
     },
   },
   additionalProperties: false,
@@ -84,7 +115,11 @@ const BODIES: readonly (readonly [request: RegExp, form: object])[] = [
     /^PUT .*\/dashboard\//,
     {
       type: 'object',
-      properties: { dashcards: { type: 'array', items: dashcard }, tabs: { type: 'array', items: tab } },
+      properties: {
+        dashcards: { type: 'array', items: dashcard },
+        tabs: { type: 'array', items: tab },
+        parameters: { type: 'array', items: parameter },
+      },
       additionalProperties: false,
     },
   ],
@@ -115,16 +150,19 @@ export async function startMetabase(): Promise<MetabaseServer> {
     if (item === undefined) throw new Error(`there is no ${path}`);
     return item;
   };
-  const setDashcards = ({ dashcards, tabs }: RequestBody, path: string): object => {
+  const setDashcards = ({ dashcards, tabs, parameters }: RequestBody, path: string): object => {
     const dashboard = find(metabase.dashboards, path);
     const sent = dashcards as MetabaseItem[];
-    dashboard.tabs = tabs as MetabaseItem[];
-    if (dashboard.tabs.length > 0 && sent.some((each) => typeof each['dashboard_tab_id'] !== 'number'))
+    const tabIds = new Map((tabs as MetabaseItem[]).map(({ id: given }) => [given, given < 0 ? ++lastId : given]));
+    if (tabIds.size > 0 && sent.some((each) => !tabIds.has(each['dashboard_tab_id'] as number)))
       throw new Error('every card needs a tab');
+    dashboard.parameters = parameters as object[];
+    dashboard.tabs = (tabs as MetabaseItem[]).map((each) => ({ ...each, id: tabIds.get(each.id) ?? 0 }));
     dashboard.dashcards = [];
     for (const each of sent) {
-      if (each.id < 0) make(dashboard.dashcards, each);
-      else dashboard.dashcards.push(each);
+      const placed = { series: [], ...each, dashboard_tab_id: tabIds.get(each['dashboard_tab_id'] as number) };
+      if (each.id < 0) make(dashboard.dashcards, placed);
+      else dashboard.dashcards.push(placed);
     }
     return dashboard;
   };
@@ -141,14 +179,16 @@ export async function startMetabase(): Promise<MetabaseServer> {
       case 'PUT /api/card/N':
         return Object.assign(find(metabase.cards, path), body);
       case 'POST /api/dashboard':
-        return make(metabase.dashboards, { ...body, dashcards: [], tabs: [] });
+        return make(metabase.dashboards, { ...body, dashcards: [], tabs: [], parameters: [] });
       case 'PUT /api/dashboard/N':
         return setDashcards(body, path);
       case 'GET /api/dashboard/N': {
         const dashboard = find(metabase.dashboards, path);
         const cardOf = ({ card_id }: MetabaseItem) => metabase.cards.find((each) => each.id === card_id) ?? null;
-        const more = { created_at: 'now', series: [{ id: 9, name: 'more' }] };
-        const dashcards = dashboard.dashcards.map((each) => ({ ...each, ...more, card: cardOf(each) }));
+        const seriesOf = ({ series }: MetabaseItem) => (series as object[]).map((each) => ({ ...each, name: 'more' }));
+        const dashcards = dashboard.dashcards.map((each) => ({
+          ...{ ...each, created_at: 'now', series: seriesOf(each), card: cardOf(each) },
+        }));
         return { ...dashboard, dashcards };
       }
       default:

@@ -3,17 +3,27 @@ import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { POSTGRESQL, SQLITE } from '../../src/bi/chart-dialect.ts';
-import { CHART_SECTIONS, CHARTS, DASHBOARD } from '../../src/bi/charts.ts';
+import { CHARTS, type Chart } from '../../src/bi/charts.ts';
+import { DASHBOARD, TABS } from '../../src/bi/layout.ts';
+import { answerColumnsOf } from '../../src/bi/query.ts';
+import { STATUS_COLORS } from '../../src/bi/status-colors.ts';
 import { folder, NODE, obsync } from '../cli/setup.ts';
 import { API_KEY, type MetabaseServer, startMetabase } from './metabase-server.ts';
+import { METABASE_INPUT, METABASE_QUESTIONS, type MetabaseQuestion } from './tool-queries.ts';
+
+/** The questions that the choices of the filters come from, and those on the dashboard. */
+const QUESTIONS = [...METABASE_INPUT.choices.map(({ question }) => question), ...METABASE_QUESTIONS];
+const HEADINGS = TABS.flatMap(({ sections }) => sections.flatMap(({ title }) => title ?? []));
+const chartOf = ({ name }: MetabaseQuestion): Chart =>
+  Object.values<Chart>(CHARTS).find(({ title }) => title === name) as Chart;
 
 let to: string;
 let metabase: MetabaseServer;
 
 beforeAll(async () => {
   to = join(folder(), 'metabase');
-  expect(await obsync(['bi', 'metabase', '--to', to])).toMatchObject({ code: 0 });
+  const db = 'postgres://bi@db.example.com/warehouse?schema=dq&sslmode=disable';
+  expect(await obsync(['bi', 'metabase', '--db', db, '--to', to])).toMatchObject({ code: 0 });
 });
 
 type Dashcard = MetabaseServer['dashboards'][number]['dashcards'][number];
@@ -30,6 +40,9 @@ async function runScript(env: Readonly<Record<string, string>> = {}, within = to
   return said;
 }
 
+const cardOf = (name: string) => metabase.cards.find((each) => each.name === name);
+const shownIn = (dashboard: MetabaseServer['dashboards'][number] | undefined) =>
+  dashboard?.dashcards.map((each) => each['card_id']).filter((id) => id !== null);
 const kept = () => structuredClone([metabase.collections, metabase.cards, metabase.dashboards]);
 const writes = () => metabase.requests.filter((request) => !request.startsWith('GET'));
 
@@ -46,30 +59,95 @@ describe('the script for Metabase', () => {
       stdout: expect.stringMatching(/^\d+ questions.*\/bi\/dashboard\/\d+\n$/),
     });
     expect(metabase.cards).toMatchObject(
-      CHARTS.map((chart) => ({
-        name: chart.title,
-        description: chart.question,
-        dataset_query: { database: 5, native: { query: chart.sql(SQLITE) } },
+      QUESTIONS.map(({ name, description, sql }) => ({
+        ...{ name, description },
+        dataset_query: { database: 5, native: { query: sql.sqlite } },
       })),
     );
     const [dashboard] = metabase.dashboards;
     expect(dashboard).toMatchObject({ name: DASHBOARD.title, collection_id: metabase.collections[1]?.id });
-    const shown = dashboard?.dashcards.map((each) => each['card_id']).filter((id) => id !== null);
-    expect(shown).toEqual(metabase.cards.map(({ id }) => id));
+    expect(shownIn(dashboard)).toEqual(METABASE_QUESTIONS.map(({ name }) => cardOf(name)?.id));
+    expect(
+      Object.values<Chart>(CHARTS)
+        .map(({ title }) => title)
+        .sort(),
+    ).toEqual(METABASE_QUESTIONS.map(({ name }) => name).sort());
     expect(JSON.stringify(dashboard?.dashcards)).toMatch(
-      new RegExp(CHART_SECTIONS.map(({ title }) => `"text":"${title}"`).join('.*')),
+      new RegExp(HEADINGS.map((title) => `"text":"${title}"`).join('.*')),
     );
   });
 
+  test('each page is a tab with its own charts', () => {
+    const [dashboard] = metabase.dashboards;
+    expect(dashboard?.tabs.map(({ name }) => name)).toEqual(TABS.map(({ title }) => title));
+    for (const [i, { places }] of METABASE_INPUT.tabs.entries()) {
+      const within = dashboard?.dashcards.filter((each) => each['dashboard_tab_id'] === dashboard.tabs[i]?.id);
+      expect(within).toHaveLength(places.length);
+    }
+  });
+
+  test('each filter reaches every question that has its tag, and takes its choices from a question', () => {
+    const [dashboard] = metabase.dashboards;
+    expect(dashboard?.parameters).toMatchObject([
+      { id: 'environment', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Environment')?.id } },
+      { id: 'owner', type: 'string/=', values_source_config: { card_id: cardOf('Choices: Owner')?.id } },
+      { id: 'from', type: 'date/single' },
+      { id: 'to', type: 'date/single' },
+    ]);
+    for (const { name, template_tags } of METABASE_QUESTIONS) {
+      const { id } = cardOf(name) ?? {};
+      const dashcard = dashboard?.dashcards.find((each) => each['card_id'] === id);
+      expect(dashcard?.['parameter_mappings']).toEqual(
+        Object.keys(template_tags).map((tag) => ({
+          ...{ parameter_id: tag, card_id: id },
+          target: ['variable', ['template-tag', tag]],
+        })),
+      );
+    }
+  });
+
+  test('the tags of a question are those of its query, in both dialects', () => {
+    for (const { template_tags, sql } of QUESTIONS)
+      for (const query of [sql.sqlite, sql.postgres]) {
+        const named = [...query.matchAll(/\{\{(\w+)\}\}/g)].map(([, name]) => name);
+        expect(named.sort()).toEqual(Object.keys(template_tags).sort());
+      }
+  });
+
+  test('a click on the bar of an owner sets the filter of owners', () => {
+    const { id } = cardOf('Failing tests by owner') ?? {};
+    const dashcard = metabase.dashboards[0]?.dashcards.find((each) => each['card_id'] === id);
+    expect(dashcard?.['visualization_settings']).toMatchObject({
+      click_behavior: {
+        type: 'crossfilter',
+        parameterMapping: { owner: { source: { id: 'owner' }, target: { type: 'parameter', id: 'owner' } } },
+      },
+    });
+  });
+
   test('the settings of a question refer only to columns of its query', () => {
-    CHARTS.forEach((chart, i) => {
-      const columns = chart.columns.map(({ name }) => name);
-      const settings = metabase.cards[i]?.['visualization_settings'] as Record<string, unknown>;
+    for (const question of METABASE_QUESTIONS) {
+      const columns = answerColumnsOf(chartOf(question)).map(({ name }) => name);
+      const settings = question.visualization_settings;
       const drawn = [settings['graph.dimensions'], settings['graph.metrics'], settings['scalar.field']].flat();
       const styled = Object.keys(settings['column_settings'] as object).map((key) => JSON.parse(key)[1]);
-      const named = [...drawn, ...styled].filter((name) => name !== undefined);
+      const rules = (settings['table.column_formatting'] ?? []) as { columns: string[] }[];
+      const named = [...drawn, ...styled, ...rules.flatMap((rule) => rule.columns)].filter(
+        (name) => name !== undefined,
+      );
       expect(columns).toEqual(expect.arrayContaining(named));
-    });
+    }
+  });
+
+  test('a status has its colour in a cell and as a series, and only a number that should be 0 has one', () => {
+    const settingsOf = (name: string) => cardOf(name)?.['visualization_settings'] as Record<string, unknown>;
+    expect(settingsOf('List of failing tests')['table.column_formatting']).toContainEqual(
+      expect.objectContaining({ columns: ['status'], operator: '=', value: 'FAIL', color: STATUS_COLORS.FAIL }),
+    );
+    const red = expect.objectContaining({ color: STATUS_COLORS.FAIL });
+    expect(settingsOf('Incidents by day')['series_settings']).toMatchObject({ FAIL: red, fail: red });
+    for (const question of METABASE_QUESTIONS)
+      expect('scalar.segments' in question.visualization_settings).toBe('isBad' in chartOf(question));
   });
 
   test('a second run creates and changes nothing', async () => {
@@ -80,49 +158,76 @@ describe('the script for Metabase', () => {
     expect(
       writes()
         .slice(made)
-        .every((request) => request.startsWith('PUT /api/card/')),
+        .every((request) => /^PUT \/api\/(card|dashboard)\//.test(request)),
     ).toBe(true);
   });
 
   test('it restores what was changed or removed, and keeps what people have added or moved', async () => {
     const [dashboard] = metabase.dashboards;
     if (dashboard === undefined) throw new Error('there is no dashboard');
-    Object.assign(metabase.cards[0] ?? {}, { display: 'table' });
-    const [heading, first, , ...others] = dashboard.dashcards;
-    const moved = { ...(first ?? {}), row: 99 } as Dashcard;
-    const theirs = { id: 1, card_id: 7, row: 120, col: 0, size_x: 4, size_y: 4 } as unknown as Dashcard;
-    dashboard.dashcards = [heading as Dashcard, moved, theirs, ...others];
+    Object.assign(cardOf('Failing tests') ?? {}, { display: 'table' });
+    const [first, second, , ...others] = dashboard.dashcards;
+    const [tab] = dashboard.tabs;
+    const theirMapping = { parameter_id: 'theirs', card_id: first?.['card_id'], target: ['variable', []] };
+    const moved = { ...(first ?? {}), row: 99, parameter_mappings: [theirMapping] } as unknown as Dashcard;
+    const place = { row: 120, col: 0, size_x: 4, size_y: 4, dashboard_tab_id: tab?.id };
+    const theirs = { id: 1, card_id: 7, series: [{ id: 9 }], ...place } as unknown as Dashcard;
+    dashboard.dashcards = [moved, second as Dashcard, theirs, ...others];
+    const theirParameter = { id: 'theirs', name: 'Theirs', slug: 'theirs', type: 'string/=' };
+    dashboard.parameters.splice(0, 1, theirParameter);
     expect(await runScript()).toMatchObject({ code: 0 });
-    expect(metabase.cards[0]).toMatchObject({ display: 'scalar' });
-    expect(dashboard.dashcards).toEqual(expect.arrayContaining([expect.objectContaining({ card_id: 7, row: 120 })]));
+    expect(cardOf('Failing tests')).toMatchObject({ display: 'scalar' });
+    expect(dashboard.parameters).toContainEqual(theirParameter);
+    expect(dashboard.parameters).toHaveLength(5);
+    expect(dashboard.dashcards.find(({ id }) => id === moved.id)?.['parameter_mappings']).toMatchObject([
+      theirMapping,
+      { parameter_id: 'environment' },
+      ...[{ parameter_id: 'owner' }, { parameter_id: 'from' }, { parameter_id: 'to' }],
+    ]);
+    expect(dashboard.dashcards).toEqual(
+      expect.arrayContaining([expect.objectContaining({ card_id: 7, row: 120, series: [{ id: 9 }] })]),
+    );
     expect(dashboard.dashcards).toEqual(
       expect.arrayContaining([expect.objectContaining({ card_id: moved['card_id'], row: 99 })]),
     );
-    expect(dashboard.dashcards).toHaveLength(CHARTS.length + CHART_SECTIONS.length + 1);
-    expect(metabase.cards).toHaveLength(CHARTS.length);
+    expect(dashboard.dashcards).toHaveLength(METABASE_QUESTIONS.length + HEADINGS.length + 1);
+    expect(metabase.cards).toHaveLength(QUESTIONS.length);
   });
 
-  test('it adds missing items to the first tab of a dashboard with tabs, and keeps the tabs', async () => {
+  test('it adds missing items to the tab of their name, which it creates again, and keeps the tabs of others', async () => {
     const [dashboard] = metabase.dashboards;
     if (dashboard === undefined) throw new Error('there is no dashboard');
-    dashboard.tabs = [
-      { id: 31, name: 'first' },
-      { id: 32, name: 'second' },
-    ];
-    dashboard.dashcards = dashboard.dashcards.slice(0, -2).map((each) => ({ ...each, dashboard_tab_id: 32 }));
+    const [first, second] = dashboard.tabs;
+    dashboard.tabs = [{ id: 31, name: 'theirs' }, first as Dashcard];
+    dashboard.dashcards = dashboard.dashcards
+      .filter((each) => each['dashboard_tab_id'] === first?.id)
+      .slice(0, -1)
+      .map((each) => ({ ...each, dashboard_tab_id: 31 }));
     expect(await runScript()).toMatchObject({ code: 0 });
-    expect(dashboard.tabs.map(({ name }) => name)).toEqual(['first', 'second']);
-    expect(dashboard.dashcards.filter((each) => each['dashboard_tab_id'] === 31)).toHaveLength(2);
+    expect(dashboard.tabs.map(({ name }) => name)).toEqual(['theirs', first?.name, second?.name]);
+    const countIn = (i: number) =>
+      dashboard.dashcards.filter((each) => each['dashboard_tab_id'] === dashboard.tabs[i]?.id).length;
+    expect([countIn(1), countIn(2)]).toEqual([1, METABASE_INPUT.tabs[1]?.places.length]);
+  });
+
+  test('cards of a dashboard that had no tabs go to the first one', async () => {
+    const [dashboard] = metabase.dashboards;
+    if (dashboard === undefined) throw new Error('there is no dashboard');
+    dashboard.tabs = [];
+    dashboard.dashcards = dashboard.dashcards.slice(0, 3).map((each) => ({ ...each, dashboard_tab_id: null }));
+    expect(await runScript()).toMatchObject({ code: 0 });
+    expect(dashboard.dashcards.slice(0, 3).map((each) => each['dashboard_tab_id'])).toEqual(
+      Array(3).fill(dashboard.tabs[0]?.id),
+    );
   });
 
   test('its questions use the dialect of a PostgreSQL database', async () => {
     metabase.databases = [{ id: 6, name: 'warehouse', engine: 'postgres' }];
     expect(await runScript({ METABASE_DATABASE: 'warehouse' })).toMatchObject({ code: 0 });
     expect(metabase.cards).toMatchObject(
-      CHARTS.map((chart) => ({
-        dataset_query: { database: 6, native: { query: chart.sql(POSTGRESQL) } },
-      })),
+      QUESTIONS.map(({ sql }) => ({ dataset_query: { database: 6, native: { query: sql.postgres } } })),
     );
+    for (const { sql } of QUESTIONS) expect(sql.postgres).toContain(' dq.');
   });
 
   test.each([
@@ -293,7 +398,7 @@ describe('the script for Metabase, with a fresh Metabase per test', () => {
     // Once off the dashboard, they are found only through the items.
     for (const dashboard of metabase.dashboards) dashboard.dashcards = [];
     expect(await runScript()).toMatchObject({ code: 0 });
-    expect(metabase.cards).toHaveLength(theirs.length + CHARTS.length);
+    expect(metabase.cards).toHaveLength(theirs.length + QUESTIONS.length);
     expect(metabase.dashboards).toHaveLength(1);
   });
 
@@ -302,17 +407,17 @@ describe('the script for Metabase, with a fresh Metabase per test', () => {
     expect(await runScript()).toMatchObject({ code: 1, stderr: expect.stringMatching(/answered 500 to PUT/) });
     metabase.failure = null;
     expect(await runScript()).toMatchObject({ code: 0 });
-    expect(metabase.cards).toHaveLength(CHARTS.length);
+    expect(metabase.cards).toHaveLength(QUESTIONS.length);
     expect(metabase.collections.filter(({ location }) => location === '/')).toHaveLength(1);
-    expect(metabase.dashboards).toMatchObject([{ dashcards: { length: CHARTS.length + CHART_SECTIONS.length } }]);
+    expect(metabase.dashboards).toMatchObject([{ dashcards: { length: METABASE_QUESTIONS.length + HEADINGS.length } }]);
   });
 
   test('it finds a question that was moved to another collection', async () => {
     expect(await runScript()).toMatchObject({ code: 0 });
-    Object.assign(metabase.cards[0] ?? {}, { collection_id: 1 });
+    Object.assign(cardOf('Failing tests') ?? {}, { collection_id: 1 });
     const before = structuredClone(metabase.dashboards);
     expect(await runScript()).toMatchObject({ code: 0 });
-    expect(metabase.cards).toHaveLength(CHARTS.length);
+    expect(metabase.cards).toHaveLength(QUESTIONS.length);
     expect(metabase.dashboards).toEqual(before);
   });
 });

@@ -1,26 +1,21 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { parse } from 'yaml';
-import type { ChartDialect } from '../../src/bi/chart-dialect.ts';
-import { CHARTS } from '../../src/bi/charts.ts';
 import type { GeneratedFile } from '../../src/bi/generated-file.ts';
 import { BI_FILES } from '../../src/bi/tools.ts';
-
-/** Every chart with its id and query. */
-export function queries(dialect: ChartDialect) {
-  return CHARTS.map((chart) => [chart.id, chart, chart.sql(dialect)] as const);
-}
+import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
 
 const PLACES = {
   db: '/data/obsync.db',
-  schema: 'main',
+  pageUrl: null as string | null,
   semantic: false,
   to: '/etc/dash',
   shipped: () => 'the script',
 };
 
-/** The files of a tool by path. */
+/** The files of a tool by path. `db` is the address of the mirror. */
 export function filesOf(tool: keyof typeof BI_FILES, places: Partial<typeof PLACES> = {}): Map<string, GeneratedFile> {
-  return new Map(BI_FILES[tool]({ ...PLACES, ...places }).map((file) => [file.path, file]));
+  const { db, ...rest } = { ...PLACES, ...places };
+  return new Map(BI_FILES[tool]({ ...rest, mirror: addressOf(db, {}) }).map((file) => [file.path, file]));
 }
 
 // biome-ignore lint/suspicious/noExplicitAny: tests inspect arbitrary file contents

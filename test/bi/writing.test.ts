@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { strToU8, unzipSync, zipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { NAME_MIRROR } from '../../src/api/bi.ts';
 import { MARK, NOTE, textFile, yamlText } from '../../src/bi/generated-file.ts';
 import { writeFiles } from '../../src/bi/write-files.ts';
 import { filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
@@ -15,19 +16,19 @@ const TOOLS = [
   [
     'grafana',
     [
-      'dashboards/postgresql/obsync.json',
-      'dashboards/sqlite/obsync.json',
+      'dashboards/obsync.json',
+      'provisioning/alerting/obsync.yaml',
       'provisioning/dashboards/obsync.yaml',
       'provisioning/datasources/obsync.yaml',
     ],
   ],
-  ['superset', ['obsync-postgresql.zip', 'obsync-sqlite.zip']],
+  ['superset', ['obsync-sqlite-assets.zip', 'obsync-sqlite.zip']],
   ['metabase', ['metabase.json', 'metabase.mjs']],
   ['prometheus', ['alerts.yml']],
 ] as const;
 
-/** Whether the files of a tool contain the path of the mirror. */
-const namesMirror = (tool: string) => tool === 'grafana' || tool === 'superset';
+/** Whether the files of a tool say where the mirror is. */
+const namesMirror = (tool: string) => NAME_MIRROR.some((each) => each === tool);
 
 const NO_MIRROR = /^[^\n]*obsync\.db does not exist yet: [^\n]*\n$/;
 

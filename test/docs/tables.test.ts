@@ -55,7 +55,7 @@ const GENERATED = {
     Object.entries(METRICS).map(([name, { view, expression, description }]) => [
       name,
       code(view),
-      code(expression),
+      code(expression.replaceAll('|', '\\|')),
       description,
     ]),
   ),

@@ -1,0 +1,104 @@
+/** How a column of a dataset is shown. */
+export interface DatasetColumn {
+  readonly label: string;
+  readonly type: 'text' | 'integer' | 'real' | 'flag' | 'time' | 'day';
+  readonly unit?: 'fraction' | 'hours';
+  readonly description?: string;
+}
+
+const text = (label: string, description?: string) => column('text', label, description);
+const integer = (label: string, description?: string) => column('integer', label, description);
+const time = (label: string, description?: string) => column('time', label, description);
+const flag = (label: string, description?: string) => column('flag', label, description);
+const day = (label: string) => column('day', label);
+const score = (label: string): DatasetColumn => ({ type: 'real', label, unit: 'fraction' });
+const hours = (label: string, description?: string): DatasetColumn => ({
+  ...column('real', label, description),
+  unit: 'hours',
+});
+
+function column(type: DatasetColumn['type'], label: string, description?: string): DatasetColumn {
+  return { type, label, ...(description === undefined ? {} : { description }) };
+}
+
+/** Columns have the same meaning in all datasets, so that a filter on one applies to every chart that has it. */
+export const COLUMNS = {
+  env_name: text('Environment'),
+  owner: text('Owner', 'One owner: a row is repeated for each of its owners, so count with the metrics.'),
+  owner_count: integer('Number of owners'),
+  row_key: text('Key of the row'),
+  owners: text('Owners', 'All owners, separated by commas: those of the test or, without any, of the asset.'),
+  schema_name: text('Schema'),
+  asset_name: text('Asset'),
+  asset_kind: text('Kind'),
+  table_name: text('Table'),
+  test_name: text('Test'),
+  test_type: text('Type of test'),
+  column_name: text('Column'),
+  severity: text('Severity'),
+  tags: text('Tags', "All tags, separated by commas: the test's or, for an asset, its own."),
+  status: text('Status'),
+  worst_status: text('Worst status'),
+  reason: text('Reason', 'The error text of the run or, without one, why it ended so.'),
+  url: text('Link', 'The asset on the page of obsync, if that was named, or a BI asset in its own platform.'),
+  failure_count: integer('Failures'),
+  start_time: time('Last run'),
+  first_start_time: time('Failing since'),
+  last_start_time: time('Last failing run'),
+  resolved_at: time('Resolved'),
+  hours_open: hours('Hours open'),
+  hours_to_resolve: hours('Hours to resolve'),
+  is_begin_known: flag('Beginning known', 'False if it failed in the first run that the mirror has of it.'),
+  test_disabled: flag('Disabled'),
+  is_open: flag('Open'),
+  run_count: integer('Runs'),
+  pass_count: integer('Passed runs'),
+  warn_count: integer('Warning runs'),
+  fail_count: integer('Failed runs'),
+  error_count: integer('Runs with an error'),
+  other_count: integer('Other runs', 'Skipped, without data, or of a status that obsync does not know.'),
+  day: day('Day'),
+  downstream_name: text('Asset downstream'),
+  downstream_kind: text('Kind of the asset downstream'),
+  downstream_asset_id: text('Id of the asset downstream'),
+  test_count: integer('Tests'),
+  column_count: integer('Columns'),
+  tested_column_count: integer('Tested columns'),
+  readers: integer('Direct readers', 'Assets that read from it directly.'),
+  days_since_update: integer('Days since update'),
+  updated_at: time('Updated'),
+  dimension: text('Dimension'),
+  score: score('Score'),
+  total: score('Total score'),
+  completeness: score('Completeness'),
+  uniqueness: score('Uniqueness'),
+  freshness: score('Freshness'),
+  validity: score('Validity'),
+  accuracy: score('Accuracy'),
+  consistency: score('Consistency'),
+  mirrored_at: time('Mirrored'),
+  hours_since_sync: hours('Hours since sync'),
+  history_since: day('History since'),
+  last_synced_at: time('Synced by the service'),
+  last_sync_status: text('Its result'),
+  missing_since: time('Missing since'),
+  stream: text('Stream'),
+  mode: text('Mode'),
+  error: text('Error'),
+  command: text('Command'),
+  started_at: time('Started'),
+  ended_at: time('Ended'),
+  requests: integer('Requests'),
+  rows_written: integer('Rows written'),
+  rows_deleted: integer('Rows deleted'),
+  rows_rejected: integer('Rows rejected'),
+  seen_at: time('Seen'),
+  env_id: text('Id of the environment'),
+  asset_id: text('Id of the asset'),
+  test_id: text('Id of the test'),
+  sub_test_unique_id: text('Id of the sub-test'),
+} as const satisfies Readonly<Record<string, DatasetColumn>>;
+
+export type ColumnName = keyof typeof COLUMNS;
+
+export const columnOf = (name: ColumnName): DatasetColumn => COLUMNS[name];

@@ -1,0 +1,128 @@
+import { METRICS, type MetricDefinition, type MetricName } from '../../schema/metrics.ts';
+import { COLUMNS, type ColumnName } from './dataset-columns.ts';
+import type { BiDialect } from './dialect.ts';
+
+/** Rows of a view with what belongs to them: all charts, filters and metrics of a tool are made from datasets. */
+export interface Dataset {
+  readonly id: DatasetId;
+  readonly title: string;
+  readonly description: string;
+  /** The columns, in order, and the SQL of each. */
+  readonly select: Readonly<Partial<Record<ColumnName, string | ((dialect: BiDialect) => string)>>>;
+  /** What follows `from`. */
+  readonly from: (dialect: BiDialect) => string;
+  /** The column that a filter of time applies to; null if the rows are of now. */
+  readonly time: ColumnName | null;
+  /** Whether a row is there once for each of its owners. */
+  readonly owned: boolean;
+  readonly metrics: readonly BiMetricName[];
+}
+
+export type DatasetId =
+  | 'failing_tests'
+  | 'failing_test_impact'
+  | 'test_runs'
+  | 'test_incidents'
+  | 'test_coverage'
+  | 'stale_assets'
+  | 'asset_health'
+  | 'health_daily'
+  | 'owners'
+  | 'environments'
+  | 'streams'
+  | 'runs'
+  | 'rejected_rows';
+
+/** What only dashboards count. The rest is in `METRICS`. */
+const OTHER_METRICS = {
+  WARN: counting('warn_count', 'runs that warned'),
+  FAIL: counting('fail_count', 'runs that failed'),
+  ERROR: counting('error_count', 'runs that ended with an error'),
+  tables: {
+    aggregate: 'count',
+    of: 'asset_id',
+    unit: 'count',
+    description: 'how many tables there are',
+  },
+  'assets downstream': {
+    aggregate: 'count_distinct',
+    of: "env_id || '/' || downstream_asset_id",
+    unit: 'count',
+    description: 'how many assets depend on a failing one',
+  },
+  'dashboards downstream': {
+    aggregate: 'count_distinct',
+    of: "case when downstream_kind = 'bi' then env_id || '/' || downstream_asset_id end",
+    unit: 'count',
+    description: 'how many dashboards and other BI assets depend on a failing asset',
+  },
+  'mean score': {
+    aggregate: 'average',
+    of: 'score',
+    unit: 'fraction',
+    description: 'the mean of the scores, from 0 to 1',
+  },
+  'hours since sync': {
+    aggregate: 'max',
+    of: 'hours_since_sync',
+    unit: 'hours',
+    description: 'the age of the environment whose last sync is the oldest',
+  },
+  'rejected rows': {
+    aggregate: 'count',
+    of: 'row_key',
+    unit: 'count',
+    description: 'how many objects of the service could not be mirrored',
+  },
+} as const satisfies Readonly<Record<string, BiMetric>>;
+
+export interface BiMetric {
+  readonly aggregate: MetricDefinition['aggregate'] | 'max';
+  readonly of: string;
+  readonly per?: string;
+  readonly unit: MetricDefinition['unit'];
+  readonly description: string;
+}
+
+function counting(column: ColumnName, description: string): BiMetric {
+  return { aggregate: 'sum', of: column, unit: 'count', description };
+}
+
+export type BiMetricName = MetricName | keyof typeof OTHER_METRICS;
+
+export const metricOf = (name: BiMetricName): BiMetric => ({ ...OTHER_METRICS, ...METRICS })[name];
+
+/** `failing tests` becomes `Failing tests`; statuses stay as they are. */
+export const metricLabel = (name: BiMetricName): string => name.charAt(0).toUpperCase() + name.slice(1);
+
+/** The rows of a dataset. */
+export function datasetSql({ select, from }: Dataset, dialect: BiDialect): string {
+  const columns = Object.entries(select).map(([name, sql]) => {
+    const value = typeof sql === 'string' ? sql : sql(dialect);
+    const { type } = COLUMNS[name as ColumnName];
+    const shown = type === 'time' ? dialect.time(value) : type === 'day' ? dialect.day(value) : value;
+    return shown.endsWith(`.${name}`) ? shown : `${shown} as ${name}`;
+  });
+  return `select ${columns.join(',\n  ')}\nfrom ${from(dialect)}`;
+}
+
+/**
+ * The SQL of a metric over a dataset, whatever it is filtered and grouped by. A row with two owners is there twice: it
+ * counts once in all, and once for each owner.
+ */
+export function metricSql(name: BiMetricName, { owned }: Dataset): string {
+  const { aggregate, of, per } = metricOf(name);
+  if (aggregate === 'max') return `max(${of})`;
+  if (aggregate === 'count_distinct') return `count(distinct ${of})`;
+  if (aggregate === 'count')
+    return owned ? `count(distinct case when (${of}) is not null then row_key end)` : `count(${of})`;
+  const sum = owned ? sumOnce : (value: string): string => `sum(${value})`;
+  if (per !== undefined) return `${sum(of)} / nullif(${sum(per)}, 0)`;
+  return aggregate === 'sum'
+    ? `cast(round(${sum(of)}) as bigint)`
+    : `${sum(of)} / nullif(${sum(`case when (${of}) is not null then 1.0 end`)}, 0)`;
+}
+
+/** A row of one owner counts whole; among rows of several, each has its share. */
+const sumOnce = (value: string): string =>
+  `(case when count(distinct owner) > 1 then sum((${value}) * 1.0 / owner_count) else sum(${value}) end)`;

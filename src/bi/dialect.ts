@@ -1,0 +1,48 @@
+/** What databases and tools spell differently in the SQL of a dataset. */
+export interface BiDialect {
+  readonly name: 'sqlite' | 'postgresql';
+  /** The name of a table or view, with its schema, so that every role finds it. */
+  readonly relation: (name: string) => string;
+  /** An instant as a dataset shows it. */
+  readonly time: (instant: string) => string;
+  /** A UTC day as a dataset shows it. */
+  readonly day: (day: string) => string;
+  /** The UTC day of an instant that a dataset shows. */
+  readonly dayOf: (time: string) => string;
+  /** The hours from an instant until now. */
+  readonly hoursSince: (instant: string) => string;
+  /** An address as a dataset shows it. */
+  readonly link: (url: string) => string;
+  /** The page that `obsync serve` shows; null if nobody said where that is. */
+  readonly pageUrl: string | null;
+  /** The UTC day this many days ago. */
+  readonly daysAgo: (days: number) => string;
+}
+
+/** The mirror file: times and days are text. */
+export const SQLITE: BiDialect = {
+  name: 'sqlite',
+  relation: (name) => name,
+  time: (instant) => instant,
+  day: (day) => day,
+  dayOf: (time) => `substr(${time}, 1, 10)`,
+  hoursSince: (instant) => `(julianday('now') - julianday(${instant})) * 24`,
+  link: (url) => url,
+  pageUrl: null,
+  daysAgo: (days) => `date('now', '-${days} days')`,
+};
+
+/** Times are `timestamptz`, days `date`. */
+export const postgresqlIn = (schema: string): BiDialect => ({
+  name: 'postgresql',
+  relation: (name) => `${quoted(schema)}.${name}`,
+  time: (instant) => instant,
+  day: (day) => day,
+  dayOf: (time) => `(${time} at time zone 'UTC')::date`,
+  hoursSince: (instant) => `extract(epoch from now() - ${instant}) / 3600`,
+  link: (url) => url,
+  pageUrl: null,
+  daysAgo: (days) => `((now() at time zone 'UTC')::date - ${days})`,
+});
+
+const quoted = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);

@@ -1,0 +1,91 @@
+import type { TableChart } from './charts.ts';
+import type { MirrorSource } from './grafana-source.ts';
+import { chartSql } from './query.ts';
+
+/** Rules over the SQL itself: alerting does not know the variables of a dashboard. */
+export function alertRules(source: MirrorSource): object {
+  return {
+    apiVersion: 1,
+    groups: [
+      {
+        orgId: 1,
+        name: 'obsync',
+        folder: 'obsync',
+        interval: '5m',
+        rules: RULES.map((rule) => alertRule(rule, source)),
+      },
+    ],
+  };
+}
+
+interface GrafanaRule {
+  readonly id: string;
+  readonly title: string;
+  /** Its only metric is compared with `above`, in each environment. */
+  readonly rows: Pick<TableChart, 'dataset' | 'metrics' | 'where'>;
+  readonly above: number;
+  /** What an answer without rows means. */
+  readonly noData: 'OK' | 'Alerting';
+  readonly severity: 'critical' | 'warning';
+  readonly summary: string;
+  readonly threshold: string;
+}
+
+/** The templates use `.Labels`, since Grafana may take `$labels` for a variable of its environment. */
+const RULES: readonly GrafanaRule[] = [
+  {
+    id: 'stale',
+    title: 'The mirror is stale',
+    rows: { dataset: 'environments', metrics: ['hours since sync'], where: 'hours_since_sync is not null' },
+    above: 2,
+    noData: 'Alerting',
+    severity: 'critical',
+    summary: '{{ .Labels.env_name }} was not synced for two hours',
+    threshold: 'Two hours: more than the interval between syncs',
+  },
+  {
+    id: 'failing',
+    title: 'Tests are failing',
+    rows: { dataset: 'failing_tests', metrics: ['failing tests'], where: "status in ('FAIL', 'ERROR')" },
+    above: 0,
+    noData: 'OK',
+    severity: 'warning',
+    summary: 'Tests of {{ .Labels.env_name }} have the result FAIL or ERROR',
+    threshold: 'None; tests that only warn do not count',
+  },
+];
+
+function alertRule(
+  { id, title, rows, above, noData, severity, summary, threshold }: GrafanaRule,
+  source: MirrorSource,
+) {
+  const chart: TableChart = {
+    kind: 'table',
+    title,
+    question: summary,
+    columns: ['env_name'],
+    order: ['env_name'],
+    ...rows,
+  };
+  const query = { refId: 'A', ...source.target(chartSql(chart, source.dialect, []), []) };
+  const condition = {
+    refId: 'B',
+    type: 'threshold',
+    expression: 'A',
+    conditions: [{ evaluator: { type: 'gt', params: [above] } }],
+  };
+  return {
+    uid: `obsync-${id}`,
+    title,
+    condition: 'B',
+    data: [
+      { refId: 'A', relativeTimeRange: { from: 600, to: 0 }, datasourceUid: 'obsync', model: query },
+      { refId: 'B', datasourceUid: '__expr__', model: condition },
+    ],
+    noDataState: noData,
+    execErrState: 'Error',
+    for: '0s',
+    annotations: { summary, threshold },
+    labels: { severity },
+  };
+}

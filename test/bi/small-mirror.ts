@@ -1,0 +1,121 @@
+import { assets, columns, environments } from '../../schema/assets.ts';
+import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
+import { assetHealthScoreHistory, assetHealthScores } from '../../schema/health.ts';
+import { testReadings } from '../../schema/histories.ts';
+import { mirrorEnvironments, syncStreamRuns } from '../../schema/sync.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
+
+/** Noon of the UTC day this many days ago. */
+const daysAgo = (days: number): string => `${day(days)}T12:00:00.000000Z`;
+
+export const day = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+
+const AT = daysAgo(1);
+
+/**
+ * Small enough to count by hand. Of the environment Here, the histories of tests were read:
+ *
+ * | test | owners | 4 days ago | 3 | 2 | 1 |
+ * |---|---|---|---|---|---|
+ * | joint | ann and bob, by its table `orders` | PASS | FAIL | FAIL | PASS |
+ * | own | bob and cat | PASS | FAIL | PASS | FAIL |
+ * | single | ann, by its table `items` | PASS | PASS | PASS | FAIL |
+ *
+ * `joint` tests one of the two columns of `orders`, which was not updated for 200 days. The table `bare` of ann and bob
+ * has no test. There was first synced 2 days ago and has no histories; nobody owns its
+ * tests `late`, which passed before that, and `old`, which has only failed. Gone has not been listed for long, and New was never
+ * synced.
+ */
+export function fillSmallMirror(db: MirrorFile['db']): void {
+  fillEnvironments(db);
+  const own = (env_id: string) => ({ env_id, mirrored_at: AT, synced_at: AT });
+  const table = (id: string, owners: string | null, schema_name: string | null) => ({
+    ...{ ...own('here'), id, name: id, kind: 'table', table_name: id, owners, schema_name },
+  });
+  db.insert(assets)
+    .values([
+      { ...table('orders', '["ann","bob"]', 'shop'), updated_at: daysAgo(200) },
+      table('items', '["ann"]', 'shop'),
+      table('bare', '["ann","bob"]', null),
+    ])
+    .run();
+  const column = (id: string) => ({ ...own('here'), id, name: id, asset_id: 'orders' });
+  db.insert(columns)
+    .values([column('id'), column('note')])
+    .run();
+  const test = (env: string, id: string, asset_id: string | null, owners: string | null = null) => ({
+    ...{ ...own(env), id, name: id, asset_id, owners, disabled: 0 },
+  });
+  db.insert(tests)
+    .values([
+      test('here', 'joint', 'orders'),
+      test('here', 'own', 'items', '["bob","cat"]'),
+      test('here', 'single', 'items'),
+      test('there', 'late', null),
+      test('there', 'old', null),
+    ])
+    .run();
+  const run = (env: string, id: string, days: number, status: string) => ({
+    ...{ ...own(env), id: `${id}-${days}`, test_id: id, sub_test_unique_id: id, sub_type: 'rows', status },
+    ...{ start_time: daysAgo(days), duration_seconds: 1, column_name: id === 'joint' ? 'id' : null },
+  });
+  const runsOf = (env: string, id: string, statuses: Readonly<Record<number, string>>) =>
+    Object.entries(statuses).map(([days, status]) => run(env, id, Number(days), status));
+  const runs = [
+    ...runsOf('here', 'joint', { 4: 'PASS', 3: 'FAIL', 2: 'FAIL', 1: 'PASS' }),
+    ...runsOf('here', 'own', { 4: 'PASS', 3: 'FAIL', 2: 'PASS', 1: 'FAIL' }),
+    ...runsOf('here', 'single', { 4: 'PASS', 3: 'PASS', 2: 'PASS', 1: 'FAIL' }),
+    ...runsOf('there', 'late', { 5: 'PASS', 2: 'ERROR', 1: 'ERROR' }),
+    ...runsOf('there', 'old', { 2: 'WARN', 1: 'WARN' }),
+  ];
+  db.insert(testExecutions).values(runs).run();
+  db.insert(latestTestExecutions)
+    .values(runs.filter(({ id }) => id.endsWith('-1')))
+    .run();
+  fillScores(db);
+}
+
+function fillEnvironments(db: MirrorFile['db']): void {
+  const named = (id: string, name: string) => ({ id, name, mirrored_at: AT });
+  db.insert(environments)
+    .values([
+      named('here', 'Here'),
+      named('there', 'There'),
+      named('new', 'New'),
+      { ...named('gone', 'Gone'), missing_since: daysAgo(100) },
+    ])
+    .run();
+  const twoHoursAgo = new Date(Date.now() - 7_200_000).toISOString().replace('Z', '000Z');
+  db.insert(mirrorEnvironments)
+    .values([
+      { env_id: 'here', mirrored_at: twoHoursAgo },
+      { env_id: 'there', mirrored_at: twoHoursAgo },
+      { env_id: 'gone', mirrored_at: daysAgo(100) },
+    ])
+    .run();
+  db.insert(testReadings).values({ env_id: 'here', test_id: 'joint', read_at: AT, mirrored_at: AT }).run();
+  const sync = (run_id: number, env_id: string, at: string) => ({
+    ...{ run_id, env_id, stream: 'tests', mode: 'feed', reason: 'first', status: 'done' as const },
+    ...{ requests: 1, pages: 1, rows_written: 1, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
+    ...{ started_at: at, ended_at: at },
+  });
+  db.insert(syncStreamRuns)
+    .values([sync(1, 'here', daysAgo(2)), sync(1, 'there', daysAgo(2)), sync(2, 'there', daysAgo(1))])
+    .run();
+}
+
+function fillScores(db: MirrorFile['db']): void {
+  const score = (asset_id: string, value: number, days = 1) => ({
+    ...{ env_id: 'here', mirrored_at: AT, asset_id, test_count: 1, score: value, bucket_at: daysAgo(days) },
+  });
+  db.insert(assetHealthScores)
+    .values([score('orders', 0.9), score('items', 0.4), score('bare', 0.2)])
+    .run();
+  db.insert(assetHealthScoreHistory)
+    .values([
+      { ...score('orders', 0.9), dimension: 'total' },
+      { ...score('items', 0.4), dimension: 'total' },
+      { ...score('items', 0.1, 2), dimension: 'total' },
+    ])
+    .run();
+}
