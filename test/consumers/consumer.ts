@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { expect, inject } from 'vitest';
 import { NODE } from '../cli/setup.ts';
 import { folder } from '../export/setup.ts';
-import { ALERTMANAGER_PROGRAMS, DEBIAN_PROGRAMS, GO_PROGRAMS, VENV } from './places.ts';
+import { ALERTMANAGER_PROGRAMS, DEBIAN_PROGRAMS, GO_PROGRAMS, SUPERSET_VENV, VENV } from './places.ts';
 
 /** What one tool read of one thing, and how what it read differs from the mirror. */
 export interface Comparison {
@@ -50,6 +50,13 @@ export function runLines(lines: string, cwd: string, env: Readonly<Record<string
 /** Runs the Python that the tools were installed for. @returns what it prints */
 export function runPython(args: readonly string[], cwd = folder()): Promise<string> {
   return runTool(join(VENV, 'bin/python'), args, cwd, {});
+}
+
+/** Runs a script of this folder with the Python of Superset. @returns what it prints */
+export function runSuperset([script, ...args]: readonly [string, ...string[]]): Promise<string> {
+  const programs = join(SUPERSET_VENV, 'bin');
+  const env = { PATH: `${programs}:${process.env['PATH']}` };
+  return runTool(join(programs, 'python'), [join(import.meta.dirname, script), ...args], folder(), env);
 }
 
 async function runTool(

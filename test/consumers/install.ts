@@ -19,6 +19,7 @@ import {
   LITESTREAM_PROGRAMS,
   LITESTREAM_VERSION,
   NPM_PROJECT,
+  SUPERSET_VENV,
   VENV,
   VERSITYGW_PROGRAMS,
   VERSITYGW_VERSION,
@@ -48,6 +49,16 @@ for (const [command, args] of [
     console.error(`test:consumers needs python3 and PyPI: \`${command} ${args.join(' ')}\` failed`);
     process.exit(1);
   }
+
+const superset = join(import.meta.dirname, 'superset.txt');
+if (
+  !existsSync(SUPERSET_VENV) &&
+  !(
+    run('python3', ['-m', 'venv', SUPERSET_VENV]) &&
+    run(join(SUPERSET_VENV, 'bin/pip'), ['install', '--quiet', '-r', superset])
+  )
+)
+  leaveOut('Superset', 'PyPI');
 
 const java = Number(/"(\d+)/.exec(start('java', ['-version']).stderr ?? '')?.[1] ?? 0);
 const jdbc = JDBC_VERSIONS.map((version) => [`org.xerial:sqlite-jdbc:${version}`, 11] as const);

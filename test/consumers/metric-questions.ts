@@ -37,6 +37,27 @@ interface Question {
 }
 
 const QUESTIONS: readonly Question[] = [
+  { metric: 'failing_tests', by: [], sql: 'select count(*) from failing_tests' },
+  {
+    metric: 'failing_assets',
+    by: [ENVIRONMENT],
+    sql: 'select env_name, count(distinct asset_id) from failing_tests group by env_name',
+  },
+  {
+    metric: 'incidents',
+    by: [ofView('test_incidents', 'worst_status')],
+    sql: 'select worst_status, count(*) from test_incidents group by worst_status',
+  },
+  {
+    metric: 'open_incidents',
+    by: [],
+    sql: 'select count(*) from test_incidents where resolved_at is null and coalesce(test_disabled, 0) = 0',
+  },
+  {
+    metric: 'column_coverage',
+    by: [ENVIRONMENT],
+    sql: `select env_name, 1.0 * sum(tested_column_count) / sum(column_count) from test_coverage group by env_name`,
+  },
   {
     metric: 'pass_rate',
     by: [],

@@ -3,6 +3,9 @@ import { join } from 'node:path';
 const CACHE = join(import.meta.dirname, '../../node_modules/.cache/consumers');
 
 export const VENV = join(CACHE, 'venv');
+
+/** Superset's own pins exclude those of the other programs. */
+export const SUPERSET_VENV = join(CACHE, 'superset-6.1.0');
 export const JARS = join(CACHE, 'jars');
 
 /** The SQLite of RHEL 9 and Debian 11, and the current one. */
