@@ -107,7 +107,10 @@ export function isUntrusted(time: string, { latest }: Pick<CommitTransition, 'la
   return latest !== null && time > addSeconds(latest, HOUR);
 }
 
-/** Whether a typed list returned an older version than the mirror has because the list may lag. */
+/**
+ * Whether a typed list returned an older version than the mirror has because the list may lag; one without a trusted
+ * time is the oldest (R10).
+ */
 export function isLaggingVersion(
   transition: CommitTransition,
   read: ServedRead,
@@ -115,7 +118,9 @@ export function isLaggingVersion(
 ): boolean {
   const id = String(item['id']);
   const row = transition.after.rows.get(id);
-  return instantText(String(item['synced_at'])) < timeOf(row ?? {}, 'synced_at') && mayLag(transition, read, row);
+  const sent = instantText(String(item['synced_at']));
+  const shownAt = isUntrusted(sent, transition) ? '' : sent;
+  return shownAt < timeOf(row ?? {}, 'synced_at') && mayLag(transition, read, row);
 }
 
 export function isLive(row: Row | undefined): row is Row {
