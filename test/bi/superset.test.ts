@@ -2,8 +2,11 @@ import { unzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
+import { openForWriting } from '../../src/destination/sqlite/open.ts';
+import { folder } from '../cli/setup.ts';
 import { SUPERSET } from './forms.ts';
 import { contentOf, filesOf, misfits } from './setup.ts';
+import { day, fillSmallMirror } from './small-mirror.ts';
 
 const titles = Object.values<Chart>(CHARTS).map(({ title }) => title);
 
@@ -74,4 +77,45 @@ test('the Superset imports of the two databases share no id', () => {
     return Object.values(unzipSync(bytes)).flatMap((each) => contentOf({ bytes: each }).uuid ?? []);
   });
   expect(new Set(ids.flat()).size).toBe(ids.flat().length);
+});
+
+describe('the datasets for Superset over SQLite', () => {
+  const sqlOf = (dataset: string, pageUrl: string | null = null): string => {
+    const bytes = filesOf('superset', { pageUrl }).get('obsync-sqlite.zip')?.bytes ?? new Uint8Array();
+    return contentOf({ bytes: unzipSync(bytes)[`obsync/datasets/obsync/${dataset}.yaml`] ?? new Uint8Array() }).sql;
+  };
+  const ask = (sql: string): unknown => {
+    const mirror = openForWriting(`${folder()}/m.db`);
+    fillSmallMirror(mirror.db);
+    const answer = mirror.connection.prepare(sql).pluck().all();
+    mirror.connection.close();
+    return answer;
+  };
+
+  test('their times and days compare with a time as Superset writes it, and are what its time grains return', () => {
+    const noon = `'${day(1)} 12:00:00'`;
+    const failing = sqlOf('failing_tests');
+    expect(ask(`select count(*) from (${failing}) where start_time >= ${noon} and test_name = 'own'`)).toEqual([2]);
+    expect(ask(`select count(*) from (${failing}) where start_time < ${noon} and test_name = 'own'`)).toEqual([0]);
+    const midnight = `'${day(3)} 00:00:00'`;
+    const days = `select distinct datetime(day, 'start of day') = day from (${sqlOf('test_runs')})`;
+    expect(ask(`${days} where day >= ${midnight} and day <= ${midnight}`)).toEqual([1]);
+  });
+
+  test('their links are HTML that no address can leave', () => {
+    const page = 'https://dq.example.com/a"\'b/';
+    const url = `${page.replace('"', '%22')}#/asset?env=here&id=items`;
+    const sql = `select distinct url from (${sqlOf('failing_tests', page)}) where test_name = 'own'`;
+    expect(ask(sql)).toEqual([`<a href="${url}" target="_blank">open</a>`]);
+  });
+});
+
+test('the archive for the API of Superset has the same files as the one for its pages', () => {
+  const [page, api] = ['obsync-sqlite.zip', 'obsync-sqlite-assets.zip'].map((name) => {
+    const entries = unzipSync(filesOf('superset').get(name)?.bytes ?? new Uint8Array());
+    return Object.entries(entries).map(([path, bytes]) => [path, contentOf({ bytes })]);
+  });
+  const METADATA = 'obsync/metadata.yaml';
+  expect(api?.find(([path]) => path === METADATA)).toEqual([METADATA, { version: '1.0.0', type: 'assets' }]);
+  expect(api?.filter(([path]) => path !== METADATA)).toEqual(page?.filter(([path]) => path !== METADATA));
 });
