@@ -5,7 +5,7 @@ import { isScanned, type Stream } from '../stream.ts';
 import { addDays, type Instant, laterOf } from '../time/instant.ts';
 import { isTrusted } from './choose-round.ts';
 import { isScannedAgain } from './round.ts';
-import { roundReadAt } from './trusted-until.ts';
+import { readAt, roundReadAt } from './trusted-until.ts';
 
 /** The checkpoint after a round. The watermark moves, unless the run received no `Date` (R1, R2). */
 export function checkpointAfterRound(
@@ -22,7 +22,11 @@ export function checkpointAfterRound(
   const watermark = unavailable ? checkpoint.watermark : watermarkAfter(checkpoint, context);
   const waitingScan = scan
     ? null
-    : withFeedProgress(checkpoint.waitingScan, { reads: round.reads, fedUntil: watermark, firstPageAt: at });
+    : withFeedProgress(
+        checkpoint.waitingScan,
+        { reads: round.reads, fedUntil: watermark, firstPageAt: at },
+        serverTime,
+      );
   const isTried = waitingScan !== null || (!scan && checkpoint.scanTriedInRun === run);
   return {
     watermark,
@@ -68,13 +72,17 @@ function watermarkAfter({ watermark, round }: RoundCheckpoint, context: Context)
 
 /**
  * What the feeds see while a scan waits counts as seen by the scan, so its reads continue their numbering, and it counts
- * from the first page of either (R9, R12).
+ * from the first page of either (R9, R12). By then, a later response may have shown that its own was dated too late: a
+ * run hours later couldn't tell (R1).
  */
 function withFeedProgress(
   scan: Round | null,
   { firstPageAt, ...fed }: Pick<Round, 'reads' | 'firstPageAt'> & { readonly fedUntil: Instant | null },
+  serverTime: Instant | null,
 ): Round | null {
-  return scan === null ? null : { ...scan, ...fed, firstPageAt: scan.firstPageAt ?? firstPageAt };
+  return scan === null
+    ? null
+    : { ...scan, ...fed, firstPageAt: readAt({ at: scan.firstPageAt ?? firstPageAt }, serverTime) };
 }
 
 /**

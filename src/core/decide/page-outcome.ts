@@ -12,7 +12,7 @@ import type { PageEffect, PageInput } from './page-input.ts';
 import { cursorFault } from './paging.ts';
 import { readEnd } from './read-end.ts';
 import { lookupStep, stepsAfter, unclearedIds, withoutFailures, withRound } from './round.ts';
-import { isFeedRead, trustedUntilOf } from './trusted-until.ts';
+import { isFeedRead, readAt, trustedUntilOf } from './trusted-until.ts';
 
 /** What a page changes, and how many of its rows the feeds missed because the overlap is too small (R2). */
 export interface PageOutcome {
@@ -212,7 +212,7 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
   const steps = step?.do === 'look-up' ? [{ ...step, pendingIds }, ...rest] : round.steps;
   const shown = {
     // A scan that waited before its first page counts from the feeds in the meantime (R9).
-    firstPageAt: round.pages === 0 ? (round.firstPageAt ?? serverTime) : round.firstPageAt,
+    firstPageAt: readAt({ at: round.pages === 0 ? (round.firstPageAt ?? serverTime) : round.firstPageAt }, serverTime),
     sweepContradicted: round.sweepContradicted || isContradicted(input, round.read, pendingIds),
     consecutiveNotFound: 0,
   };

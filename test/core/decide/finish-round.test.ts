@@ -54,6 +54,13 @@ describe('the watermark after a round (R2)', () => {
     expect(settle(under(feed, { watermark: LAST_WEEK }), NOTHING, early).watermark).toBe(addDays(FIRST, -1));
   });
 
+  test('the first page of a scan that waits moves back to a T that a later response shows to be earlier (R1, R9)', () => {
+    const waitingScan = { ...scan, firstPageAt: dayAhead };
+    expect(settle(under(feed, { waitingScan }), NOTHING, context()).waitingScan?.firstPageAt).toBe(T);
+    const undated = context({ serverTime: null });
+    expect(settle(under(feed, { waitingScan }), NOTHING, undated).waitingScan?.firstPageAt).toBe(dayAhead);
+  });
+
   test('it stays, or is cleared if it lies ahead, when the run of the first page had no Date (R1)', () => {
     expect(settle(under(round({ pages: 1 })), NOTHING, context()).watermark).toBe(YESTERDAY);
     expect(settle(under(round({ pages: 1 }), { watermark: null }), NOTHING, context()).watermark).toBeNull();

@@ -5,6 +5,7 @@ import type { PageInput } from '../../../src/core/decide/page-input.ts';
 import { type PageOutcome, pageOutcome } from '../../../src/core/decide/page-outcome.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Row, StreamName } from '../../../src/core/stream.ts';
+import { addDays } from '../../../src/core/time/instant.ts';
 import { ask, column, context, inRead, LAST_WEEK, read, streamOf, T, walk, YESTERDAY } from '../setup.ts';
 
 interface Given {
@@ -122,6 +123,9 @@ describe('the commit of a page (R5)', () => {
     const later = arrive({ round: { pages: 1, firstPageAt: YESTERDAY }, next: 'c2' });
     expect(later.commit.checkpoint.round).toMatchObject({ pages: 2, firstPageAt: YESTERDAY });
     expect(arrive({ round: { pages: 1 } }).commit.checkpoint.round?.firstPageAt).toBeNull();
+    // A later response may show that the first page was dated too late (R1).
+    const tomorrow = { pages: 1, firstPageAt: addDays(T, 1) };
+    expect(arrive({ round: tomorrow, next: 'c2' }).commit.checkpoint.round?.firstPageAt).toBe(T);
   });
 });
 
