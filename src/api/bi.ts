@@ -38,8 +38,7 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no folder to write to: name one with --to');
   if (semantic && tool !== 'dbt')
     throw new OptionError('semantic', `${tool} has no semantic layer: --semantic is for dbt`);
-  if (pageUrl !== null && !/^https?:/.test(URL.parse(pageUrl)?.protocol ?? ''))
-    throw new OptionError('pageUrl', `${pageUrl} is not the address of a page: write https://host`);
+  if (pageUrl !== null) checkPageUrl(pageUrl, tool);
   const places = {
     // The files of other tools do not mention the mirror.
     mirror: absolute(addressOf(NAME_MIRROR.includes(tool) ? givenAddress(options) : OPTIONS.db.default)),
@@ -49,6 +48,15 @@ export async function writeBi(options: BiOptions): Promise<BiReport> {
     shipped: (name: string) => readFileSync(join(SHIPPED, name), 'utf8'),
   };
   return { tool, to, files: writeFiles(to, BI_FILES[tool](places)) };
+}
+
+/** Nothing else may be in it: lists append the asset, and a password would be in the files. */
+function checkPageUrl(pageUrl: string, tool: BiTool): void {
+  if (!NAME_MIRROR.includes(tool) || tool === 'semantic')
+    throw new OptionError('pageUrl', `the files for ${tool} have no links: leave out --page-url`);
+  const { protocol = '', username, password, search, hash } = URL.parse(pageUrl) ?? {};
+  if (!/^https?:$/.test(protocol) || [username, password, search, hash].some(Boolean))
+    throw new OptionError('pageUrl', 'the address of a page is https://host or https://host/path, without more');
 }
 
 const absolute = (address: MirrorAddress): MirrorAddress =>

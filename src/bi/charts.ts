@@ -44,6 +44,8 @@ type SortKey = ColumnName | BiMetricName | `-${ColumnName | BiMetricName}`;
 export interface TableChart extends ChartBase {
   readonly kind: 'table';
   readonly columns: readonly ColumnName[];
+  /** What tells rows apart that look the same. It isn't shown. */
+  readonly key?: ColumnName;
   readonly metrics?: readonly BiMetricName[];
   /** With `-`, the largest come first. */
   readonly order: readonly SortKey[];
@@ -73,7 +75,7 @@ function bar(title: string, metric: BiMetricName, dataset: DatasetId, axis: Colu
   return {
     kind: 'bar',
     title,
-    question: 'The twenty with the most.',
+    question: 'The 20 highest.',
     metric,
     dataset,
     axis,
@@ -95,9 +97,10 @@ export const CHARTS = {
     kind: 'table',
     dataset: 'failing_tests',
     columns: [
-      ...(['asset_name', 'test_name', 'status', 'reason', 'owners', 'start_time', 'failure_count'] as const),
-      ...(['severity', 'env_name', 'url'] as const),
+      ...(['asset_name', 'test_name', 'column_name', 'status', 'reason', 'owners', 'start_time', 'url'] as const),
+      ...(['failure_count', 'severity', 'env_name'] as const),
     ],
+    key: 'row_key',
     order: ['-start_time', 'test_name'],
   },
   'failing-impact': {
@@ -106,6 +109,7 @@ export const CHARTS = {
     kind: 'table',
     dataset: 'failing_test_impact',
     columns: ['env_name', 'asset_name'],
+    key: 'asset_id',
     metrics: ['failing tests', 'assets downstream', 'dashboards downstream'],
     order: ['-dashboards downstream', '-assets downstream', 'asset_name'],
   },
@@ -171,8 +175,9 @@ export const CHARTS = {
     dataset: 'test_incidents',
     columns: [
       ...(['asset_name', 'test_name', 'status', 'worst_status', 'owners', 'first_start_time', 'hours_open'] as const),
-      ...(['is_begin_known', 'run_count', 'env_name', 'url'] as const),
+      ...(['is_begin_known', 'run_count', 'url', 'column_name', 'env_name'] as const),
     ],
+    key: 'row_key',
     where: 'is_open',
     order: ['first_start_time', 'test_name'],
   },
@@ -212,7 +217,8 @@ export const CHARTS = {
     question: 'Which assets have the lowest scores, and in which dimension?',
     kind: 'table',
     dataset: 'asset_health',
-    columns: ['env_name', 'asset_name', ...SCORES, 'test_count', 'owners', 'url'],
+    key: 'row_key',
+    columns: ['env_name', 'schema_name', 'asset_name', ...SCORES, 'test_count', 'owners', 'url'],
     order: ['total', 'asset_name'],
   },
   'stale-list': {
@@ -240,8 +246,8 @@ export const CHARTS = {
     question: 'Which part of the mirror is not up to date, and why?',
     kind: 'table',
     dataset: 'streams',
-    columns: ['env_name', 'stream', 'status', 'mode', 'reason', 'ended_at', 'rows_rejected', 'error'],
-    order: ['-status', 'env_name', 'stream'],
+    columns: ['is_done', 'env_name', 'stream', 'status', 'mode', 'reason', 'ended_at', 'rows_rejected', 'error'],
+    order: ['is_done', 'env_name', 'stream'],
   },
   runs: {
     title: 'Runs',

@@ -47,14 +47,23 @@ left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${
 
 export const ownersOf = (row: string): string => `coalesce(nullif(${row}.test_owners, ''), ${row}.asset_owners)`;
 
-/** The page of a row's asset or, if nobody said where that is, the address of a BI asset `a`. */
+/** The page of a row's asset or, without `--page-url`, the address of a BI asset `a`. */
 export const linkOf =
   (row: string) =>
   ({ link, pageUrl }: BiDialect): string => {
     if (pageUrl === null) return link('a.url');
     const page = `${pageUrl.replace(/\/$/, '')}/#/asset?env=`.replaceAll("'", "''");
-    return link(`'${page}' || ${row}.env_id || '&id=' || ${row}.asset_id`);
+    return link(`'${page}' || ${encoded(`${row}.env_id`)} || '&id=' || ${encoded(`${row}.asset_id`)}`);
   };
+
+/** An id in a URL. */
+const encoded = (id: string): string =>
+  [
+    ['%', '%25'],
+    ['&', '%26'],
+    ['+', '%2B'],
+    ['#', '%23'],
+  ].reduce((sql, [from, to]) => `replace(${sql}, '${from}', '${to}')`, id);
 
 export const schemaOf = (row: string): string => `coalesce(${row}.schema_name, 'no schema')`;
 
@@ -64,15 +73,38 @@ export function same(row: string, ...names: ColumnName[]): Dataset['select'] {
 }
 
 /**
- * The first day whose runs the mirror has: of the first run that it read, or of the first sync if it never read the
- * history of a test. Grouping makes SQLite work it out once for each environment, not for each row that is joined.
+ * The first day whose runs the mirror has: that of the first run of a history, or of the first sync if it has read none.
+ * A test with one run has no history: that run may be its latest, however old. After a pruning, what is left before it
+ * are single runs (R17). Grouping makes SQLite work it out once for each environment, not for each row that is joined.
  */
 export const historySince = (d: BiDialect): string => `(
-  select e.id as env_id, case
-      when exists (select 1 from ${d.relation('test_readings')} g where g.env_id = e.id)
-      then (select ${d.dayOf('min(x.start_time)')} from ${d.relation('test_executions')} x where x.env_id = e.id)
-      else (select ${d.dayOf('min(s.started_at)')} from ${d.relation('sync_stream_runs')} s where s.env_id = e.id)
-    end as history_since
-  from ${d.relation('environments')} e
-  group by e.id
+  select b.env_id, ${d.dayOf('max(case when p.pruned_before > b.begun then p.pruned_before else b.begun end)')} as history_since
+  from (
+    select e.id as env_id, coalesce(
+      case when exists (select 1 from ${d.relation('test_readings')} g where g.env_id = e.id) then f.first_start end,
+      (select min(x.mirrored_at) from ${d.relation('test_executions')} x where x.env_id = e.id)) as begun
+    from ${d.relation('environments')} e
+    left join (
+      select env_id, min(first_start) as first_start
+      from (
+        select env_id, min(start_time) as first_start from ${d.relation('test_executions')}
+        group by env_id, test_id having count(*) > 1
+      ) t
+      group by env_id
+    ) f on f.env_id = e.id
+  ) b
+  left join ${prunedRuns(d)} p on p.env_id = b.env_id
+  group by b.env_id
 )`;
+
+const prunedRuns = ({ relation }: BiDialect): string => `(
+    select env_id, coalesce(pruning_before, complete_before) as pruned_before
+    from ${relation('pruned_history')} where history = 'test_executions'
+  )`;
+
+/** Whether the mirror knows when an incident began: from an earlier run, or because a pruning has kept its first one. */
+export const isBeginKnown = (d: BiDialect): string => `(exists (
+    select 1 from ${d.relation('test_executions')} e
+    where e.env_id = i.env_id and e.test_id = i.test_id and e.sub_test_unique_id = i.sub_test_unique_id
+      and e.start_time < i.first_start_time)
+    or exists (select 1 from ${prunedRuns(d)} p where p.env_id = i.env_id and i.first_start_time < p.pruned_before))`;

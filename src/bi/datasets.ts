@@ -1,6 +1,7 @@
 import type { Dataset } from './dataset.ts';
 import {
   historySince,
+  isBeginKnown,
   joinAsset,
   joinOwnersOfAsset,
   joinOwnersOfTest,
@@ -56,7 +57,8 @@ const FAILING_TEST_IMPACT: Dataset = {
 
 /**
  * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
- * earlier days would show a trend that isn't one.
+ * earlier days would show a trend that isn't one. An inner join would make PostgreSQL expect few rows, and compare each
+ * with all owners.
  */
 const TEST_RUNS: Dataset = {
   id: 'test_runs',
@@ -85,8 +87,9 @@ const TEST_RUNS: Dataset = {
   from ${d.relation('test_executions')}
   group by env_id, test_id, ${d.dayOf('start_time')}
 ) r
-join ${historySince(d)} h on h.env_id = r.env_id and r.day >= h.history_since
-left join ${d.relation('environments')} v on v.id = r.env_id${joinTest(d, 'r')}${joinAsset(d, 't')}${joinOwnersOfTest(d, 'r')}`,
+left join ${historySince(d)} h on h.env_id = r.env_id
+left join ${d.relation('environments')} v on v.id = r.env_id${joinTest(d, 'r')}${joinAsset(d, 't')}${joinOwnersOfTest(d, 'r')}
+where coalesce(r.day >= h.history_since, false)`,
 };
 
 const countOf = (statuses: string): string => `sum(case when status ${statuses} then 1 else 0 end)`;
@@ -110,12 +113,10 @@ const TEST_INCIDENTS: Dataset = {
     status: 'i.last_status',
     ...same('i', 'first_start_time', 'last_start_time', 'resolved_at'),
     hours_open: (d) => `case when i.resolved_at is null then ${d.hoursSince('i.first_start_time')} end`,
-    ...same('i', 'hours_to_resolve', 'run_count', 'test_disabled'),
+    hours_to_resolve: (d) => `case when ${isBeginKnown(d)} then i.hours_to_resolve end`,
+    ...same('i', 'run_count', 'test_disabled'),
     is_open: '(i.resolved_at is null and i.test_disabled is not true)',
-    is_begin_known: (d) => `exists (
-    select 1 from ${d.relation('test_executions')} e
-    where e.env_id = i.env_id and e.test_id = i.test_id and e.sub_test_unique_id = i.sub_test_unique_id
-      and e.start_time < i.first_start_time)`,
+    is_begin_known: isBeginKnown,
     owners: ownersOf('i'),
     ...same('t', 'tags'),
     url: linkOf('i'),
@@ -247,6 +248,7 @@ const STREAMS: Dataset = {
   metrics: [],
   select: {
     env_name: 'e.name',
+    is_done: "case when s.status = 'done' then 1 else 0 end",
     ...same('s', 'stream', 'status', 'mode', 'ended_at', 'rows_rejected'),
     reason: 's.reason',
     ...same('s', 'error'),

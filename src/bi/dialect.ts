@@ -13,7 +13,7 @@ export interface BiDialect {
   readonly hoursSince: (instant: string) => string;
   /** An address as a dataset shows it. */
   readonly link: (url: string) => string;
-  /** The page that `obsync serve` shows; null if nobody said where that is. */
+  /** The page that `obsync serve` shows; null without `--page-url`. */
   readonly pageUrl: string | null;
   /** The UTC day this many days ago. */
   readonly daysAgo: (days: number) => string;

@@ -15,7 +15,7 @@ export interface DashboardFilter {
 
 export const FILTERS: readonly DashboardFilter[] = [
   { name: 'environment', label: 'Environment', column: 'env_name', dataset: 'environments', isMultiple: true },
-  // With two owners chosen, a row of both would count twice in a mean.
+  // With two owners chosen, what they share with others would count in part only.
   { name: 'owner', label: 'Owner', column: 'owner', dataset: 'owners', isMultiple: false },
 ];
 

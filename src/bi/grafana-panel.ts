@@ -41,7 +41,7 @@ function thresholds(isBad: boolean): NonNullable<FieldConfigSource['defaults']['
 function bars(chart: BarChart, dashboard: string): ReturnType<typeof drawingOf> {
   const filter = FILTERS.find(({ column }) => column === chart.axis);
   const others = FILTERS.filter((each) => each !== filter).map(({ name }) => variable(`${name}:queryparam`));
-  const chosen = `var-${filter?.name}=${variable(`__data.fields.${chart.axis}`)}`;
+  const chosen = `var-${filter?.name}=${variable(`__data.fields.${chart.axis}:percentencode`)}`;
   const url = `/d/${dashboard}?${[chosen, ...others, variable('__url_time_range')].join('&')}`;
   return {
     type: 'barchart',
@@ -109,7 +109,7 @@ function fields(chart: Chart, defaults: FieldConfigSource['defaults']): FieldCon
 /** The address is complete, so Grafana must not encode it. */
 const LINK = {
   id: 'links',
-  value: [{ title: 'Open in its platform', url: variable('__data.fields.url:raw'), targetBlank: true }],
+  value: [{ title: 'Open the asset', url: variable('__data.fields.url:raw'), targetBlank: true }],
 };
 
 /** The colours of a count of one status, and of a cell with a status. */

@@ -21,6 +21,10 @@ export function groupsOf(chart: Chart): readonly ColumnName[] {
   return chart.kind === 'bar' || chart.series === undefined ? [chart.axis] : [chart.axis, chart.series];
 }
 
+/** What tells rows of a list apart that look the same. */
+export const keyOf = (chart: Chart): readonly ColumnName[] =>
+  chart.kind === 'table' && chart.key !== undefined ? [chart.key] : [];
+
 export function metricsOf(chart: Chart): readonly BiMetricName[] {
   return chart.kind === 'value' || chart.kind === 'bar' ? [chart.metric] : (chart.metrics ?? []);
 }
@@ -87,7 +91,7 @@ export function chartSql(chart: Chart, dialect: BiDialect, filters: readonly str
     `select ${[...groups, ...metrics].join(', ')}`,
     `from (\n${datasetSql(dataset, dialect)}\n) d`,
     ...(conditions.length === 0 ? [] : [`where ${conditions.join('\n  and ')}`]),
-    ...(groups.length === 0 ? [] : [`group by ${groups.map((_, i) => i + 1).join(', ')}`]),
+    ...(groups.length === 0 ? [] : [`group by ${[...groups.map((_, i) => i + 1), ...keyOf(chart)].join(', ')}`]),
     ...(order.length === 0 ? [] : [`order by ${order.join(', ')}`]),
     ...(groups.length === 0 ? [] : [`limit ${limitOf(chart)}`]),
   ].join('\n');

@@ -1,7 +1,7 @@
 import type { BarChart, Chart, TableChart, TrendChart, ValueChart } from './charts.ts';
 import { metricLabel, metricOf } from './dataset.ts';
 import { type ColumnName, columnOf } from './dataset-columns.ts';
-import { groupsOf, limitOf, metricsOf, orderOf, timeOf } from './query.ts';
+import { groupsOf, keyOf, limitOf, metricsOf, orderOf, timeOf } from './query.ts';
 import { STATUS_COLORS } from './status-colors.ts';
 
 export const FORMATS = { count: ',d', fraction: '.1%', hours: ',.1f' } as const;
@@ -30,7 +30,7 @@ export function adhocFilters(chart: Chart): object[] {
 export function queryOf(chart: Chart): object {
   const time = timeOf(chart);
   return {
-    columns: groupsOf(chart).map((name) => (isAxis(chart, name) ? axisColumn(name) : name)),
+    columns: [...groupsOf(chart), ...keyOf(chart)].map((name) => (isAxis(chart, name) ? axisColumn(name) : name)),
     metrics: metricsOf(chart),
     filters: time === null ? [] : [{ col: time, op: 'TEMPORAL_RANGE', val: rangeOf(chart) }],
     extras: { having: '', where: chart.where === undefined ? '' : `(${chart.where})` },
@@ -71,13 +71,14 @@ function bigNumber({ metric, subtitle = '', isBad }: ValueChart): object {
 /** Without metrics of its own, a list is sorted by its first column of order. */
 function table(chart: TableChart): object {
   const { columns, metrics = [] } = chart;
+  const key = keyOf(chart);
   const [first] = orderOf(chart);
   const { name, isDescending } = first as NonNullable<typeof first>;
   const isShort = chart.dataset === 'environments';
   const isMetric = metrics.some((metric) => metric === name);
   return {
     query_mode: 'aggregate',
-    groupby: columns,
+    groupby: [...columns, ...key],
     metrics,
     timeseries_limit_metric: isMetric
       ? name
@@ -93,7 +94,10 @@ function table(chart: TableChart): object {
     page_length: isShort ? 0 : 20,
     show_cell_bars: false,
     table_timestamp_format: '%Y-%m-%d %H:%M',
-    column_config: Object.fromEntries(columns.map((column) => [column, columnConfig(column)])),
+    column_config: {
+      ...Object.fromEntries(columns.map((column) => [column, columnConfig(column)])),
+      ...Object.fromEntries(key.map((column) => [column, { visible: false }])),
+    },
     conditional_formatting: columns.filter((column) => STATUSES.includes(column)).flatMap(statusColors),
   };
 }

@@ -21,9 +21,13 @@ const SUPERSET_SQLITE: BiDialect = {
   day: (day) => `datetime(${day})`,
 };
 
-/** Of a date, Superset compares only the days, so what began today would be outside of a range until now. */
+/**
+ * Of a date, Superset compares only the days, so what began today would be outside of a range until now. Without a time
+ * zone, times are UTC whatever the session's is.
+ */
 const supersetPostgresql = (schema: string): BiDialect => ({
   ...postgresqlIn(schema),
+  time: (instant) => `${instant} at time zone 'UTC'`,
   day: (day) => `${day}::timestamp`,
 });
 
@@ -126,7 +130,7 @@ const TYPES: Readonly<Record<BiDialect['name'], Readonly<Record<DatasetColumn['t
     integer: 'BIGINT',
     real: 'DOUBLE PRECISION',
     flag: 'BOOLEAN',
-    time: 'TIMESTAMP WITH TIME ZONE',
+    time: 'TIMESTAMP WITHOUT TIME ZONE',
     day: 'TIMESTAMP WITHOUT TIME ZONE',
   },
 };

@@ -57,6 +57,8 @@ export function fillSmallMirror(db: MirrorFile['db']): void {
     .run();
   const run = (env: string, id: string, days: number, status: string) => ({
     ...{ ...own(env), id: `${id}-${days}`, test_id: id, sub_test_unique_id: id, sub_type: 'rows', status },
+    // There, all that is older came with the first sync.
+    ...(env === 'there' ? { mirrored_at: daysAgo(Math.min(days, 2)) } : {}),
     ...{ start_time: daysAgo(days), duration_seconds: 1, column_name: id === 'joint' ? 'id' : null },
   });
   const runsOf = (env: string, id: string, statuses: Readonly<Record<number, string>>) =>
@@ -93,15 +95,14 @@ function fillEnvironments(db: MirrorFile['db']): void {
       { env_id: 'gone', mirrored_at: daysAgo(100) },
     ])
     .run();
-  db.insert(testReadings).values({ env_id: 'here', test_id: 'joint', read_at: AT, mirrored_at: AT }).run();
-  const sync = (run_id: number, env_id: string, at: string) => ({
-    ...{ run_id, env_id, stream: 'tests', mode: 'feed', reason: 'first', status: 'done' as const },
-    ...{ requests: 1, pages: 1, rows_written: 1, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
-    ...{ started_at: at, ended_at: at },
-  });
   db.insert(syncStreamRuns)
-    .values([sync(1, 'here', daysAgo(2)), sync(1, 'there', daysAgo(2)), sync(2, 'there', daysAgo(1))])
+    .values({
+      ...{ run_id: 1, env_id: 'here', stream: 'tests', mode: 'feed', reason: 'first', status: 'done' },
+      ...{ requests: 1, pages: 1, rows_written: 1, rows_deleted: 0, rows_rejected: 0, rows_late: 0 },
+      ...{ started_at: AT, ended_at: AT },
+    })
     .run();
+  db.insert(testReadings).values({ env_id: 'here', test_id: 'joint', read_at: AT, mirrored_at: AT }).run();
 }
 
 function fillScores(db: MirrorFile['db']): void {
