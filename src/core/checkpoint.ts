@@ -100,8 +100,8 @@ export interface Round {
   /** The number of the first read that looked up candidates; null before it. */
   readonly firstConfirmation: number | null;
   /**
-   * How many tests in a row answered 404 or 403. Once histories were live, only the 404s of tests whose history was read
-   * before count (R15, R22).
+   * How many tests in a row answered 404 or 403. While histories are live, only the 404s of tests that were read at the
+   * last try count: a deleted test is not counted again in each round (R15, R22).
    */
   readonly consecutiveNotFound: number;
   /** Something was skipped because it could not be read, so this round does not finish the stream (R22). */
@@ -171,7 +171,7 @@ interface HistoryRead {
   readonly testId: string;
   /** The mirror's own time when the read began. */
   readonly mirroredAt: Instant;
-  /** Whether it was read before, so a 404 means that it is gone (R15). */
+  /** Whether the last try read it, so a 404 is news (R15). */
   readonly wasRead: boolean;
   /** A period that was never read and that the service no longer returns. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;

@@ -6,7 +6,7 @@ import { ask, context, inRound, streamOf, T } from '../core/setup.ts';
 const IN_PHASE = inRound({ mode: 'window', steps: [ask('tests')] }, { watermark: null });
 
 function due(count: number): DueTest[] {
-  const never = { readAt: null, knownFrom: null, mirroredAt: T, pageLimit: null, hasRejected: 0 };
+  const never = { readAt: null, knownFrom: null, mirroredAt: T, pageLimit: null, hasRejected: 0, hasFailed: 0 };
   return Array.from({ length: count }, (_, i) => ({ id: `t${i}`, ...never }));
 }
 

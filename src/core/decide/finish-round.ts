@@ -35,7 +35,7 @@ export function checkpointAfterRound(
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
     scanDue: dueAfter(stream, checkpoint, end, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
-    finishedCycle: unavailable || (round.cycle === cycle && !round.incomplete) ? cycle : checkpoint.finishedCycle,
+    finishedCycle: (unavailable || round.cycle === cycle) && !round.incomplete ? cycle : checkpoint.finishedCycle,
     round: null,
     pageLimit:
       round.mode === 'scan' || round.mode === 'snapshot' ? pageLimitAfter(checkpoint, context) : checkpoint.pageLimit,
@@ -45,16 +45,17 @@ export function checkpointAfterRound(
   };
 }
 
-/** Once histories were live, only this many tests that all answer 404 show that they no longer are: fewer may be gone. */
+/** Only this many tests that newly answer 404, and no history read, show that live histories are lost: fewer may be gone. */
 const MIN_LOST = 5;
 
 /**
  * Whether a round read no history because every test answered 404, even with fewer tests than `recover` waits for
- * (R15).
+ * (R15). Lost histories stay lost until one is read or none is due.
  */
-function hasNoHistories({ method }: Stream, { watermark, round }: RoundCheckpoint): boolean {
-  if (method !== 'window' || round.pages > 0 || round.incomplete) return false;
-  return round.consecutiveNotFound >= (watermark === null ? 1 : MIN_LOST);
+function hasNoHistories({ method }: Stream, { watermark, unavailable, round }: RoundCheckpoint): boolean {
+  if (method !== 'window' || round.pages > 0) return false;
+  if (round.incomplete) return unavailable;
+  return round.consecutiveNotFound >= (watermark === null || unavailable ? 1 : MIN_LOST);
 }
 
 /**

@@ -213,9 +213,9 @@ function failed(checkpoint: ReadCheckpoint): RecoveryDecision {
 
 /** Continues with the next test. The round stays complete only if the history does not exist. */
 function skipHistory(stream: Stream, checkpoint: ReadCheckpoint, recovery: LocalRecovery): RecoveryDecision {
-  const { round } = checkpoint;
+  const { round, watermark, unavailable: wasUnavailable } = checkpoint;
   const isMissing = recovery === 'not-live';
-  const isLost = isMissing && (checkpoint.watermark === null || round.read.history?.wasRead === true);
+  const isLost = isMissing && (watermark === null || wasUnavailable || round.read.history?.wasRead === true);
   const consecutiveNotFound = round.consecutiveNotFound + (isLost || recovery === 'forbidden' ? 1 : 0);
   const incomplete = round.incomplete || !isMissing;
   const steps = stepsAfter(stream, round.steps);

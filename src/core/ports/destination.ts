@@ -63,6 +63,8 @@ export interface DueTest {
   readonly pageLimit: number | null;
   /** 1 if rows of its history are rejected; the whole history is then read (R20). */
   readonly hasRejected: number;
+  /** 1 if its history could not be read at the last try. */
+  readonly hasFailed: number;
 }
 
 /** A test whose history could not be read, and is skipped in this run (R22). */

@@ -139,6 +139,7 @@ export function* dueTests(scope: MirrorScope, run: number, limit: number): SqlSt
         ...row,
         mirroredAt: row['mirroredAt'] ?? '',
         hasRejected: Number(row['hasRejected']),
+        hasFailed: Number(row['hasFailed']),
       }) as unknown as DueTest,
   );
 }
@@ -156,7 +157,8 @@ function dueTestsSql({ dialect }: MirrorScope): string {
   select d.*, (select mirrored_at from mirror_environments where env_id = @env) "mirroredAt",
     (select min(e.start_time) from test_executions e where e.env_id = @env and e.test_id = d.id) "knownFrom"
   from (
-    select t.id, r.read_at "readAt", f.page_limit "pageLimit", ${hasRejected} "hasRejected"
+    select t.id, r.read_at "readAt", f.page_limit "pageLimit", ${hasRejected} "hasRejected",
+      f.run_id is not null "hasFailed"
     from tests t
     left join test_readings r on r.env_id = t.env_id and r.test_id = t.id
     left join history_failures f on f.env_id = t.env_id and f.test_id = t.id

@@ -137,15 +137,27 @@ test('the watermark does not move if a feed was skipped (R2, R9)', () => {
   expect(settle(left, NOTHING, context()).watermark).toBe(YESTERDAY);
 });
 
-test('five histories that all answer 404 mean that histories are no longer live, fewer may be gone (R15)', () => {
-  const lost = (given: Partial<Round>, beside: Partial<Checkpoint> = {}) => {
-    const left = inRound({ mode: 'window', consecutiveNotFound: 5, cycle: 4, ...given }, beside);
+describe('histories that all answer 404 (R15)', () => {
+  const ended = (given: Partial<Round>, beside: Partial<Checkpoint> = {}) => {
+    const left = inRound({ mode: 'window', cycle: 4, ...given }, { finishedCycle: 3, ...beside });
     return checkpointAfterRound(streamOf('test_executions'), left, NOTHING, context());
   };
-  expect(lost({})).toMatchObject({ unavailable: true, watermark: YESTERDAY, finishedCycle: 5 });
   const live = { unavailable: false, watermark: T };
-  for (const given of [{ consecutiveNotFound: 4 }, { pages: 1, firstPageAt: T }, { incomplete: true }])
-    expect(lost(given, { unavailable: true })).toMatchObject(live);
+  const lost = { unavailable: true, watermark: YESTERDAY };
+
+  test('five mean that histories are no longer live, fewer may be gone', () => {
+    expect(ended({ consecutiveNotFound: 5 })).toMatchObject({ ...lost, finishedCycle: 5 });
+    for (const given of [{ consecutiveNotFound: 4 }, { pages: 1, firstPageAt: T }, { incomplete: true }])
+      expect(ended({ consecutiveNotFound: 5, ...given })).toMatchObject(live);
+  });
+
+  test('they stay lost until a history is read or none is due', () => {
+    const beside = { unavailable: true };
+    expect(ended({ consecutiveNotFound: 1 }, beside)).toMatchObject({ ...lost, finishedCycle: 5 });
+    expect(ended({ incomplete: true }, beside)).toMatchObject({ ...lost, finishedCycle: 3 });
+    expect(ended({ consecutiveNotFound: 0 }, beside)).toMatchObject(live);
+    expect(ended({ consecutiveNotFound: 1, pages: 1, firstPageAt: T }, beside)).toMatchObject(live);
+  });
 });
 
 test('a stream that was read to its end is no longer unavailable (R15)', () => {

@@ -103,6 +103,7 @@ describe('the history of a test with new executions (R22)', () => {
     id: 't/1',
     readAt: null,
     hasRejected: 0,
+    hasFailed: 0,
     knownFrom: null,
     mirroredAt: T,
     pageLimit: null,
@@ -141,6 +142,12 @@ describe('the history of a test with new executions (R22)', () => {
     expect(reads(due({ readAt })).query['start_time_from']).toBe(addDays(T, -9));
     expect(reads(due({ readAt: addDays(T, -88) })).query['start_time_from']).toBe(OPENS);
     expect(reads(due({ readAt, hasRejected: 1 })).query['start_time_from']).toBe(OPENS);
+  });
+
+  test('its 404 is news only if the last try read it (R15)', () => {
+    const wasRead = (given: Partial<DueTest>) => reads(due(given)).read?.history?.wasRead;
+    const readAt = addDays(T, -2);
+    expect([{}, { readAt }, { readAt, hasFailed: 1 }].map(wasRead)).toEqual([false, true, false]);
   });
 
   test('a last read that lies more than an hour in the future counts as none (R1)', () => {

@@ -264,11 +264,12 @@ describe('recovery of a history that cannot be read (R22)', () => {
     expect(afterLoss({ consecutiveNotFound: 19, pages: 1 }).outcome).toBe('retry');
   });
 
-  test('once histories were live, the 404 of a test whose history was never read counts for nothing (R15)', () => {
+  test('while histories are live, only the 404 of a test whose last try read it counts (R15)', () => {
     const counted = (wasRead: boolean): unknown =>
       histories('not-live', { read: read({ history: { testId: 't', mirroredAt: T, wasRead, gap: null } }) }, YESTERDAY)
         .checkpoint.round?.consecutiveNotFound;
     expect([counted(true), counted(false)]).toEqual([1, 0]);
+    expect(afterLoss({}).checkpoint.round?.consecutiveNotFound).toBe(1);
   });
 
   test('it is not skipped when the run ends', () => {

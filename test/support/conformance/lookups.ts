@@ -147,6 +147,7 @@ export function describeLookups(bench: Workbench): void {
         mirroredAt: START,
         pageLimit: null,
         hasRejected: 0,
+        hasFailed: 0,
       });
       expect([await dueIds(), await dueIds(1)]).toEqual([['t', 'u'], ['t']]);
     });
@@ -187,6 +188,10 @@ export function describeLookups(bench: Workbench): void {
       const ids = async (run: number) =>
         (await on('e', run).dueTests(stream('test_executions'), 9)).map(({ id }) => id);
       expect(await ids(2)).toEqual([d, e, b, a, c]);
+      const failed = (await on('e', 2).dueTests(stream('test_executions'), 9)).filter(
+        ({ hasFailed }) => hasFailed === 1,
+      );
+      expect(failed.map(({ id }) => id)).toEqual([c]);
       expect(await ids(1)).toEqual([d, e, b, a]);
     });
 
