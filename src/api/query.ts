@@ -1,6 +1,3 @@
-import { DICTIONARY } from '../../schema/dictionary.ts';
-import { didYouMean } from '../core/closest-name.ts';
-import { SyncError } from '../core/errors.ts';
 import type { ReadStatement, SqlValue, StatementRows } from '../destination/mirror-store.ts';
 import { rowObject } from '../destination/sql/portions.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
@@ -27,24 +24,8 @@ export async function query(options: QueryOptions): Promise<QueryResult> {
   const store = await openStore(givenAddress(options));
   if (store.file === null && parameters !== undefined && !Array.isArray(parameters))
     throw new OptionError('parameters', 'PostgreSQL takes parameters by position: write $1, $2, … and give an array');
-  const rows = await store.query({ sql, parameters, bigints, timeoutSeconds }).catch((error: unknown) => {
-    throw withHint(error, sql);
-  });
+  const rows = await store.query({ sql, parameters, bigints, timeoutSeconds });
   return { ...rows, [Symbol.asyncIterator]: () => objectsFrom(rows) };
-}
-
-/** The tables and views that a statement reads, as far as a glance can tell. */
-const READS = /\b(?:from|join)\s+"?(\w+)/gi;
-
-/** Adds the name that was probably meant to SQLite's error about a statement with an unknown table. */
-function withHint(error: unknown, sql: string): unknown {
-  if (!(error instanceof SyncError) || (error.cause as { code?: unknown } | undefined)?.code !== 'SQLITE_ERROR')
-    return error;
-  const names = DICTIONARY.map(({ name }) => name);
-  const unknown = [...sql.matchAll(READS)].map(([, name = '']) => name.toLowerCase());
-  const hints = unknown.filter((name) => !names.includes(name)).map((name) => didYouMean(name, names));
-  const hint = hints.find((each) => each !== '') ?? '';
-  return hint === '' ? error : new SyncError('usage', `${error.message}${hint}`, { cause: error });
 }
 
 async function* objectsFrom({ columns, portions }: StatementRows): AsyncGenerator<Readonly<Record<string, SqlValue>>> {

@@ -82,16 +82,8 @@ describe('obsync query refuses in one line and exits 2', () => {
     expect(await query('selec 1')).toEqual(refusal(/near "selec": syntax error/));
   });
 
-  test.each([
-    ['select * from asset', /no such table: asset, did you mean assets\?\n$/],
-    [
-      'select * from assets a join failing_test using (env_id)',
-      /no such table: failing_test, did you mean failing_tests\?\n$/,
-    ],
-    ['with asset as (select 1 as a) select b from asset', /no such column: b/],
-    ['select * from nothing_like_it', /no such table: nothing_like_it\n$/],
-  ])('a statement with an unknown name, with the table that was probably meant: %s', async (sql, line) => {
-    expect(await query(sql)).toEqual(refusal(line));
+  test('a statement with an unknown name', async () => {
+    expect(await query('select * from asset')).toEqual(refusal(/no such table: asset\n$/));
   });
 
   test('a row that cannot be computed', async () => {
