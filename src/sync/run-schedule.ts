@@ -202,8 +202,10 @@ function report({ log }: SchedulePorts, environments: readonly ListedEnvironment
   const { run, status, rows_written, rows_deleted, requests, error } = summary;
   const counts = `${counted(rows_written, 'row')} written, ${rows_deleted} deleted, ${counted(requests, 'request')}`;
   const line = `${names}: run ${run} ended, ${status}: ${counts}${changesOf(summary)}`;
+  const isStopped = summary.recovery === 'signal';
+  if (run === null && isStopped) return;
   // A signal is no problem.
-  if (status === 'done' || summary.recovery === 'signal') log.info(line);
+  if (status === 'done' || isStopped) log.info(line);
   else if (run === null) log.warn(`${names}: ${error}`);
   else log.warn(error === null ? line : `${line}; ${error}`);
 }

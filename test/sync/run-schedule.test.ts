@@ -237,6 +237,12 @@ describe('what a schedule logs of a run', () => {
     expect(warnings).toEqual([]);
   });
 
+  test('it is nothing if a signal came before the run began', async () => {
+    const { news, warnings } = await logged({ run: null, status: 'interrupted', recovery: 'signal' });
+    expect(news.filter((line) => line.includes('ended'))).toEqual([]);
+    expect(warnings).toEqual([]);
+  });
+
   test('it names the streams that changed, over all environments', async () => {
     const changed = (stream: string, rows_written: number, rows_deleted = 0) => ({
       stream,
