@@ -77,7 +77,7 @@ function problemOf(stream: Stream, { rest, error }: StreamResult, held: number):
   if (rest === 'waiting')
     return `waits for the first scan of ${stream.dependencies[0]} to end: see the error of that stream, or sync it as well`;
   if (rest === 'lost')
-    return 'it answers 404 but was live before; its rows stay. Runs exit 1 once it was last read more than --grace ago';
+    return `${stream.method === 'window' ? 'all its histories answer' : 'it answers'} 404 but was live before; its rows stay. Runs exit 1 once it was last read more than --grace ago`;
   if (held === 0) return null;
   return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it returns the rows again, they stay`;
 }

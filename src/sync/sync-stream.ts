@@ -128,11 +128,15 @@ function throwIfSkipped<Ended>({ stream, skipped: { first, count } }: StreamSync
 }
 
 /** @throws SyncError if the stream has not been live for longer than the grace (R15) */
-function lossIn({ context }: StreamSync, checkpoint: Checkpoint): StreamOutcome {
+function lossIn({ stream, context }: StreamSync, checkpoint: Checkpoint): StreamOutcome {
   const loss = lossOf(checkpoint, context());
   if (loss === 'never-live') return 'unavailable';
   if (loss === 'lately') return 'lost';
-  const text = `The service says that it is not live (404). Its rows are those of ${checkpoint.watermark}, when it was last read. If it is gone for good, leave it out: name the other streams with --stream.`;
+  const [answer, wayOut] =
+    stream.method === 'window'
+      ? ['no longer has any history (404)', 'histories are gone for good, sync without --history']
+      : ['says that it is not live (404)', 'it is gone for good, leave it out: name the other streams with --stream'];
+  const text = `The service ${answer}. Its rows are those of ${checkpoint.watermark}, when it was last read. If ${wayOut}.`;
   throw new SyncError('stream', text);
 }
 
