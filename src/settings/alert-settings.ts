@@ -111,6 +111,8 @@ function readRule(where: string, given: unknown, channels: readonly string[]): A
   const dimensions = list('dimension');
   if (kinds.includes('score') && below === null && by === null)
     throw refusal(`${where}.when`, 'below or by, for scores');
+  if (dimensions.length > 0 && !kinds.includes('score'))
+    throw refusal(`${where}.when`, 'the kind score, for a dimension');
   const to = texts(`${where}.to`, rule['to']).map((name) => choice(`${where}.to`, name, channels));
   if (to.length === 0) throw refusal(`${where}.to`, 'the name of a channel');
   return {

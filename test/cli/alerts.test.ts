@@ -159,6 +159,11 @@ describe('alerts in the config file', () => {
       /needs below or by/,
     ],
     [
+      'a dimension of another kind than scores',
+      { channels: { team: channels.team }, rules: [{ ...rule, when: { kind: 'test', dimension: 'freshness' } }] },
+      /needs the kind score/,
+    ],
+    [
       'a duration without a unit',
       { channels: { team: channels.team }, rules: [{ ...rule, remind: '3' }] },
       /remind needs a number with its unit/,
