@@ -129,7 +129,8 @@ function keptMembers({ members }: Alert, { standing, unknown, at }: StandingCond
 }
 
 function memberOf({ evidence, facts, until = null }: AlertCondition, count: number): AlertMember {
-  return { count, evidence, name: facts.name, until, isTold: false };
+  const name = facts.dimension == null ? facts.name : `${facts.name} (${facts.dimension})`;
+  return { count, evidence, name, until, isTold: false };
 }
 
 /** The alert that a new condition joins; a new one if none has its subject. */

@@ -73,12 +73,14 @@ export function messageOf(
   const members = Object.values(alert.members);
   const begun = event === 'remind' && condition !== null ? null : alert.message;
   const facts = begun?.facts ?? condition?.facts ?? { name: alert.subject };
+  // A grouped alert may be about several dimensions.
+  const isOfOne = condition?.key === alert.subject;
   return {
     alert: alert.id,
     event: event ?? 'begin',
     ...{ rule: alert.rule, kind: alert.kind, environment, subject: alert.subject },
     facts,
-    labels: alert.message?.labels ?? labelsOf(facts, environment),
+    labels: alert.message?.labels ?? labelsOf(isOfOne ? facts : { ...facts, dimension: null }, environment),
     count: members.length,
     names: members.slice(0, MAX_NAMES).map(({ name }) => name),
     begun_at: beginningOf(alert),

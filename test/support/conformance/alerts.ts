@@ -345,8 +345,8 @@ export function describeAlerts(bench: Workbench): void {
       expect(await told()).toEqual([]);
     });
 
-    test('the score of a dimension begins an alert if the rule names it, with its own day before', async () => {
-      of('score', { below: 0.5, by: 0.2, dimensions: ['freshness', 'validity'] });
+    const dimensionScores = async (group: AlertRule['group']) => {
+      of('score', { below: 0.5, by: 0.2, dimensions: ['freshness', 'validity'], group });
       await read('assets');
       await show('assets', [asset('a')]);
       const scores = async (total: number, dimensions: Record<string, number>, hour: string): Promise<void> => {
@@ -358,11 +358,22 @@ export function describeAlerts(bench: Workbench): void {
       await scores(0.9, { freshness: 0.9, validity: 0.9, uniqueness: 0.9 }, '2026-11-18T04:00:00');
       await scores(0.1, { freshness: 0.4, validity: 0.6, uniqueness: 0.1 }, '2026-11-20T04:00:00');
       const [first] = await bench.state().outstandingDeliveries('it', ['e']);
-      expect(first?.message.labels).toMatchObject({ dimension: 'freshness' });
+      return first?.message;
+    };
+
+    test('the score of a dimension begins an alert if the rule names it, with its own day before', async () => {
+      const message = await dimensionScores('test');
+      expect(message?.labels).toEqual({ environment: 'e', dimension: 'freshness' });
       expect(await told()).toEqual([
         'begin: Health score (freshness) of a fell from 0.9 to 0.4 within a day (e)',
         'begin: Health score (validity) of a fell from 0.9 to 0.6 within a day (e)',
       ]);
+    });
+
+    test('grouped by asset, an alert names each dimension, and none is its label', async () => {
+      const message = await dimensionScores('asset');
+      expect(message).toMatchObject({ labels: { environment: 'e' }, names: ['a (freshness)', 'a (validity)'] });
+      expect(message?.labels).not.toHaveProperty('dimension');
     });
 
     test('a dropped column and a changed type are told, and end after a day', async () => {
