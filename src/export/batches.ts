@@ -16,7 +16,10 @@ const MAX_ROWS = 10_000;
 /** Rows may be large, and a batch must fit into memory several times over. */
 const MAX_CHARACTERS = 1024 * 1024;
 
-/** Groups rows into batches. `isFull` says whether the file is large enough, with so many rows of the segment left. */
+/**
+ * Groups rows into batches, and splits a segment where its file is full.
+ * @param isFull whether the file with the batches so far is large enough, if this many rows of the segment are left
+ */
 export function* batchesOf(
   segmentRows: Iterable<SegmentRow>,
   cutValue: SegmentReader['cutValue'],

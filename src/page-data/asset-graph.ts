@@ -230,7 +230,10 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
 /** The budget of edges for ranking assets. */
 const MAX_STEPS = 700_000;
 
-/** The assets with their reach, most downstream assets first. Once the budget is spent, a reach is `null`. */
+/**
+ * The assets with their reach, most downstream assets first. Those with the most direct consumers are counted first;
+ * once the budget is spent, the others follow in that order, with a reach of `null`.
+ */
 export function rankByReach(
   lineage: VisibleLineage,
   ids: readonly string[],

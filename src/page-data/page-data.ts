@@ -78,7 +78,7 @@ export interface StreamTrust {
   readonly gap_count: number | null;
 }
 
-/** `GET /page/environments/:env_id/failing`: what fails now, worst first (`?limit=` up to 100, `?offset=`). */
+/** `GET /page/environments/:env_id/failing`: what fails now, worst first (`?limit=`: 100, at most 500; `?offset=`). */
 export interface FailingNow {
   /** All failing sub-tests that the reader sees. */
   readonly total: number;

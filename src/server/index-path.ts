@@ -20,7 +20,10 @@ export const SCAN_WINDOW_ROWS = 40_000;
 /** For a reader who sees this many assets, the index on asset ids is not used. */
 const MAX_LEADING_ASSETS = 1001;
 
-/** The index path with fewer rows than a scan window, or null. A feed is read by time: it has few new rows. */
+/**
+ * The index path with fewer rows than a scan window, or null: then rows are read in the order of the page. A feed is
+ * always read by time, because it usually has few new rows, however many rows match the filters.
+ */
 export function indexPathOf(
   view: MirrorSnapshot,
   request: ListRequest,

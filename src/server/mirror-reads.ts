@@ -38,7 +38,10 @@ export interface MirrorSnapshot extends MirrorState {
 
 /** Reads of the mirror, each from one consistent state. Each statement is prepared once. */
 export interface MirrorReads {
-  /** The current state; after a commit during the call perhaps of the previous version. @throws HttpError 503 */
+  /**
+   * The current state; a commit during the call may give a later state under the previous version.
+   * @throws HttpError 503 if the file was replaced or is damaged
+   */
   state(): MirrorState;
   /** @throws HttpError 503 if the file is damaged */
   read<Found>(look: (view: MirrorSnapshot) => Found): Found;

@@ -71,7 +71,7 @@ export function answersInThreads(
   };
 }
 
-/** Drops a waiting request when its client is gone. A read that has started continues: SQLite can't be interrupted. */
+/** Drops a waiting request when its client is gone. A read that began continues: interrupting SQLite is not safe. */
 async function unlessGone<Found>(
   goneSignal: AbortSignal,
   wait: (onStart: () => void, signal: AbortSignal) => Promise<Found>,

@@ -50,7 +50,10 @@ function fileStatus(path: string): { readonly place: string; readonly content: s
   return { place: `${dev} ${ino}`, content: `${size} ${mtimeNs}` };
 }
 
-/** The state that a new connection without cached pages reads; null if the file is not such a mirror. */
+/**
+ * The state in the file, read by a new connection, which has no cached pages; null if the file is not a mirror of this
+ * version.
+ */
 function readFreshly(path: string, look: Parameters<typeof createReplacementCheck>[2]): MirrorFingerprint | null {
   try {
     const mirror = openEarlier(path);

@@ -5,7 +5,10 @@ import type { StateStore } from './state-store.ts';
 export interface OpenMirror {
   readonly state: StateStore;
   destination(envId: string, run: number): Destination;
-  /** Makes this process the only writer of these environments (R26). @throws SyncError `locked` if another one is */
+  /**
+   * Makes this process the only writer of these environments (R26).
+   * @throws SyncError `locked` if another process writes one of them
+   */
   hold(envIds: readonly string[]): Promise<void>;
   /** Commits the pending writes. */
   flush(): Promise<void>;

@@ -1,6 +1,9 @@
 import type { QuotaState } from '../quota/quota-state.ts';
 
-/** Changes an account's quota and returns a result. It may be called again if it is unknown whether it was stored. */
+/**
+ * Changes an account's quota and returns a result. It may be called again, with a newer state, if it is unknown whether
+ * the change was stored.
+ */
 export type QuotaChange<Result> = (
   state: QuotaState,
   nowMs: number,

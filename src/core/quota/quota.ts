@@ -12,7 +12,10 @@ export interface AccountQuota {
   readonly windowSeconds: number;
 }
 
-/** The seconds that these requests wait for quota (R23), without response times; null if the next limit is unknown. */
+/**
+ * The seconds that these requests wait for quota (R23), without response times; null if too few are left and the limit
+ * of the next window is unknown.
+ */
 export function secondsOfWaiting(requests: number, quota: AccountQuota | null): number | null {
   if (quota === null) return null;
   const beyond = requests - quota.remaining;

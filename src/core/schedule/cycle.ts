@@ -24,7 +24,7 @@ export interface LastRun {
 /** A cycle is continued for 24 hours at most: after that, its first reads are too old for the run that ends it (R6). */
 const CYCLE_SECONDS = 86_400;
 
-/** Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, a cycle has no age. */
+/** Whether a run continues the last run's cycle (R6). `now` is T of the new run; without it, the age is unknown. */
 export function continuesCycle(last: LastRun, { now, full }: { now: Instant | null; full: boolean }): boolean {
   if (last.leftOver !== 'unread' || (full && !last.full)) return false;
   if (now === null || last.cycleBeganAt === null) return false;

@@ -66,7 +66,7 @@ function dueAt(
   return lastStart === null ? ALWAYS : addSeconds(tick, delaySeconds);
 }
 
-/** Since when an environment is due, or when it will be, however often its cron expression is evaluated. */
+/** Since when an environment is due, or when it will be. It stays due since then, however often that is computed. */
 export function dueSince(scheduled: Instant | null, before: Instant | null, now: Instant): Instant | null {
   if (scheduled === null || scheduled > now) return scheduled;
   return before !== null && before <= now ? before : now;

@@ -1,7 +1,10 @@
 import type { SqlDialect } from '../sql/statements.ts';
 import { list, nameOf, quote } from '../sql/tables.ts';
 
-/** Escapes in JSON text that PostgreSQL cannot parse: U+0000 and lone surrogates, after an even number of `\`. */
+/**
+ * Escapes in JSON text that PostgreSQL cannot parse: U+0000 and lone surrogates, which `JSON.stringify` always escapes.
+ * An even number of backslashes before one is literal.
+ */
 const UNREADABLE = String.raw`(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})`;
 
 export const POSTGRES: SqlDialect = {

@@ -48,7 +48,10 @@ export function readWithRetry<Done>(
   return withRetry(waiting, () => database.transaction(work, 'read'));
 }
 
-/** Does work in a transaction that is committed exactly once: if the connection is lost, it asks for the outcome. */
+/**
+ * Does work in a transaction that is committed exactly once: if the connection is lost during the commit, the server is
+ * asked for its outcome.
+ */
 export function writeOnce<Done>(
   database: PostgresDatabase,
   waiting: RetryWaiting,

@@ -89,7 +89,10 @@ const LOST: ErrorAdvice = [
   'lost the connection: check the server and the network, and run again; nothing is lost',
 ];
 
-/** Turns an error of the server, connection or driver into a line that says what to do; returns other errors. */
+/**
+ * Turns an error of the server, connection or driver into a line that says what to do; returns other errors. `display`
+ * is the address without its password.
+ */
 export function serverError(display: string, error: unknown): unknown {
   const met = driverErrorOf(error);
   if (met === null) return error;

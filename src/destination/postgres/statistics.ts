@@ -19,7 +19,10 @@ export interface TableStatistics {
 /** Fewer rows don't make any plan worse. */
 const MANY_ROWS = 1000;
 
-/** Tables that have doubled since they were last analyzed. Work tables are analyzed where they are filled. */
+/**
+ * Tables that have doubled since they were last analyzed and have more than a few pages. Work tables are analyzed where
+ * they are filled.
+ */
 const GROWN = `select relname as name from pg_class
   where relnamespace = to_regnamespace($1) and relkind = 'r' and relpersistence = 'p'
     and pg_relation_size(oid) > 2 * current_setting('block_size')::bigint * greatest(relpages, 8)`;

@@ -61,12 +61,18 @@ export function fromMarked(stream: Stream): string {
     where t.env_id = m.env_id and t.id = m.id and ${whereStream(stream, 'm')} and ${whereUncleared('m')} and t.deleted_at is null${whereSubtype(stream, " || ''")}`;
 }
 
-/** The condition that the round of `@run` has to clear a mark: it has left it to no later run (R9, R13, R18). */
+/**
+ * The condition that the round of `@run` has to clear a mark: neither it, nor a later round while it waited, has left
+ * the mark to a later run (R9, R13, R18).
+ */
 export function whereUncleared(alias: string): string {
   return `coalesce(${alias}.left_by_run, 0) < @run`;
 }
 
-/** The condition that row `t` is younger than the overlap, if there is a server time: dependents may follow (R18). */
+/**
+ * The condition that row `t` is younger than the overlap, so its dependents may be committed later (R18). Without a
+ * server time, every row with a time qualifies.
+ */
 export const WHERE_UNSETTLED = '(t.synced_at is not null and coalesce(t.synced_at > @settledBefore, true))';
 
 /** The condition that row `t` lacks a field that the typed list requires (R22). */

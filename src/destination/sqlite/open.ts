@@ -78,7 +78,10 @@ export function openEarlier(path: string): MirrorFile {
   return guarded(path, () => connect(path, { readonly: true }), readerError);
 }
 
-/** Refuses what cannot be such a mirror before another file is created beside it. @throws SyncError `usage` */
+/**
+ * Refuses a file that cannot be a mirror of this version, before another file is created beside it.
+ * @throws SyncError `usage`
+ */
 export function refuseInvalidMirror(path: string): void {
   guarded(path, () => {
     refuseReadOnly(path);

@@ -3,7 +3,10 @@ import { SyncError } from '../../core/errors.ts';
 
 /** Writes through one connection, in transactions. */
 export interface CommitTransactions {
-  /** Does the work in one transaction (R5). Quiet work may wait for the next one, up to the connection's limit. */
+  /**
+   * Does the work in one transaction (R5). Quiet work may wait for the next one, up to the connection's limit; other
+   * work is committed at once, with whatever waits.
+   */
   write<Done extends { readonly isQuiet: boolean }>(work: () => Done): Done;
   /** Commits waiting work. @throws the reason if it was lost */
   flush(): void;
