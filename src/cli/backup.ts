@@ -1,13 +1,15 @@
 import { backup as backUp } from '../api/backup.ts';
 import type { BackupReport } from '../destination/sqlite/backup.ts';
-import type { CommandAction } from './command.ts';
+import { OptionError } from '../settings/option-error.ts';
+import { type CommandAction, STDIO } from './command.ts';
 import { mirrorOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
 import { counted, sizeText } from './words.ts';
 
-export const backup: CommandAction = async (args, io) =>
-  untilSignal(args, io, 'a long write: an earlier backup stays as it was', async (signal) => {
+export const backup: CommandAction = async (args, io) => {
+  if (args['to'] === STDIO) throw new OptionError('to', 'a backup cannot be written to stdout: name a file');
+  return untilSignal(args, io, 'a long write: an earlier backup stays as it was', async (signal) => {
     printReport(
       await backUp({ ...mirrorOptions(args), to: args['to'] as string, signal }),
       args,
@@ -17,6 +19,7 @@ export const backup: CommandAction = async (args, io) =>
     );
     return 0;
   });
+};
 
 function renderBackup({ db, to, bytes, rows, replaced }: BackupReport): string {
   const instead = replaced ? ', instead of an earlier one' : '';

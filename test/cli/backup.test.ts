@@ -187,6 +187,8 @@ describe('a backup is refused in one line', () => {
     expect(await obsync(['backup', 'postgres://127.0.0.1/d?sslmode=disable', '--db', db])).toEqual(
       refusal(/a backup is a file/),
     );
+    for (const to of [['-'], ['--to', '-']])
+      expect(await obsync(['backup', ...to, '--db', db])).toEqual(refusal(/cannot be written to stdout/));
   });
 
   test('of a mirror in PostgreSQL, with the command that makes one', async () => {
