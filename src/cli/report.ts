@@ -20,7 +20,7 @@ async function printPage(args: CommandArguments, io: CommandIo): Promise<number>
     throw new SyncError('usage', '--json and --to - both write to stdout: name a file with --to, or leave out --json');
   const { html, report } = await makeReport(libraryOptions(args) as unknown as ReportOptions);
   await print([html.toString()], io.stdout);
-  io.stderr.write(renderWritten(report));
+  io.stderr.write(renderWritten({ ...report, to: 'the report' }));
   return report.passed ? 0 : 1;
 }
 

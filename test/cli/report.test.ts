@@ -81,7 +81,7 @@ describe('obsync report', () => {
     const { code, stdout, stderr } = await obsync(['report', '--db', db, '--to', '-', '--max-failing', '0'], { cwd });
     expect(code).toBe(1);
     expect(stdout).toMatch(/^<!doctype html>.*<\/html>\s*$/s);
-    expect(stderr).toMatch(/^-: \d+ KB, 1 environment .*\n1 failing test, more than --max-failing allows\n$/);
+    expect(stderr).toMatch(/^the report: \d+ KB, 1 environment .*\n1 failing test, more than --max-failing allows\n$/);
     expect(readdirSync(cwd)).toEqual([]);
   });
 
