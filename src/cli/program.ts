@@ -43,7 +43,8 @@ export async function main(argv: readonly string[], io = processIo()): Promise<n
   } catch (error) {
     const flags: CommandArguments = parser.parsed === false ? {} : parser.parsed.argv;
     const [logLevel, logFormat] = (['logLevel', 'logFormat'] as const).map(
-      (name) => flags[flagOf(name)] ?? settings.get(name)?.value ?? io.env[variableOf(name)],
+      // A flag may be given twice: that is an error, too.
+      (name) => [flags[flagOf(name)]].flat().at(-1) ?? settings.get(name)?.value ?? io.env[variableOf(name)],
     );
     return report(withOrigin(error, settings), { logLevel, logFormat }, io);
   }

@@ -58,6 +58,7 @@ test('what is wrong is printed with --quiet as without', async () => {
 test.each([
   ['that ends a command', ['--env', 'nowhere'], 2, /no environment nowhere/],
   ['in the options', ['--retries', '-1'], 2, /--retries needs/],
+  ['of a flag that is given twice', ['--log-format', 'json'], 2, /--log-format is given more than once/],
 ])(
   '--log-format json also writes the error %s as an object, with its stack at debug',
   async (_, args, code, message) => {
