@@ -36,7 +36,7 @@ const NEXT: Readonly<Record<BiReport['tool'], (to: string) => string>> = {
   superset: () =>
     'Import the first archive on the Dashboards page of Superset. The second replaces it after an upgrade, through the API.',
   datasette: (to) =>
-    `Run: datasette FILE -m ${join(to, 'metadata.json')} --setting sql_time_limit_ms 10000 (FILE is the mirror).`,
+    `Run: datasette FILE -m ${join(to, 'metadata.json')} --setting sql_time_limit_ms 10000. FILE is the mirror: the descriptions are for its name.`,
   metabase: (to) =>
     `Set METABASE_URL, METABASE_API_KEY and METABASE_DATABASE, the name of the mirror in Metabase, then run: node ${join(to, 'metabase.mjs')}`,
   prometheus: (to) =>

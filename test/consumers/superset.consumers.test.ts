@@ -57,6 +57,8 @@ describe('the dashboards in Superset', () => {
 async function readerOf({ schema, serverUrl, ask }: TestSchema): Promise<string> {
   const role = `"${schema}_reader"`;
   await ask(`create role ${role} login password '${READER.password.replaceAll("'", "''")}'`);
+  // Days are UTC, whatever the time zone of the session.
+  await ask(`alter role ${role} set timezone to 'Pacific/Kiritimati'`);
   await ask(`grant usage on schema ${schema} to ${role}`);
   await ask(`grant select on all tables in schema ${schema} to ${role}`);
   const url = new URL(serverUrl);
