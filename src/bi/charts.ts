@@ -18,7 +18,7 @@ interface ChartBase {
 export interface ValueChart extends ChartBase {
   readonly kind: 'value';
   readonly metric: BiMetricName;
-  /** Any more than 0 is bad. */
+  /** It should be 0. */
   readonly isBad?: true;
   readonly subtitle?: string;
 }

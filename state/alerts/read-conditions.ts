@@ -54,7 +54,7 @@ const SCORES = `select * from (select s.dimension, s.score, s.bucket_at, ${ASSET
     select env_id, asset_id, 'total' as dimension, score, bucket_at from asset_health_scores where env_id = @env
     union all select env_id, asset_id, dimension, score, bucket_at from asset_health_score_dimensions
     where env_id = @env and @hasDimensions = 1) s
-  join ${JOIN_ASSET('s')}) x
+  join ${JOIN_ASSET('s')} and a.env_id = @env) x
   where x.score < @below or (@hasBy = 1 and x.earlier > x.score) order by x.asset_id, x.dimension`;
 
 function* readScores(env: string, rules: readonly AlertRule[]): StateStatements<AlertCondition[]> {

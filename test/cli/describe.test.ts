@@ -49,7 +49,7 @@ describe('obsync describe', () => {
     const all = (await obsync(['describe'], { cwd: folder() })).stdout;
     expect(all).toMatch(line);
     const { stdout } = await obsync(['describe', 'test_coverage'], { cwd: folder() });
-    expect(stdout).toMatch(/\n\nMetrics\n {2}coverage: [^\n]+\n$/);
+    expect(stdout).toMatch(/\n\nMetrics\n {2}coverage: [^\n]+\n {2}column coverage: [^\n]+\n$/);
     expect((await obsync(['describe', 'assets'], { cwd: folder() })).stdout).not.toContain('Metrics');
   });
 

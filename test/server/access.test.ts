@@ -222,7 +222,7 @@ describe('cursors of restricted tokens', () => {
       const { body } = await get(`e/columns?limit=1${cursor && `&cursor=${cursor}`}`, bearer('ids'));
       cursor = body.next_cursor ?? '';
       for (const encoding of ['base64url', 'hex', 'latin1'] as const)
-        expect(Buffer.from(cursor, encoding).toString('latin1')).not.toMatch(/mine|other|col/);
+        expect(Buffer.from(cursor, encoding).toString('latin1')).not.toMatch(/mine:|other:|:col/);
     } while (cursor !== '');
   });
 
