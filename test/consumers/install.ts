@@ -19,6 +19,7 @@ import {
   LITESTREAM_PROGRAMS,
   LITESTREAM_VERSION,
   NPM_PROJECT,
+  SUPERSET,
   SUPERSET_VENV,
   VENV,
   VERSITYGW_PROGRAMS,
@@ -52,7 +53,7 @@ for (const [command, args] of [
 
 const superset = join(import.meta.dirname, 'superset.txt');
 if (
-  !existsSync(SUPERSET_VENV) &&
+  !existsSync(SUPERSET) &&
   !(
     run('python3', ['-m', 'venv', SUPERSET_VENV]) &&
     run(join(SUPERSET_VENV, 'bin/pip'), ['install', '--quiet', '-r', superset])

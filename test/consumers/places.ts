@@ -6,6 +6,7 @@ export const VENV = join(CACHE, 'venv');
 
 /** Superset's own pins exclude those of the other programs. */
 export const SUPERSET_VENV = join(CACHE, 'superset-6.1.0');
+export const SUPERSET = join(SUPERSET_VENV, 'bin/superset');
 export const JARS = join(CACHE, 'jars');
 
 /** The SQLite of RHEL 9 and Debian 11, and the current one. */
