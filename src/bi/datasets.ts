@@ -248,7 +248,7 @@ const STREAMS: Dataset = {
   metrics: [],
   select: {
     env_name: 'e.name',
-    is_done: "case when s.status = 'done' then 1 else 0 end",
+    is_done: "cast(case when s.status = 'done' then 1 else 0 end as bigint)",
     ...same('s', 'stream', 'status', 'mode', 'ended_at', 'rows_rejected'),
     reason: 's.reason',
     ...same('s', 'error'),
