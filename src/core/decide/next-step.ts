@@ -186,12 +186,8 @@ export function lookUpHistory(
     limit: Math.min(context.options.pageSize, due.pageLimit ?? context.options.pageSize),
   };
   const path = stream.path.map((segment) => (segment === '{id}' ? due.id : segment));
-  const history = {
-    testId: due.id,
-    mirroredAt: due.mirroredAt,
-    wasRead: due.readAt !== null && due.hasFailed === 0,
-    gap,
-  };
+  const wasRead = due.readAt !== null && due.hasFailed === 0;
+  const history = { testId: due.id, mirroredAt: due.mirroredAt, wasRead, gap };
   const asking = withRound(checkpoint, { steps: [{ ...step, ids: [due.id] }, ...rest] });
   return fetchFirst(asking, { as: 'tests', path, query, history }, context);
 }
