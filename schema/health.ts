@@ -3,6 +3,9 @@ import { integer, real, text, time } from './column-types.ts';
 import { assetId, envId, kept, stagedTable } from './common-columns.ts';
 import { table } from './table.ts';
 
+/** The dimensions known today; the service may add more. */
+export const DIMENSIONS = ['completeness', 'uniqueness', 'freshness', 'validity', 'accuracy', 'consistency'] as const;
+
 export const score = () => real('the score, 0 to 1');
 export const dimensionOrTotal = () => text('a dimension, or `total`');
 
@@ -17,9 +20,7 @@ const total = () => ({ env_id: envId(), asset_id: assetId().notNull(), ...bucket
 const dimension = () => ({
   env_id: envId(),
   asset_id: assetId().notNull(),
-  dimension: text(
-    '`completeness`, `uniqueness`, `freshness`, `validity`, `accuracy`, `consistency`, or a newer one',
-  ).notNull(),
+  dimension: text(`${DIMENSIONS.map((name) => `\`${name}\``).join(', ')}, or a newer one`).notNull(),
   ...bucket(),
   ...kept(),
 });

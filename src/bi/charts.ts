@@ -1,6 +1,6 @@
-import { type BiMetricName, type DatasetId, metricOf } from './dataset.ts';
+import { type BiMetricName, metricOf } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
-import { SCORES } from './datasets.ts';
+import { type DatasetId, SCORES } from './datasets.ts';
 
 interface ChartBase {
   readonly title: string;

@@ -1,3 +1,4 @@
+import { pageAddress } from '../core/page-address.ts';
 import type { Dataset } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
 import type { BiDialect } from './dialect.ts';
@@ -8,7 +9,7 @@ export const OWNER: Dataset['select'] = {
 };
 
 /** Joins `w`, a row for each owner of the test: its own or, without any, those of its asset. */
-export const joinOwnersOfTest = (d: BiDialect, from: string): string => `
+export const withOwnersOfTest = (d: BiDialect, from: string): string => `
 left join (
   select t.env_id, t.id as test_id, coalesce(o.owner, a.owner) as owner,
     count(*) over (partition by t.env_id, t.id) as owner_count
@@ -18,8 +19,8 @@ left join (
 ) w on w.env_id = ${from}.env_id and w.test_id = ${from}.test_id`;
 
 /** The same for rows of which PostgreSQL expects only one, so that it would find the owners of all tests for each. */
-export function joinOwnersPerRow(d: BiDialect, from: string): string {
-  if (d.name === 'sqlite') return joinOwnersOfTest(d, from);
+export function withOwnersPerRow(d: BiDialect, from: string): string {
+  if (d.name === 'sqlite') return withOwnersOfTest(d, from);
   const ofTest = `from ${d.relation('test_owners')} o where o.env_id = ${from}.env_id and o.test_id = ${from}.test_id`;
   return `
 left join lateral (
@@ -33,16 +34,16 @@ left join lateral (
 ) w on true`;
 }
 
-export const joinOwnersOfAsset = ({ relation }: BiDialect, from: string): string => `
+export const withOwnersOfAsset = ({ relation }: BiDialect, from: string): string => `
 left join (
   select env_id, asset_id, owner, count(*) over (partition by env_id, asset_id) as owner_count
   from ${relation('asset_owners')}
 ) w on w.env_id = ${from}.env_id and w.asset_id = ${from}.asset_id`;
 
-export const joinAsset = ({ relation }: BiDialect, from: string): string => `
+export const withAsset = ({ relation }: BiDialect, from: string): string => `
 left join ${relation('live_assets')} a on a.env_id = ${from}.env_id and a.id = ${from}.asset_id`;
 
-export const joinTest = ({ relation }: BiDialect, from: string): string => `
+export const withTest = ({ relation }: BiDialect, from: string): string => `
 left join ${relation('live_tests')} t on t.env_id = ${from}.env_id and t.id = ${from}.test_id`;
 
 export const ownersOf = (row: string): string => `coalesce(nullif(${row}.test_owners, ''), ${row}.asset_owners)`;
@@ -52,7 +53,7 @@ export const linkOf =
   (row: string) =>
   ({ link, pageUrl }: BiDialect): string => {
     if (pageUrl === null) return link('a.url');
-    const page = `${pageUrl.replace(/\/$/, '')}/#/asset?env=`.replaceAll("'", "''");
+    const page = `${pageAddress(pageUrl, 'asset')}?env=`.replaceAll("'", "''");
     return link(`'${page}' || ${encoded(`${row}.env_id`)} || '&id=' || ${encoded(`${row}.asset_id`)}`);
   };
 

@@ -4,7 +4,6 @@ import type { BiDialect } from './dialect.ts';
 
 /** Rows of a view with what belongs to them: all charts, filters and metrics of a tool are made from datasets. */
 export interface Dataset {
-  readonly id: DatasetId;
   readonly title: string;
   readonly description: string;
   /** The columns, in order, and the SQL of each. */
@@ -17,21 +16,6 @@ export interface Dataset {
   readonly owned: boolean;
   readonly metrics: readonly BiMetricName[];
 }
-
-export type DatasetId =
-  | 'failing_tests'
-  | 'failing_test_impact'
-  | 'test_runs'
-  | 'test_incidents'
-  | 'test_coverage'
-  | 'stale_assets'
-  | 'asset_health'
-  | 'health_daily'
-  | 'owners'
-  | 'environments'
-  | 'streams'
-  | 'runs'
-  | 'rejected_rows';
 
 /** What only dashboards count. The rest is in `METRICS`. */
 const OTHER_METRICS = {
@@ -90,7 +74,9 @@ function counting(column: ColumnName, description: string): BiMetric {
 
 export type BiMetricName = MetricName | keyof typeof OTHER_METRICS;
 
-export const metricOf = (name: BiMetricName): BiMetric => ({ ...OTHER_METRICS, ...METRICS })[name];
+const ALL_METRICS: Readonly<Record<BiMetricName, BiMetric>> = { ...OTHER_METRICS, ...METRICS };
+
+export const metricOf = (name: BiMetricName): BiMetric => ALL_METRICS[name];
 
 /** `failing tests` becomes `Failing tests`; statuses stay as they are. */
 export const metricLabel = (name: BiMetricName): string => name.charAt(0).toUpperCase() + name.slice(1);

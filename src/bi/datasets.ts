@@ -1,21 +1,22 @@
+import { DIMENSIONS } from '../../schema/health.ts';
 import type { Dataset } from './dataset.ts';
 import {
   historySince,
   isBeginKnown,
-  joinAsset,
-  joinOwnersOfAsset,
-  joinOwnersOfTest,
-  joinOwnersPerRow,
-  joinTest,
   linkOf,
   OWNER,
   ownersOf,
   same,
   schemaOf,
+  withAsset,
+  withOwnersOfAsset,
+  withOwnersOfTest,
+  withOwnersPerRow,
+  withTest,
 } from './dataset-parts.ts';
+import { STATUS_COLORS } from './status-colors.ts';
 
 const FAILING_TESTS: Dataset = {
-  id: 'failing_tests',
   title: 'Failing tests',
   description: 'Sub-tests of enabled tests whose latest result is WARN, FAIL or ERROR.',
   time: 'start_time',
@@ -34,11 +35,10 @@ const FAILING_TESTS: Dataset = {
     ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
     row_key: "f.env_id || '/' || f.sub_test_unique_id",
   },
-  from: (d) => `${d.relation('failing_tests')} f${joinTest(d, 'f')}${joinAsset(d, 'f')}${joinOwnersOfTest(d, 'f')}`,
+  from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
 };
 
 const FAILING_TEST_IMPACT: Dataset = {
-  id: 'failing_test_impact',
   title: 'Impact of failing tests',
   description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
   time: 'start_time',
@@ -52,7 +52,7 @@ const FAILING_TEST_IMPACT: Dataset = {
     ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
     row_key: "f.env_id || '/' || f.sub_test_unique_id",
   },
-  from: (d) => `${d.relation('failing_test_impact')} f${joinOwnersOfTest(d, 'f')}`,
+  from: (d) => `${d.relation('failing_test_impact')} f${withOwnersOfTest(d, 'f')}`,
 };
 
 /**
@@ -61,7 +61,6 @@ const FAILING_TEST_IMPACT: Dataset = {
  * with all owners.
  */
 const TEST_RUNS: Dataset = {
-  id: 'test_runs',
   title: 'Test runs by day',
   description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
   time: 'day',
@@ -82,20 +81,21 @@ const TEST_RUNS: Dataset = {
   },
   from: (d) => `(
   select env_id, test_id, ${d.dayOf('start_time')} as day, count(*) as run_count,
-    ${['PASS', 'WARN', 'FAIL', 'ERROR'].map((status) => `${countOf(`= '${status}'`)} as ${status.toLowerCase()}_count`).join(', ')},
-    ${countOf("not in ('PASS', 'WARN', 'FAIL', 'ERROR')")} as other_count
+    ${STATUSES.map((status) => `${countOf(`= '${status}'`)} as ${status.toLowerCase()}_count`).join(', ')},
+    ${countOf(`not in (${STATUSES.map((status) => `'${status}'`).join(', ')})`)} as other_count
   from ${d.relation('test_executions')}
   group by env_id, test_id, ${d.dayOf('start_time')}
 ) r
 left join ${historySince(d)} h on h.env_id = r.env_id
-left join ${d.relation('environments')} v on v.id = r.env_id${joinTest(d, 'r')}${joinAsset(d, 't')}${joinOwnersOfTest(d, 'r')}
+left join ${d.relation('environments')} v on v.id = r.env_id${withTest(d, 'r')}${withAsset(d, 't')}${withOwnersOfTest(d, 'r')}
 where coalesce(r.day >= h.history_since, false)`,
 };
+
+const STATUSES = Object.keys(STATUS_COLORS);
 
 const countOf = (statuses: string): string => `sum(case when status ${statuses} then 1 else 0 end)`;
 
 const TEST_INCIDENTS: Dataset = {
-  id: 'test_incidents',
   title: 'Incidents',
   description: 'Stretches of runs of a sub-test that warned or failed, from the first such run to the next PASS.',
   time: 'last_start_time',
@@ -123,11 +123,10 @@ const TEST_INCIDENTS: Dataset = {
     ...same('i', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
     row_key: "i.env_id || '/' || i.sub_test_unique_id || '/' || cast(i.first_start_time as text)",
   },
-  from: (d) => `${d.relation('test_incidents')} i${joinTest(d, 'i')}${joinAsset(d, 'i')}${joinOwnersPerRow(d, 'i')}`,
+  from: (d) => `${d.relation('test_incidents')} i${withTest(d, 'i')}${withAsset(d, 'i')}${withOwnersPerRow(d, 'i')}`,
 };
 
 const TEST_COVERAGE: Dataset = {
-  id: 'test_coverage',
   title: 'Coverage of tables',
   description: 'Live tables with how many of their columns are tested, and how many assets read from them.',
   time: null,
@@ -142,11 +141,10 @@ const TEST_COVERAGE: Dataset = {
     ...same('c', 'owners', 'env_id', 'asset_id'),
     row_key: "c.env_id || '/' || c.asset_id",
   },
-  from: (d) => `${d.relation('coverage_by_impact')} c${joinOwnersOfAsset(d, 'c')}`,
+  from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}`,
 };
 
 const STALE_ASSETS: Dataset = {
-  id: 'stale_assets',
   title: 'Stale assets',
   description: 'Live assets that were not updated for 30 days.',
   time: null,
@@ -161,14 +159,12 @@ const STALE_ASSETS: Dataset = {
     ...same('s', 'updated_at', 'days_since_update', 'owners', 'env_id', 'asset_id'),
     row_key: "s.env_id || '/' || s.asset_id",
   },
-  from: (d) => `${d.relation('stale_assets')} s${joinOwnersOfAsset(d, 's')}`,
+  from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}`,
 };
 
-const DIMENSIONS = ['completeness', 'uniqueness', 'freshness', 'validity', 'accuracy', 'consistency'] as const;
 export const SCORES = ['total', ...DIMENSIONS] as const;
 
 const ASSET_HEALTH: Dataset = {
-  id: 'asset_health',
   title: 'Health of assets',
   description: 'The latest score of each live asset, in all dimensions.',
   time: null,
@@ -185,11 +181,10 @@ const ASSET_HEALTH: Dataset = {
     ...same('h', 'env_id', 'asset_id'),
     row_key: "h.env_id || '/' || h.asset_id",
   },
-  from: (d) => `${d.relation('asset_health')} h${joinAsset(d, 'h')}${joinOwnersOfAsset(d, 'h')}`,
+  from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
 };
 
 const HEALTH_DAILY: Dataset = {
-  id: 'health_daily',
   title: 'Health by day',
   description: 'The last score of each day, per asset and dimension.',
   time: 'day',
@@ -201,11 +196,10 @@ const HEALTH_DAILY: Dataset = {
     schema_name: schemaOf('a'),
     ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
   },
-  from: (d) => `${d.relation('health_daily')} h${joinAsset(d, 'h')}${joinOwnersOfAsset(d, 'h')}`,
+  from: (d) => `${d.relation('health_daily')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
 };
 
 const OWNERS: Dataset = {
-  id: 'owners',
   title: 'Owners',
   description: 'Everyone who owns an asset or a test.',
   time: null,
@@ -220,7 +214,6 @@ const OWNERS: Dataset = {
 };
 
 const ENVIRONMENTS: Dataset = {
-  id: 'environments',
   title: 'Environments',
   description: 'When each environment was mirrored, and since when there is history.',
   time: null,
@@ -240,7 +233,6 @@ join ${historySince(d)} h on h.env_id = e.id`,
 };
 
 const STREAMS: Dataset = {
-  id: 'streams',
   title: 'Streams',
   description: 'The last result of each stream.',
   time: null,
@@ -261,7 +253,6 @@ join (
 };
 
 const RUNS: Dataset = {
-  id: 'runs',
   title: 'Runs',
   description: 'How syncs and repairs ended, and what they wrote.',
   time: 'started_at',
@@ -276,7 +267,6 @@ const RUNS: Dataset = {
 };
 
 const REJECTED_ROWS: Dataset = {
-  id: 'rejected_rows',
   title: 'Rejected rows',
   description: 'Objects of the service that could not be mirrored.',
   time: 'seen_at',
@@ -287,7 +277,21 @@ const REJECTED_ROWS: Dataset = {
 left join ${d.relation('environments')} e on e.id = r.env_id`,
 };
 
-export const DATASETS: readonly Dataset[] = [
-  ...[FAILING_TESTS, FAILING_TEST_IMPACT, TEST_RUNS, TEST_INCIDENTS, TEST_COVERAGE, STALE_ASSETS],
-  ...[ASSET_HEALTH, HEALTH_DAILY, OWNERS, ENVIRONMENTS, STREAMS, RUNS, REJECTED_ROWS],
-];
+/** Every dataset by its id. An id never changes: Superset finds a dataset by it. */
+export const DATASETS = {
+  failing_tests: FAILING_TESTS,
+  failing_test_impact: FAILING_TEST_IMPACT,
+  test_runs: TEST_RUNS,
+  test_incidents: TEST_INCIDENTS,
+  test_coverage: TEST_COVERAGE,
+  stale_assets: STALE_ASSETS,
+  asset_health: ASSET_HEALTH,
+  health_daily: HEALTH_DAILY,
+  owners: OWNERS,
+  environments: ENVIRONMENTS,
+  streams: STREAMS,
+  runs: RUNS,
+  rejected_rows: REJECTED_ROWS,
+} as const satisfies Readonly<Record<string, Dataset>>;
+
+export type DatasetId = keyof typeof DATASETS;

@@ -1,6 +1,6 @@
-import { type Dataset, type DatasetId, datasetSql } from './dataset.ts';
+import { type Dataset, datasetSql } from './dataset.ts';
 import type { ColumnName } from './dataset-columns.ts';
-import { DATASETS } from './datasets.ts';
+import { DATASETS, type DatasetId } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
 /** What a reader can filter a dashboard by, besides the time. It applies to every chart whose dataset has the column. */
@@ -19,10 +19,13 @@ export const FILTERS: readonly DashboardFilter[] = [
   { name: 'owner', label: 'Owner', column: 'owner', dataset: 'owners', isMultiple: false },
 ];
 
+/** The filter that a click on a value of this column sets. */
+export const filterOf = (column: ColumnName): DashboardFilter | undefined =>
+  FILTERS.find((each) => each.column === column);
+
 export const filtersOf = ({ select }: Dataset): readonly DashboardFilter[] =>
   FILTERS.filter(({ column }) => column in select);
 
 export function choicesSql({ column, dataset }: DashboardFilter, dialect: BiDialect): string {
-  const rows = datasetSql(DATASETS.find(({ id }) => id === dataset) as Dataset, dialect);
-  return `select distinct ${column}\nfrom (\n${rows}\n) d\norder by 1`;
+  return `select distinct ${column}\nfrom (\n${datasetSql(DATASETS[dataset], dialect)}\n) d\norder by 1`;
 }

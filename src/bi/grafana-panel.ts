@@ -1,8 +1,8 @@
 import type { FieldConfigSource, Panel } from '@grafana/schema';
 import type { BarChart, Chart, TrendChart } from './charts.ts';
-import { FILTERS } from './filters.ts';
+import { FILTERS, filterOf } from './filters.ts';
 import { type AnswerColumn, answerColumnsOf } from './query.ts';
-import { STATUS_COLORS } from './status-colors.ts';
+import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 /** Grafana substitutes the value. */
 export const variable = (name: string): string => `\${${name}}`;
@@ -39,7 +39,7 @@ function thresholds(isBad: boolean): NonNullable<FieldConfigSource['defaults']['
 }
 
 function bars(chart: BarChart, dashboard: string): ReturnType<typeof drawingOf> {
-  const filter = FILTERS.find(({ column }) => column === chart.axis);
+  const filter = filterOf(chart.axis);
   const others = FILTERS.filter((each) => each !== filter).map(({ name }) => variable(`${name}:queryparam`));
   const chosen = `var-${filter?.name}=${variable(`__data.fields.${chart.axis}:percentencode`)}`;
   const url = `/d/${dashboard}?${[chosen, ...others, variable('__url_time_range')].join('&')}`;
@@ -116,7 +116,7 @@ const LINK = {
 function statusProperties({ name, label }: AnswerColumn): { readonly id: string; readonly value: unknown }[] {
   const color = Object.entries(STATUS_COLORS).find(([status]) => status === label)?.[1];
   if (color !== undefined) return [fixed(color)];
-  if (name !== 'status' && name !== 'worst_status') return [];
+  if (!isStatus(name)) return [];
   const options = Object.fromEntries(
     Object.entries(STATUS_COLORS).map(([status, each], index) => [status, { color: each, index }]),
   );

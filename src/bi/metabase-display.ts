@@ -1,6 +1,6 @@
 import type { Chart, TrendChart } from './charts.ts';
 import { type AnswerColumn, answerColumnsOf, groupsOf } from './query.ts';
-import { STATUS_COLORS } from './status-colors.ts';
+import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 const DISPLAYS = { value: 'scalar', line: 'line', columns: 'bar', bar: 'row', table: 'table' } as const;
 
@@ -28,7 +28,7 @@ function drawingSettings(chart: Chart): object {
 const ABOVE_ZERO = { min: 1, max: Number.MAX_SAFE_INTEGER, color: STATUS_COLORS.FAIL };
 
 function statusRules(column: string): object[] {
-  if (column !== 'status' && column !== 'worst_status') return [];
+  if (!isStatus(column)) return [];
   return Object.entries(STATUS_COLORS).map(([value, color]) => ({
     ...{ columns: [column], type: 'single', operator: '=', value, color },
     highlight_row: false,

@@ -1,7 +1,7 @@
 import { CHARTS, type Chart } from './charts.ts';
 import { columnOf } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
-import { choicesSql, FILTERS, filtersOf } from './filters.ts';
+import { choicesSql, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
 import { below, type ChartHeights, type GridPlace, placesOf } from './grid.ts';
 import { DASHBOARD, TABS } from './layout.ts';
@@ -73,7 +73,7 @@ function placesIn(sections: (typeof TABS)[number]['sections'], dialects: BothDia
 
 function placeOf({ chart: id, x, y, w, h }: GridPlace, dialects: BothDialects): object {
   const chart: Chart = CHARTS[id];
-  const filter = chart.kind === 'bar' ? FILTERS.find(({ column }) => column === chart.axis) : undefined;
+  const filter = chart.kind === 'bar' ? filterOf(chart.axis) : undefined;
   return {
     ...{ row: y, col: x, size_x: w, size_y: h },
     question: questionOf(chart, dialects),

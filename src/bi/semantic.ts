@@ -2,7 +2,7 @@ import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS, type MetricDefinition } from '../../schema/metrics.ts';
 import type { DescribedColumn, DescribedTable } from '../../schema/table.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
-import type { ToolPlaces } from './tool-places.ts';
+import { mirrorSchema, type ToolPlaces } from './tool-places.ts';
 
 /** The version of the Apache Ossie format, formerly Open Semantic Interchange. */
 const VERSION = '0.2.0.dev0';
@@ -18,8 +18,7 @@ const SHOWN = DICTIONARY.filter(({ name, kind }) => kind === 'view' || name === 
 
 /** The views and environments, their relationships, and the metrics. */
 export function semanticFiles({ mirror }: ToolPlaces): GeneratedFile[] {
-  // SQLite calls the schema of an opened file `main`.
-  const schema = mirror.kind === 'file' ? 'main' : mirror.schema;
+  const schema = mirrorSchema(mirror);
   const model = {
     version: VERSION,
     name: 'obsync',

@@ -2,7 +2,7 @@ import type { BarChart, Chart, TableChart, TrendChart, ValueChart } from './char
 import { metricLabel, metricOf } from './dataset.ts';
 import { type ColumnName, columnOf } from './dataset-columns.ts';
 import { groupsOf, keyOf, limitOf, metricsOf, orderOf, timeOf } from './query.ts';
-import { STATUS_COLORS } from './status-colors.ts';
+import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
 export const FORMATS = { count: ',d', fraction: '.1%', hours: ',.1f' } as const;
 
@@ -68,13 +68,16 @@ function bigNumber({ metric, subtitle = '', isBad }: ValueChart): object {
   };
 }
 
+/** Few have many environments. */
+export const isShortTable = ({ kind, dataset }: Chart): boolean => kind === 'table' && dataset === 'environments';
+
 /** Without metrics of its own, a list is sorted by its first column of order. */
 function table(chart: TableChart): object {
   const { columns, metrics = [] } = chart;
   const key = keyOf(chart);
   const [first] = orderOf(chart);
   const { name, isDescending } = first as NonNullable<typeof first>;
-  const isShort = chart.dataset === 'environments';
+  const isShort = isShortTable(chart);
   const isMetric = metrics.some((metric) => metric === name);
   return {
     query_mode: 'aggregate',
@@ -98,11 +101,9 @@ function table(chart: TableChart): object {
       ...Object.fromEntries(columns.map((column) => [column, columnConfig(column)])),
       ...Object.fromEntries(key.map((column) => [column, { visible: false }])),
     },
-    conditional_formatting: columns.filter((column) => STATUSES.includes(column)).flatMap(statusColors),
+    conditional_formatting: columns.filter(isStatus).flatMap(statusColors),
   };
 }
-
-const STATUSES: readonly ColumnName[] = ['status', 'worst_status'];
 
 const statusColors = (column: ColumnName): object[] =>
   Object.entries(STATUS_COLORS).map(([status, colorScheme]) => ({

@@ -2,6 +2,7 @@ import { CHARTS, type Chart, type ChartId } from './charts.ts';
 import { type DashboardFilter, FILTERS } from './filters.ts';
 import { type ChartRow, type ChartSection, DASHBOARD, TABS } from './layout.ts';
 import { STATUS_COLORS } from './status-colors.ts';
+import { isShortTable } from './superset-chart.ts';
 
 /** The layout of the dashboard, and its filters and colours. `uuid` identifies an object by its name. */
 export function dashboardOf(uuid: (name: string) => string): { readonly position: object; readonly metadata: object } {
@@ -85,9 +86,7 @@ function position(uuid: (name: string) => string): object {
 
 const HEIGHTS: Readonly<Record<Chart['kind'], number>> = { value: 18, bar: 50, line: 45, columns: 45, table: 60 };
 
-/** Few have many environments. */
-const heightOf = ({ kind, dataset }: Chart): number =>
-  dataset === 'environments' && kind === 'table' ? 30 : HEIGHTS[kind];
+const heightOf = (chart: Chart): number => (isShortTable(chart) ? 30 : HEIGHTS[chart.kind]);
 
 function chartMeta(id: ChartId, uuid: (name: string) => string): object {
   // The number links to the chart within the file only: the import replaces it with its own, found by the UUID.

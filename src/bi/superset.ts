@@ -10,7 +10,7 @@ import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
 import { DASHBOARD } from './layout.ts';
 import { adhocFilters, drawing, FORMATS, queryOf } from './superset-chart.ts';
 import { dashboardOf } from './superset-dashboard.ts';
-import type { MirrorLocation, ToolPlaces } from './tool-places.ts';
+import { type MirrorLocation, mirrorSchema, type ToolPlaces } from './tool-places.ts';
 
 const VERSION = '1.0.0';
 
@@ -41,8 +41,8 @@ const link = (url: string): string => `'<a href="' || replace(${url}, '"', '%22'
 export function supersetFiles({ mirror, pageUrl }: ToolPlaces): GeneratedFile[] {
   const database = mirror.kind === 'file' ? SUPERSET_SQLITE : supersetPostgresql(mirror.schema);
   const dialect = { ...database, link, pageUrl };
-  const archive = (type: 'Dashboard' | 'assets') =>
-    zip({ 'metadata.yaml': { version: VERSION, type }, ...contents(mirror, dialect) });
+  const files = contents(mirror, dialect);
+  const archive = (type: 'Dashboard' | 'assets') => zip({ 'metadata.yaml': { version: VERSION, type }, ...files });
   return [
     { path: `obsync-${dialect.name}.zip`, bytes: archive('Dashboard') },
     { path: `obsync-${dialect.name}-assets.zip`, bytes: archive('assets') },
@@ -82,9 +82,9 @@ function contents(mirror: MirrorLocation, dialect: BiDialect): Record<string, ob
       version: VERSION,
     },
     ...Object.fromEntries(
-      DATASETS.map((dataset) => [
-        `datasets/obsync/${dataset.id}.yaml`,
-        supersetDataset(dataset, { mirror, dialect, uuid }),
+      Object.entries<Dataset>(DATASETS).map(([id, dataset]) => [
+        `datasets/obsync/${id}.yaml`,
+        supersetDataset(id, dataset, { mirror, dialect, uuid }),
       ]),
     ),
     ...Object.fromEntries(
@@ -107,15 +107,15 @@ interface DatasetPlace {
   readonly uuid: (name: string) => string;
 }
 
-function supersetDataset(dataset: Dataset, { mirror, dialect, uuid }: DatasetPlace): object {
+function supersetDataset(id: string, dataset: Dataset, { mirror, dialect, uuid }: DatasetPlace): object {
   const columns = Object.keys(dataset.select) as ColumnName[];
   return {
     table_name: `obsync ${dialect.name}: ${dataset.title}`,
     description: dataset.description,
-    schema: mirror.kind === 'file' ? 'main' : mirror.schema,
+    schema: mirrorSchema(mirror),
     sql: datasetSql(dataset, dialect),
     main_dttm_col: dataset.time,
-    uuid: uuid(`dataset/${dataset.id}`),
+    uuid: uuid(`dataset/${id}`),
     database_uuid: uuid('database'),
     columns: columns.map((name) => datasetColumn(name, dialect)),
     metrics: dataset.metrics.map((name) => datasetMetric(name, dataset)),
@@ -184,11 +184,14 @@ function supersetChart(id: ChartId, chart: Chart, uuid: (name: string) => string
   };
 }
 
-/** How Superset reaches the mirror. With the mask, it asks for a password, or keeps the one that it has. */
+/** In place of a password: Superset asks for one, or keeps the one that it has. */
+const PASSWORD_MASK = 'X'.repeat(10);
+
+/** How Superset reaches the mirror. */
 function connectionOf(mirror: MirrorLocation): string {
   if (mirror.kind === 'file') return `sqlite:///file:${pathToFileURL(mirror.path).pathname}?mode=ro&uri=true`;
   const { username, host, pathname } = new URL(mirror.display);
-  const login = `postgresql://${username}:XXXXXXXXXX@`;
+  const login = `postgresql://${username}:${PASSWORD_MASK}@`;
   const socket = decodeURIComponent(host).split(':');
   return host.startsWith('%2F')
     ? `${login}${pathname}?host=${socket[0]}&port=${socket[1]}`

@@ -8,6 +8,9 @@ export type MirrorLocation =
       readonly display: string;
     };
 
+/** The schema of the mirror's views. SQLite calls that of an opened file `main`. */
+export const mirrorSchema = (mirror: MirrorLocation): string => (mirror.kind === 'file' ? 'main' : mirror.schema);
+
 /** The other inputs of a tool's files. */
 export interface ToolPlaces {
   readonly mirror: MirrorLocation;

@@ -1,5 +1,5 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { assetHealthScoreDimensions as scores } from '../../schema/health.ts';
+import { DIMENSIONS, assetHealthScoreDimensions as scores } from '../../schema/health.ts';
 import { SyncError } from '../core/errors.ts';
 
 /** The weight of each dimension in a total; 1 if it is not listed. */
@@ -14,19 +14,9 @@ export function parseDimensionWeights(text: string): DimensionWeights {
   return new Map(weights);
 }
 
-/** The dimensions known today; the service may add more. */
-const DIMENSIONS: readonly string[] = [
-  'completeness',
-  'uniqueness',
-  'freshness',
-  'validity',
-  'accuracy',
-  'consistency',
-];
-
 /** Without this check, the weight of a misspelt dimension would have no effect. @throws SyncError `usage` */
 export function refuseUnknownDimensions(weights: DimensionWeights, db: BetterSQLite3Database): void {
-  const others = [...weights.keys()].filter((dimension) => !DIMENSIONS.includes(dimension));
+  const others = [...weights.keys()].filter((dimension) => !DIMENSIONS.some((known) => known === dimension));
   if (others.length === 0) return;
   const mirrored = db.selectDistinct({ dimension: scores.dimension }).from(scores).all();
   const known = [...new Set([...DIMENSIONS, ...mirrored.map(({ dimension }) => dimension)])];

@@ -1,6 +1,5 @@
 import type { Database } from 'better-sqlite3';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
-import { columnOf } from '../../src/bi/dataset-columns.ts';
 import { SQLITE } from '../../src/bi/dialect.ts';
 import { chartSql, datasetOf, groupsOf, metricsOf, timeOf } from '../../src/bi/query.ts';
 
@@ -70,7 +69,7 @@ function questionOf(mirror: Database, chart: Chart, { env, owner, range }: Choic
 
 /** Without a range, charts with a number of days show those up to now. */
 function timeConditions({ days }: Chart, time: string, range: Choice['range']): string[] {
-  const at = columnOf(time as never).type === 'day' ? `datetime(${time})` : `datetime(${time})`;
+  const at = `datetime(${time})`;
   if (range !== undefined) return [`${at} >= datetime('${range[0]}')`, `${at} < datetime('${range[1]}')`];
   return days === undefined ? [] : [`${at} >= date('now', '-${days - 1} days')`, `${at} < datetime('now')`];
 }

@@ -1,3 +1,4 @@
+import { pageAddress } from '../page-address.ts';
 import type { AlertFacts, AlertMessage } from './alert.ts';
 
 /** A message for people. */
@@ -97,11 +98,10 @@ function shown(instant: string): string {
   return `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** The addresses of the page, as `src/page/route.ts` reads them. */
 function linkOf({ kind, environment, facts }: AlertMessage, pageUrl: string | null): string | null {
   if (pageUrl === null) return null;
   const env = environment === null ? '' : `?env=${encodeURIComponent(environment.id)}`;
   const asset = facts.assetId == null ? '' : `&id=${encodeURIComponent(facts.assetId)}`;
   const view = kind === 'test' ? 'failing' : asset === '' ? 'mirror' : 'asset';
-  return `${pageUrl.replace(/\/$/, '')}/#/${view}${env}${view === 'asset' ? asset : ''}`;
+  return `${pageAddress(pageUrl, view)}${env}${view === 'asset' ? asset : ''}`;
 }
