@@ -22,7 +22,7 @@ FROM ${NODE_IMAGE}
 COPY --from=build /opt/obsync /opt/obsync
 RUN ln -s /opt/obsync/dist/main.js /usr/local/bin/obsync && install -d -o 1000 -g 1000 /data
 # Whatever obsync writes is in /data: the mirror, SQLite's temporary files, and what is left of the quota.
-ENV HOME=/data OBSYNC_DB=/data/mirror.db SQLITE_TMPDIR=/data TMPDIR=/data XDG_STATE_HOME=/data/state
+ENV HOME=/data OBSYNC_DB=/data/mirror.db SQLITE_TMPDIR=/data TMPDIR=/data XDG_STATE_HOME=/data/state XDG_CACHE_HOME=/data/cache
 # Nobody can reach 127.0.0.1 in a container.
 ENV OBSYNC_HOST=0.0.0.0 OBSYNC_METRICS_HOST=0.0.0.0
 VOLUME /data

@@ -64,6 +64,7 @@ export async function openBench(world: WorldSize): Promise<Bench> {
       OBSYNC_DB: otherDb,
       BENCH_USAGE: usageFile,
       XDG_STATE_HOME: folder,
+      XDG_CACHE_HOME: folder,
     };
     const options = {
       env: { ...process.env, ...own },

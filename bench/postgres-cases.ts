@@ -6,10 +6,13 @@ import { SyncError } from '../src/core/errors.ts';
 import type { PostgresAddress } from '../src/destination/postgres/address.ts';
 import { openLastingConnection } from '../src/destination/postgres/lasting-connection.ts';
 import { createPresence } from '../src/destination/postgres/presence.ts';
+import { refreshReplica } from '../src/destination/refresh-replica.ts';
+import { loadStore } from '../src/destination/stores.ts';
 import { addressOf } from '../src/settings/addresses/mirror-address.ts';
 import { startQuotaServer } from '../test/support/quota-server.ts';
 import { delayingProxy } from './delaying-proxy.ts';
 import type { Bench } from './measure.ts';
+import type { BenchServer } from './postgres-server.ts';
 
 /**
  * Kills a sync midway.
@@ -55,6 +58,44 @@ export interface QuotaUse {
   readonly accepted: readonly number[];
   readonly refused: number;
   readonly roundTripsPerRequest: number;
+}
+
+/** What a refresh of a replica cost. */
+export interface RefreshCost {
+  readonly what: string;
+  readonly rows: number;
+  readonly clientSeconds: number;
+  readonly serverSeconds: number;
+  readonly wallSeconds: number;
+}
+
+/** Makes a replica of the mirror, and refreshes it without changes and after a sync of 1 % changed rows. */
+export async function refreshCosts(
+  bench: Bench,
+  server: Pick<BenchServer, 'cpuSeconds'>,
+  sync: (db: string) => Promise<unknown>,
+  db: string,
+): Promise<RefreshCost[]> {
+  await sync(db);
+  const store = await loadStore(addressOf(db), () => NEVER);
+  const source = await store.openReplicaSource?.();
+  if (source === undefined) throw new Error(`${store.display} has no replicas`);
+  const place = { path: `${bench.db}.replica`, isOwn: true };
+  const measured = async (what: string): Promise<RefreshCost> => {
+    const [client, wall, of] = [process.cpuUsage(), performance.now(), server.cpuSeconds()];
+    const { rows } = await refreshReplica(source, place, new AbortController().signal);
+    const { user, system } = process.cpuUsage(client);
+    const wallSeconds = (performance.now() - wall) / 1000;
+    return { what, rows, clientSeconds: (user + system) / 1e6, serverSeconds: server.cpuSeconds() - of, wallSeconds };
+  };
+  try {
+    const costs = [await measured('a new replica'), await measured('nothing changed')];
+    await bench.change();
+    await sync(db);
+    return [...costs, await measured('1 % changed'), await measured('nothing changed since')];
+  } finally {
+    await source.close();
+  }
 }
 
 const WINDOWS = 4;

@@ -1,7 +1,7 @@
 import { type DelayingProxy, delayingProxy, type Traffic } from './delaying-proxy.ts';
 import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { type Bench, median, openBench, type Usage } from './measure.ts';
-import { QUOTA, quotaUse, takeoverMs } from './postgres-cases.ts';
+import { QUOTA, quotaUse, type RefreshCost, refreshCosts, takeoverMs } from './postgres-cases.ts';
 import { type BenchServer, openBenchServer } from './postgres-server.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
@@ -116,6 +116,24 @@ async function printTakeovers(print: (line: string) => void, bench: Bench, serve
 After a process was killed, another one that keeps trying takes over within ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
 }
 
+async function printRefreshes(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+  const schema = 'replica';
+  const sync = (db: string) => bench.run(SYNC, db);
+  const costs = await refreshCosts(bench, server, sync, `${server.url}?schema=${schema}`);
+  await server.ask(`drop schema ${schema} cascade`);
+  const secondsOf = ({ clientSeconds, serverSeconds }: RefreshCost): number => clientSeconds + serverSeconds;
+  const whole = costs[0] === undefined ? Number.NaN : secondsOf(costs[0]);
+  print(`
+| refresh of a replica | rows read | client CPU s | server CPU s | both, of a new replica | wall s |
+|---|---|---|---|---|---|`);
+  for (const cost of costs) {
+    const { what, rows, clientSeconds, serverSeconds, wallSeconds } = cost;
+    const seconds = [clientSeconds, serverSeconds].map((each) => each.toFixed(2));
+    const share = `${((100 * secondsOf(cost)) / whole).toFixed(1)} %`;
+    print(`| ${[what, rows, ...seconds, share, wallSeconds.toFixed(2)].join(' | ')} |`);
+  }
+}
+
 const TAKEOVERS = 5;
 
 async function printQuota(print: (line: string) => void, server: BenchServer): Promise<void> {
@@ -134,6 +152,7 @@ const { print, printed } = createPrinter();
 try {
   print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
   await printCosts(print, bench, server);
+  await printRefreshes(print, bench, server);
   await printTakeovers(print, bench, server);
   await printQuota(print, server);
 } finally {

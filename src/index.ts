@@ -46,11 +46,11 @@ export {
 export { type CheckReport, type DoctorEvent, type DoctorOptions, type DoctorReport, doctor } from './api/doctor.ts';
 export { type ExportOptions, exportMirror } from './api/export.ts';
 export type { ExportEvent, ExportReport } from './api/export-mirror.ts';
+export { type FollowOptions, followMirror } from './api/follow-mirror.ts';
 export { type MigrateOptions, type MigrateReport, migrate } from './api/migrate.ts';
 export { mirrorApi } from './api/mirror-api.ts';
 export { openMirror, type ReadableMirror } from './api/open-mirror.ts';
-export type { ForecastReport } from './api/plan.ts';
-export { plan } from './api/plan.ts';
+export { type ForecastReport, type PlanOptions, plan } from './api/plan.ts';
 export type { ApiOptions } from './api/prepare-server.ts';
 export { type QueryOptions, type QueryResult, query } from './api/query.ts';
 export { type PageReport, type ReportOptions, writeReport } from './api/report.ts';

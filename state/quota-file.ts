@@ -1,21 +1,17 @@
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
-import { homedir, uptime } from 'node:os';
-import { dirname, isAbsolute, join } from 'node:path';
+import { uptime } from 'node:os';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleepFor } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import type { QuotaChange, QuotaKeeper } from '../src/core/ports/quota-keeper.ts';
 import { clockJumpMs, type MachineTime } from '../src/core/quota/clock-jump.ts';
 import { shiftTimes, UNKNOWN_QUOTA } from '../src/core/quota/quota-state.ts';
 import { quotaOfText, textOfQuota } from '../src/core/quota/quota-text.ts';
+import { userFolder } from './user-folder.ts';
 
-/**
- * The file in this user's state folder that stores the quota of every account (XDG base directories).
- * @throws without a home folder
- */
+/** The file in this user's state folder that stores the quota of every account. @throws without a home folder */
 export function quotaFilePath(env: NodeJS.ProcessEnv = process.env): string {
-  const stated = env['XDG_STATE_HOME'];
-  const folder = stated !== undefined && isAbsolute(stated) ? stated : join(homedir(), '.local', 'state');
-  return join(folder, 'obsync', 'quota.db');
+  return join(userFolder('state', env), 'quota.db');
 }
 
 export interface QuotaFileOptions {

@@ -16,6 +16,7 @@ import { openStore } from './open-store.ts';
 
 export interface VerifyExportSettings {
   readonly db: string;
+  readonly replica?: string | undefined;
   /** The folder of the export, or its address in object storage. */
   readonly against: string;
 }
@@ -32,14 +33,17 @@ export interface VerifyExportReport {
 
 /** Compares an export with the current mirror: all rows, and the bytes of all files. @throws SyncError */
 export async function verifyExportOnce(
-  { db, against }: VerifyExportSettings,
+  { db, against, replica }: VerifyExportSettings,
   signal: AbortSignal,
   open = openBucket,
 ): Promise<VerifyExportReport> {
   const store = await openStore(db);
   try {
     return await withExportFolder(against, signal, open, (folder) =>
-      withMirrorFile(store, (path) => compareFile(path, { against, folder, display: store.display, signal }), signal),
+      withMirrorFile(store, (path) => compareFile(path, { against, folder, display: store.display, signal }), {
+        replica,
+        signal,
+      }),
     );
   } catch (error) {
     throw store.explain(unreadableError(against, error));

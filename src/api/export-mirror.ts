@@ -24,6 +24,7 @@ import { openStore } from './open-store.ts';
 
 export interface ExportSettings {
   readonly db: string;
+  readonly replica?: string | undefined;
   readonly to: string;
   readonly format: ExportFormat;
   /** All mirrored tables if empty. */
@@ -95,7 +96,7 @@ export async function exportOnce(
         if (address === null) return exportFile(from, watch, place);
         return exportToBucket(from, watch, await open(address, watch.signal));
       },
-      watch.signal,
+      { replica: settings.replica, signal: watch.signal },
     );
   } catch (error) {
     throw store.explain(folderError(settings.to, error, null));

@@ -7,7 +7,7 @@ import type { ExportEvent, ExportReport, ExportSettings } from './export-mirror.
 import { startRunThread } from './thread/in-thread.ts';
 
 export interface ExportOptions
-  extends OptionsNamed<'db' | 'dbFile' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
+  extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'format' | 'table' | 'views' | 'env' | 'keep' | 'targetSize'> {
   /** The folder of the export, created if it does not exist, or `s3://BUCKET/PREFIX`. */
   readonly to: string;
   /** Stops the export when aborted; the previous export stays. */
@@ -40,6 +40,7 @@ function exportSettings(options: ExportOptions): ExportSettings {
     throw new OptionError('to', 'no folder to export to: name one with --to');
   return {
     db: givenAddress(options),
+    replica: options.replica,
     to: options.to,
     format: readChoice('format', options.format ?? OPTIONS.format.default, OPTIONS.format.choices),
     tables: options.table ?? [],

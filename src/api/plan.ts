@@ -6,7 +6,7 @@ import type { MirrorStore } from '../destination/mirror-store.ts';
 import { createDryRunMirror, openForDryRun } from '../destination/sqlite/dry-run.ts';
 import { readState } from '../destination/sqlite/file-state.ts';
 import { checkOptions } from '../settings/check-options.ts';
-import type { SyncOptions } from '../settings/options.ts';
+import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
@@ -34,8 +34,10 @@ export interface ForecastReport extends RunForecast {
   } | null;
 }
 
+export type PlanOptions = SyncOptions & OptionsNamed<'replica'>;
+
 /** Forecasts the requests and waits of the next sync. Requests only the list of environments. @throws SyncError */
-export async function plan(options: SyncOptions): Promise<ForecastReport> {
+export async function plan(options: PlanOptions): Promise<ForecastReport> {
   checkOptions(options);
   const settings = syncSettings(options);
   const watch = watcherOf(options);
@@ -45,7 +47,9 @@ export async function plan(options: SyncOptions): Promise<ForecastReport> {
     const listing = await requestEnvironments({ ...settings, maxRequests: null }, watch);
     const exists = await store.exists();
     const rehearse = (path: string) => rehearsed(path, { settings, watch, listing, exists });
-    return exists ? await withMirrorFile(store, rehearse, watch.signal) : await rehearse(NO_FILE);
+    return exists
+      ? await withMirrorFile(store, rehearse, { replica: options.replica, signal: watch.signal })
+      : await rehearse(NO_FILE);
   } catch (error) {
     throw store.explain(error);
   }

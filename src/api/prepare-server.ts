@@ -5,10 +5,11 @@ import { type MirrorFile, openForReading } from '../destination/sqlite/open.ts';
 import { type DimensionWeights, parseDimensionWeights, refuseUnknownDimensions } from '../server/dimension-weights.ts';
 import { parseRateLimit, type RateLimit } from '../server/rate-limit.ts';
 import { createServer } from '../server/server.ts';
-import { givenFile } from '../settings/addresses/mirror-address.ts';
+import { addressOf, givenAddress } from '../settings/addresses/mirror-address.ts';
 import { readOption } from '../settings/option-error.ts';
 import { OPTIONS } from '../settings/option-table.ts';
 import type { OptionsNamed } from '../settings/options.ts';
+import { type FollowingReplica, startFollowing } from './serve-replica.ts';
 import { type AuthOptions, noToken, openTokenStore } from './token-store.ts';
 
 /** While a heavy request occupies one thread, the other one serves the rest; `/healthz` waits for neither. */
@@ -17,7 +18,8 @@ const READ_THREADS = 2;
 /** A random token of this length cannot be guessed. */
 const LEAST_TOKEN_CHARACTERS = 20;
 
-export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'rateLimit' | 'dimensionWeights'> {
+export interface ApiOptions
+  extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'tokens' | 'rateLimit' | 'dimensionWeights'> {
   /** The unrestricted token; defaults to the variable `OBSYNC_SERVE_TOKEN`. */
   readonly token?: string | undefined;
   /** Logs every request and every problem; no log by default. */
@@ -26,7 +28,8 @@ export interface ApiOptions extends OptionsNamed<'db' | 'dbFile' | 'tokens' | 'r
 
 /** The read API over a mirror, not listening yet. Closing the server closes the mirror. */
 export interface PreparedServer {
-  readonly path: string;
+  /** What is served, for the log. */
+  readonly served: string;
   readonly server: FastifyInstance;
   reloadTokens(): void;
   /** Warnings of settings that are valid but probably a mistake. */
@@ -37,18 +40,48 @@ export interface PreparedServer {
 export async function prepareServer(options: ApiOptions, beforeOpening?: () => Promise<void>): Promise<PreparedServer> {
   const settings = apiSettings(options);
   await beforeOpening?.();
-  const mirror = openForReading(settings.db);
+  const { logger } = options;
+  const replica = await followedReplica(settings, logger ?? SILENT);
+  const { path = settings.db } = replica ?? {};
+  try {
+    return await serverOf(openForReading(path), settings, { logger, replica });
+  } catch (error) {
+    await replica?.close();
+    throw error;
+  }
+}
+
+/** A mirror in PostgreSQL is served from a replica. */
+async function followedReplica({ db, replica }: ApiSettings, log: ServerLog): Promise<FollowingReplica | null> {
+  const isFile = addressOf(db).kind === 'file';
+  return isFile && replica === undefined ? null : startFollowing({ db, replica }, log);
+}
+
+interface ServerParts {
+  readonly logger: FastifyBaseLogger | undefined;
+  readonly replica: FollowingReplica | null;
+}
+
+async function serverOf(
+  mirror: MirrorFile,
+  settings: ApiSettings,
+  { logger, replica }: ServerParts,
+): Promise<PreparedServer> {
   try {
     const { rateLimit, weights } = settings;
-    const { logger } = options;
     const tokens = openTokenStore(settings, { mirror, log: logger ?? SILENT });
     readOption('dimensionWeights', () => refuseUnknownDimensions(weights, mirror.db));
     tokens.load();
     const log = logger === undefined ? {} : { log: logger };
-    const server = await createServer({ mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights, ...log });
-    server.addHook('onClose', () => void mirror.connection.close());
+    const lag = replica === null ? {} : { lagSeconds: replica.lagSeconds };
+    const options = { mirror, keys: tokens.keys, threads: READ_THREADS, rateLimit, weights };
+    const server = await createServer({ ...options, ...log, ...lag });
+    server.addHook('onClose', async () => {
+      mirror.connection.close();
+      await replica?.close();
+    });
     return {
-      path: mirror.path,
+      served: replica === null ? mirror.path : `${replica.of} from its replica ${mirror.path}`,
       server,
       reloadTokens: tokens.reload,
       warnings: () => warningsOf(settings, mirror),
@@ -59,7 +92,9 @@ export async function prepareServer(options: ApiOptions, beforeOpening?: () => P
   }
 }
 
-const SILENT: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'> = { info() {}, warn() {}, error() {} };
+type ServerLog = Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>;
+
+const SILENT: ServerLog = { info() {}, warn() {}, error() {} };
 
 function warningsOf({ token, weights }: ApiSettings, { connection }: MirrorFile): string[] {
   const warnings: string[] = [];
@@ -76,13 +111,14 @@ const OTHER_DIMENSION = `select 1 from asset_health_score_dimensions
 
 interface ApiSettings extends AuthOptions {
   readonly db: string;
+  readonly replica: string | undefined;
   readonly rateLimit: RateLimit | null;
   readonly weights: DimensionWeights;
 }
 
 /** @throws SyncError `usage` */
 function apiSettings(options: ApiOptions): ApiSettings {
-  const db = givenFile(options, 'serve');
+  const db = givenAddress(options);
   const token = (options.token ?? process.env['OBSYNC_SERVE_TOKEN'])?.trim() || null;
   if (token !== null && !TOKEN_PATTERN.test(token))
     throw new SyncError(
@@ -94,6 +130,7 @@ function apiSettings(options: ApiOptions): ApiSettings {
     throw noToken('set OBSYNC_SERVE_TOKEN, or name a file of tokens with --tokens');
   return {
     db,
+    replica: options.replica,
     token,
     tokensFile,
     rateLimit: readOption('rateLimit', () => parseRateLimit(rateLimit ?? OPTIONS.rateLimit.default)),

@@ -20,7 +20,7 @@ import { CATALOGUE } from '../streams/catalogue.ts';
 import { refuseEmptyMirror } from './export-mirror.ts';
 import { openStore } from './open-store.ts';
 
-export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'env' | 'maxFailing'> {
+export interface ReportOptions extends OptionsNamed<'db' | 'dbFile' | 'replica' | 'env' | 'maxFailing'> {
   /** The file to write, such as `report.html`. */
   readonly to: string;
 }
@@ -61,7 +61,7 @@ export async function makeReport(
   const { to, env = [] } = options;
   const store = await openStore(givenAddress(options));
   const maxFailing = options.maxFailing === undefined ? null : readNumber('maxFailing', options.maxFailing);
-  const { now, environments, failing_count, answers } = await record(store, env);
+  const { now, environments, failing_count, answers } = await record(store, env, options.replica);
   if (environments.length === 0)
     throw new SyncError(
       'usage',
@@ -82,9 +82,13 @@ function resolveTarget(to: string): string {
   throw new OptionError('to', `${to} is not a file: name a file with --to, such as report.html`);
 }
 
-async function record(store: MirrorStore, asked: readonly string[]): Promise<RecordedPage> {
+async function record(
+  store: MirrorStore,
+  asked: readonly string[],
+  replica: string | undefined,
+): Promise<RecordedPage> {
   try {
-    return await withMirrorFile(store, async (path) => recordMirror(path, store.display, asked));
+    return await withMirrorFile(store, async (path) => recordMirror(path, store.display, asked), { replica });
   } catch (error) {
     throw store.explain(error);
   }

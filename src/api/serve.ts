@@ -40,7 +40,7 @@ export async function startServer(options: ServeOptions, beforeOpening?: () => P
   const prepared = await prepareServer(options, beforeOpening);
   try {
     const url = await listen(prepared.server, { host, port });
-    options.logger?.info(`serving ${prepared.path}, process ${process.pid}`);
+    options.logger?.info(`serving ${prepared.served}, process ${process.pid}`);
     const unencrypted = isLoopback(hostInUrl(host)) ? [] : [UNENCRYPTED];
     for (const warning of [...unencrypted, ...prepared.warnings()]) options.logger?.warn(warning);
     return running(prepared.server, { url, reloadTokens: prepared.reloadTokens, signal: options.signal });

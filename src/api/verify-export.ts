@@ -1,11 +1,11 @@
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions } from '../settings/options.ts';
+import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
 import type { VerifyExportReport } from './compare-export.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface VerifyExportOptions extends MirrorOptions {
+export interface VerifyExportOptions extends MirrorOptions, OptionsNamed<'replica'> {
   /** The folder of the export, or its address in object storage. */
   readonly against: string;
   /** Stops the comparison when aborted. */
@@ -16,12 +16,12 @@ export interface VerifyExportOptions extends MirrorOptions {
 export async function verifyExport(options: VerifyExportOptions): Promise<VerifyExportReport> {
   checkOptions(options);
   const db = givenAddress(options);
-  const { against, signal = new AbortController().signal } = options;
+  const { against, replica, signal = new AbortController().signal } = options;
   if (typeof against !== 'string' || against === '')
     throw new OptionError('against', 'no export folder: name one with --against');
   const thread = startRunThread();
   try {
-    return await thread.verifyExport({ db, against }, signal);
+    return await thread.verifyExport({ db, replica, against }, signal);
   } finally {
     await thread.close();
   }

@@ -22,6 +22,7 @@ import { openStore } from './open-store.ts';
 import { resumeSource } from './session.ts';
 
 export interface VerifySettings extends SyncSettings {
+  readonly replica?: string | undefined;
   readonly depth: CompareDepth;
   /** Whether to write the findings to the mirror. */
   readonly repair: boolean;
@@ -62,7 +63,10 @@ async function verifyStore(store: MirrorStore, settings: VerifySettings, watch: 
   // Locked before anything is read: nothing else may write between finding and repairing a difference.
   const locked = settings.repair ? await lockWholeMirror(store, watch.signal) : null;
   try {
-    return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), watch.signal);
+    return await withMirrorFile(store, (path) => verifyFile(path, settings, watch, { locked, store }), {
+      replica: settings.replica,
+      signal: watch.signal,
+    });
   } finally {
     await locked?.close();
   }

@@ -11,7 +11,7 @@ import type { VerifyProgress } from '../verify/verify.ts';
 import { refusedFs, refuseNetworkFs } from './open-store.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface VerifyOptions extends ServiceOptions, OptionsNamed<'depth' | 'repair'> {
+export interface VerifyOptions extends ServiceOptions, OptionsNamed<'replica' | 'depth' | 'repair'> {
   readonly onProgress?: ((event: VerifyEvent) => void) | undefined;
 }
 
@@ -25,11 +25,11 @@ export async function verify(options: VerifyOptions): Promise<CollectionsReport>
   checkOptions(options);
   const depth = readChoice('depth', options.depth ?? OPTIONS.depth.default, OPTIONS.depth.choices);
   const { onProgress: emit = () => {}, ...serviceOptions } = options;
-  const { repair = OPTIONS.repair.default } = options;
+  const { replica, repair = OPTIONS.repair.default } = options;
   const run = syncSettings(serviceOptions);
   refuseUnverified(run.streamNames, depth);
   if (repair) refuseNetworkFs(run);
-  const settings = { ...run, depth, repair, mayRecord: refusedFs(run) === null };
+  const settings = { ...run, replica, depth, repair, mayRecord: refusedFs(run) === null };
   const thread = startRunThread();
   try {
     return await thread.verify(settings, {

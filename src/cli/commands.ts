@@ -14,10 +14,10 @@ const SYNC_OPTIONS = {
   ...pick('alerts', 'allowNetworkFs', 'logLevel', 'logFormat', 'config'),
 };
 
-const SERVE_OPTIONS = pick('host', 'port', 'tokens', 'rateLimit', 'dimensionWeights');
+const SERVE_OPTIONS = pick('replica', 'host', 'port', 'tokens', 'rateLimit', 'dimensionWeights');
 
 const VERIFY_OPTIONS = {
-  ...pick('baseUrl', 'db', 'dbFile', 'tokenFile', ...REQUEST_OPTIONS),
+  ...pick('baseUrl', 'db', 'dbFile', 'replica', 'tokenFile', ...REQUEST_OPTIONS),
   maxRequests: {
     ...OPTIONS.maxRequests,
     describe: 'stop after this number of requests (exit 5) and report what was found and what was not compared',
@@ -69,7 +69,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'plan',
     describe:
       'show how many requests the next sync needs, how long it waits for quota, and why; requests only the list of environments',
-    options: { ...SYNC_OPTIONS, ...pick('json') },
+    options: { ...SYNC_OPTIONS, ...pick('replica', 'json') },
     run: async (args, io) => (await import('./plan.ts')).plan(args, io),
   },
   {
@@ -132,6 +132,7 @@ export const COMMANDS: readonly CliCommand[] = [
     options: pick(
       'db',
       'dbFile',
+      'replica',
       'to',
       'format',
       'table',
@@ -150,7 +151,7 @@ export const COMMANDS: readonly CliCommand[] = [
   {
     name: 'copy',
     describe:
-      'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy continues there',
+      'copy the mirror with all its state, as of one instant, into a new file or into PostgreSQL; the next sync into the copy continues there; with --follow, keep a local replica of a mirror in PostgreSQL up to date until stopped',
     options: {
       ...pick('db', 'dbFile'),
       to: {
@@ -159,7 +160,7 @@ export const COMMANDS: readonly CliCommand[] = [
           'where the copy is made: a new file, or postgres://user@host/database?schema=name, where no mirror is yet; ' +
           'with a password only in OBSYNC_TO',
       },
-      ...pick('allowNetworkFs', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
+      ...pick('follow', 'allowNetworkFs', 'quiet', 'logLevel', 'logFormat', 'json', 'config'),
     },
     run: async (args, io) => (await import('./copy.ts')).copyTo(args, io),
   },
@@ -207,7 +208,7 @@ export const COMMANDS: readonly CliCommand[] = [
     name: 'report',
     describe: 'write the page of serve with its data, as of one instant, to one HTML file that needs no server',
     options: {
-      ...pick('db', 'dbFile'),
+      ...pick('db', 'dbFile', 'replica'),
       to: { type: 'string', stdio: true, describe: 'the file to write, such as report.html; - writes to stdout' },
       ...pick('env', 'maxFailing', 'json', 'config'),
     },

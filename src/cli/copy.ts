@@ -1,6 +1,9 @@
+import type { Logger } from 'pino';
 import { type CopyOptions, copy } from '../api/copy.ts';
+import { type FollowOptions, followMirror } from '../api/follow-mirror.ts';
+import { SyncError } from '../core/errors.ts';
 import type { CopyReport } from '../destination/copy-mirror.ts';
-import { type CommandAction, logSettings } from './command.ts';
+import { type CommandAction, type CommandArguments, logSettings } from './command.ts';
 import { libraryOptions } from './library-options.ts';
 import { printReport } from './print-report.ts';
 import { untilSignal } from './until-signal.ts';
@@ -10,6 +13,7 @@ export const copyTo: CommandAction = async (args, io) => {
   const log = await io.log(logSettings(args));
   io.limitHeap();
   return untilSignal(args, io, 'a long write: nothing was copied', async (signal) => {
+    if (args['follow'] === true) return followTo(args, log, signal);
     const report = await copy({
       // The library validates the values.
       ...(libraryOptions(args) as unknown as CopyOptions),
@@ -20,6 +24,19 @@ export const copyTo: CommandAction = async (args, io) => {
     return 0;
   });
 };
+
+async function followTo(args: CommandArguments, log: Logger, signal: AbortSignal): Promise<never> {
+  await followMirror({
+    ...(libraryOptions(args) as unknown as FollowOptions),
+    signal,
+    onProgress(event) {
+      if (event.type === 'failed')
+        log.warn(`the replica stays as it is, and is refreshed again soon: ${event.message}`);
+      else if (event.rows > 0) log.info(`${counted(event.rows, 'row')} refreshed`);
+    },
+  });
+  throw new SyncError('signal', 'stopped: the replica stays as it is');
+}
 
 function renderCopy({ db, to, rows, tables }: CopyReport): string {
   return `${to} is a copy of ${db}: ${counted(rows, 'row')} in ${counted(tables.length, 'table')}. The next sync into it continues where the original was.\n`;

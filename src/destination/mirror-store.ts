@@ -3,7 +3,7 @@ import type { AlertRule } from '../core/alerts/alert.ts';
 import type { StorageLimits } from '../core/decode/storage-limits.ts';
 import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { QuotaKeeper } from '../core/ports/quota-keeper.ts';
-import type { CopySource, CopyTarget } from './sql/copied-tables.ts';
+import type { CopySource, CopyTarget, ReplicaSource } from './sql/copied-tables.ts';
 import type { MirrorScope, SqlStatements } from './sql/statements.ts';
 
 /** The port of a destination: all that commands do with a mirror at one address. Every error is a `SyncError`. */
@@ -37,6 +37,8 @@ export interface MirrorStore {
    * is its key, `nowMs` a monotonic clock of this process. An abort does not wait for the server.
    */
   openQuotaKeeper(account: string, nowMs: () => number, stop: AbortSignal): QuotaKeeper | null;
+  /** Opens the mirror for its replicas; null for a file, which needs none. @throws SyncError */
+  readonly openReplicaSource: (() => Promise<ReplicaSource>) | null;
   /** All rows as of one instant, for a copy of the mirror. @throws SyncError `usage` if there is no mirror */
   openCopySource(): Promise<CopySource>;
   /** An empty place for a copy. @throws SyncError `usage` if it already holds a mirror */

@@ -10,6 +10,12 @@ import { setDateHeader } from './set-date-header.ts';
 /** Notes an error that another request was answered with, for `/healthz`. */
 export type NoteError = (error: unknown, log: FastifyBaseLogger) => void;
 
+interface HealthOptions {
+  readonly reads: MirrorReads;
+  readonly nowMs: () => number;
+  readonly lagSeconds: ((nowMs: number) => number) | undefined;
+}
+
 function maxAgeOf(given: unknown): number | null {
   if (given === undefined) return null;
   const seconds = typeof given === 'string' ? durationSeconds(given) : null;
@@ -22,7 +28,7 @@ function maxAgeOf(given: unknown): number | null {
  * damage itself, so it reports damage that another request has found. With `max_age`, it answers 503 if a stream is
  * older.
  */
-export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: () => number): NoteError {
+export function addHealth(server: FastifyInstance, { reads, nowMs, lagSeconds }: HealthOptions): NoteError {
   const damaged = mirrorDamaged();
   let isDamaged = false;
   server.get<{ Querystring: { max_age?: unknown } }>('/healthz', { schema: { hide: true } }, (request, reply) => {
@@ -32,7 +38,7 @@ export function addHealth(server: FastifyInstance, reads: MirrorReads, nowMs: ()
     const times = reads.read((view) => readRows(view, SYNC_TIMES));
     const answer = mirrorHealth(times, nowMs(), maxSeconds);
     if (answer.status === 'stale') reply.code(503);
-    return answer;
+    return lagSeconds === undefined ? answer : { ...answer, replica_lag_seconds: lagSeconds(nowMs()) };
   });
   return (error, log) => {
     if (isDamaged || httpErrorParts(error)?.code !== damaged.code) return;

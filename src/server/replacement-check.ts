@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
 import { SyncError } from '../core/errors.ts';
-import { openEarlier } from '../destination/sqlite/open.ts';
-import { isDamage } from './damage.ts';
+import { isDamage, openEarlier } from '../destination/sqlite/open.ts';
 import { mirrorReplaced } from './errors.ts';
 
 /** Identifies a state of a mirror. */

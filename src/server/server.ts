@@ -48,6 +48,8 @@ export interface ServerOptions {
   readonly threads?: number;
   /** The machine's clock, used only for ages. Bounds and `Date` use the mirror's clock. */
   readonly nowMs?: () => number;
+  /** How long ago the mirror was last seen to equal the one that it is a replica of. */
+  readonly lagSeconds?: (nowMs: number) => number;
   /** Logs every request, and every failure answered with 500. */
   readonly log?: FastifyBaseLogger;
 }
@@ -90,7 +92,7 @@ export async function createServer(options: ServerOptions): Promise<FastifyInsta
     if (!request.is404) return done();
     continueWhen(authenticateRequest(request, reply), (refusal) => done(refusal ?? unknownAddressError(request)));
   });
-  handleErrors(server, addHealth(server, store, nowMs));
+  handleErrors(server, addHealth(server, { reads: store, nowMs, lagSeconds: options.lagSeconds }));
   await addPageFiles(server);
   await server.register(async (api) => {
     api.addHook('onRequest', (request, reply, done) => continueWhen(authenticateRequest(request, reply), done));

@@ -34,6 +34,13 @@ export const COMMAND_OPTIONS = {
     stdio: true,
     describe: 'file that contains the SQL statement; - reads it from stdin',
   },
+  follow: {
+    type: 'boolean',
+    default: false,
+    describe:
+      'keep the file --to equal to a mirror in PostgreSQL until stopped, within two seconds of each commit: a replica, which only obsync ' +
+      'writes',
+  },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
 } as const satisfies Readonly<Record<string, OptionEntry>>;
 

@@ -40,6 +40,12 @@ export const OPTIONS = {
     type: 'string',
     describe: 'file that contains the address of the mirror with its password, instead of --db',
   },
+  replica: {
+    type: 'string',
+    describe:
+      'file of the local replica of a mirror in PostgreSQL, which the command refreshes first; default: one per mirror in the cache ' +
+      'folder of this user',
+  },
   tokenFile: { type: 'string', describe: 'file that contains the access token, instead of OBSYNC_TOKEN' },
   tokenEnv: {
     type: 'string',

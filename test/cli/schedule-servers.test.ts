@@ -121,14 +121,11 @@ describe('obsync schedule --serve', () => {
     expect((await asked(`${server}/`))[1]).toContain('<!doctype html>');
   });
 
-  test.each<[string, readonly string[], object, RegExp]>([
-    ['a mirror in PostgreSQL', ['--db', 'postgres://o@127.0.0.1/o'], env, /^obsync: serve needs a mirror in a file/],
-    ['no token for its readers', [], { OBSYNC_TOKEN: TOKEN }, /^obsync: no token would be accepted/],
-  ])('%s is refused before any request, and nothing is created', async (_, args, variables, line) => {
+  test('without a token for its readers it is refused before any request, and nothing is created', async () => {
     const { url, api } = await slowService();
     const cwd = folder();
-    const ended = await obsync(['schedule', '--base-url', url, '--serve', ...args], { cwd, env: { ...variables } });
-    expect(ended).toEqual(refusal(line));
+    const ended = await obsync(['schedule', '--base-url', url, '--serve'], { cwd, env: { OBSYNC_TOKEN: TOKEN } });
+    expect(ended).toEqual(refusal(/^obsync: no token would be accepted/));
     expect(api.requests).toEqual([]);
     expect(existsSync(join(cwd, 'obsync.db'))).toBe(false);
   });

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { onTestFinished } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type Ended, folder, MAIN, mirrorFile, NODE } from './setup.ts';
+import { type Ended, folder, MAIN, mirrorFile, NODE, OWN_FOLDERS } from './setup.ts';
 
 /** A token that `serving` accepts. */
 export const SERVE_TOKEN = 'the-token-of-the-server';
@@ -33,7 +33,7 @@ export async function serving(
 ): Promise<Serving> {
   const child = spawn(NODE, [MAIN, 'serve', '--port', '0', ...args], {
     cwd: folder(),
-    env: { PATH: process.env['PATH'], ...env },
+    env: { PATH: process.env['PATH'], ...OWN_FOLDERS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

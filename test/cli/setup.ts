@@ -14,6 +14,12 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 export const NODE = join(ROOT, 'node_modules/.bin/node');
 export const MAIN = join(inject('compiled'), 'main.js');
 
+/** The folders of this test file instead of the user's. */
+export const OWN_FOLDERS = {
+  XDG_STATE_HOME: process.env['XDG_STATE_HOME'],
+  XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'],
+};
+
 export const TOKEN = 'the-token-nobody-may-see';
 
 export interface Ended {
@@ -48,7 +54,7 @@ export function start(args: readonly string[], { cwd, env = {}, within = [] }: S
   const [program = NODE, ...rest] = [...within, NODE, MAIN, ...args];
   const child = spawn(program, rest, {
     cwd: cwd ?? folder(),
-    env: { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env },
+    env: { PATH: process.env['PATH'], ...OWN_FOLDERS, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
@@ -88,7 +94,7 @@ function until(child: ChildProcess, output: 'stdout' | 'stderr', isFulfilled: ()
 /** Runs the program in this process, with only the given `OBSYNC_…` variables, until it ends. */
 export function obsync(args: readonly string[], { cwd = folder(), env = {} }: Where = {}): Promise<Ended> {
   return inPlace({ cwd, env }, async () => {
-    const io = testIo({ XDG_STATE_HOME: process.env['XDG_STATE_HOME'], ...env });
+    const io = testIo({ ...OWN_FOLDERS, ...env });
     const code = await main(args, io);
     return { code, stdout: io.stdout.text, stderr: io.stderr.text };
   });

@@ -73,7 +73,7 @@ const ON_ONE_NODE = {
 describe.runIf(spawnSync('kubectl', ['version', '--client']).status === 0).each([
   { overlay: 'base', commands: ['serve', 'sync', 'worker'] },
   { overlay: 'overlays/sqlite', commands: ['serve', 'sync'] },
-  { overlay: 'overlays/postgres', commands: ['sync', 'worker'] },
+  { overlay: 'overlays/postgres', commands: ['serve', 'sync', 'worker'] },
 ])('examples/kubernetes/$overlay', ({ overlay, commands }) => {
   let text: string;
   let objects: readonly KubernetesObject[];

@@ -34,8 +34,8 @@ const OWN = { user: {}, node: NODE, main: MAIN };
 function start(url: string, db: string, { by = [], as = OWN }: Starting = {}) {
   const own = '--history --page-size=2 --concurrency=1 --allow-http --log-level=warn'.split(' ');
   const [command = '', ...args] = [...by, as.node, as.main, 'sync', `--base-url=${url}`, `--db=${db}`, ...own];
-  const { PATH, XDG_STATE_HOME } = process.env;
-  const env = { PATH, XDG_STATE_HOME, OBSYNC_TOKEN: TOKEN };
+  const { PATH, XDG_STATE_HOME, XDG_CACHE_HOME } = process.env;
+  const env = { PATH, XDG_STATE_HOME, XDG_CACHE_HOME, OBSYNC_TOKEN: TOKEN };
   const child = spawn(command, args, { ...as.user, cwd: '/', env, stdio: ['ignore', 'ignore', 'pipe'] });
   let stderr = '';
   child.stderr.on('data', (chunk) => {

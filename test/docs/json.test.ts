@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { alerts as alertTable } from '../../schema/alerts.ts';
 import { assets, columnLineage, columns, environments } from '../../schema/assets.ts';
 import { prunedHistory } from '../../schema/histories.ts';
@@ -81,7 +81,7 @@ beforeAll(async () => {
     await print('verify', '--repair');
     await printAccounts(source.url);
     await printAlerts(where, print);
-    printed['serve'] = [(await source.get('/healthz?max_age=2h')).body];
+    printed['serve']?.push((await source.get('/healthz?max_age=2h')).body);
   } finally {
     source.kill('SIGKILL');
     await source.ended;
@@ -93,6 +93,11 @@ async function printCitus(): Promise<void> {
   try {
     const { stdout } = await obsync(['migrate', '--citus', '--json'], { env: { OBSYNC_DB: url } });
     printed['migrate']?.push(JSON.parse(stdout));
+    const env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN, OBSYNC_DB: url };
+    const server = await serving([], { env, whenDone: afterAll });
+    printed['serve'] = [(await server.get('/healthz')).body];
+    server.kill('SIGTERM');
+    await server.ended;
   } finally {
     await drop();
   }

@@ -17,6 +17,8 @@ export interface MirrorTwin {
   readonly file: MirrorFile;
   state(own: StateStore): StateStore;
   destination(own: Destination, where: { readonly envId: string; readonly run: number }): Destination;
+  /** Refreshes a replica of the twin as of now. @returns its path; without a twin, that of the file */
+  replica(): Promise<string>;
   /** Waits until all operations are done. @throws if a result or a table differs */
   settled(): Promise<void>;
   /** Like `settled`, and compares every view. */
@@ -38,6 +40,7 @@ export const NO_TWIN: MakeTwin = (file, { clock }) => ({
   file,
   state: (own) => own,
   destination: (own) => own,
+  replica: async () => file.path,
   settled: async () => {},
   equal: async () => {},
 });

@@ -89,6 +89,8 @@ export interface TestMirror {
   isHeavy: (request: PageRequest) => boolean;
   /** The difference between the machine's clock and the world's. */
   clockSkewMs: number;
+  /** The file that a server serves, as of now; see `MirrorTwin`. */
+  replica(): Promise<string>;
   /** @throws if the twin differs */
   equalsTwin(): Promise<void>;
   close(): void;
@@ -198,6 +200,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
     serialize: createSerializer(),
     isHeavy: () => false,
     clockSkewMs: 0,
+    replica: () => twin.replica(),
     equalsTwin: () => twin.equal(),
     close() {
       file.connection.close();

@@ -12,7 +12,11 @@ import { onTestFinished } from 'vitest';
 const run = promisify(execFile);
 
 /** The variables of this process that started programs inherit. */
-const OWN = { PATH: process.env['PATH'], XDG_STATE_HOME: process.env['XDG_STATE_HOME'] };
+const OWN = {
+  PATH: process.env['PATH'],
+  XDG_STATE_HOME: process.env['XDG_STATE_HOME'],
+  XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'],
+};
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 

@@ -1,11 +1,13 @@
 import { PGlite } from '@electric-sql/pglite';
 import type { Row } from '../../src/core/stream.ts';
 import type { PostgresConnection } from '../../src/destination/postgres/connection.ts';
+import type { ListConnection } from '../../src/destination/postgres/open-connection.ts';
 import { inTransaction, type PostgresDatabase } from '../../src/destination/postgres/transaction.ts';
 import { PARSERS } from '../../src/destination/postgres/values.ts';
+import type { CopiedRow } from '../../src/destination/sql/copied-tables.ts';
 
 /** PostgreSQL in this process. Close it at the end. */
-export async function pgliteConnection(): Promise<PostgresConnection & { close(): Promise<void> }> {
+export async function pgliteConnection(): Promise<ListConnection> {
   const server = await PGlite.create({ parsers: { ...PARSERS }, serializers: AS_GIVEN });
   return {
     async query(text, values) {
@@ -13,6 +15,9 @@ export async function pgliteConnection(): Promise<PostgresConnection & { close()
         values === undefined ? (await server.exec(text)).slice(-1) : [await server.query(text, [...values])];
       return { rows: (last?.rows ?? []) as Row[], changes: last?.affectedRows ?? 0 };
     },
+    list: async (text, values = []) =>
+      (await server.query<CopiedRow>(text, [...values], { rowMode: 'array' })).rows as CopiedRow[],
+    run: async (text) => void (await server.exec(text)),
     close: () => server.close(),
   };
 }

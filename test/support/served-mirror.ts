@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type Database from 'better-sqlite3';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify';
 import { SyncError } from '../../src/core/errors.ts';
 import type { Source } from '../../src/core/ports/source.ts';
 import { httpDateMs } from '../../src/core/quota/retry-delay.ts';
@@ -27,9 +27,12 @@ import { DECISION_OPTIONS } from './decision-options.ts';
 export const TOKEN = 'secret';
 const ADMITTED = { authorization: `Bearer ${TOKEN}` };
 
-/** A mirror behind the real server, read through `server.inject`. */
+type Inject = (request: InjectOptions) => Promise<LightMyRequestResponse>;
+
+/** A mirror behind the real server, read through `inject`. */
 export interface ServedMirror {
   readonly server: FastifyInstance;
+  readonly inject: Inject;
   /** A response and its `Date`. @throws Error for any status but 200 */
   get(path: string): Promise<{ body: unknown; date: Instant }>;
   close(): Promise<void>;
@@ -37,15 +40,20 @@ export interface ServedMirror {
 
 /** `through` may wrap the server's file. */
 export async function serveMirrored(
-  mirrored: Pick<TestMirror, 'rows'>,
+  mirrored: Pick<TestMirror, 'replica'>,
   through: (file: MirrorFile) => MirrorFile = (file) => file,
 ): Promise<ServedMirror> {
-  const file = openForReading(String(mirrored.rows('pragma database_list')[0]?.['file']));
+  const file = openForReading(await mirrored.replica());
   const server = await createServer({ mirror: through(file), keys: () => [rootToken('all', TOKEN)] });
+  const inject: Inject = async (request) => {
+    await mirrored.replica();
+    return server.inject(request);
+  };
   return {
     server,
+    inject,
     async get(path) {
-      const answer = await server.inject({ method: 'GET', url: `/public/beta/${path}`, headers: ADMITTED });
+      const answer = await inject({ method: 'GET', url: `/public/beta/${path}`, headers: ADMITTED });
       if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${answer.payload}`);
       return { body: answer.json(), date: dateOf(answer.headers) };
     },
@@ -111,7 +119,7 @@ export function createFollower(): Follower {
   const clock = (): Instant => '2001-01-01T00:00:00.000000Z';
   return {
     async sync(from, { overlapSeconds = 0, pageSize = 3, full = false, allowShrink = false, ...asking } = {}) {
-      const source = 'server' in from ? sourceOver(from.server, asking) : from;
+      const source = 'server' in from ? sourceOver(from.inject, asking) : from;
       const destination = (envId: string, run: number) => createSqliteDestination(file, { envId, run, clock });
       const state = fileState(file, clock);
       const ports = {
@@ -146,14 +154,14 @@ export function createFollower(): Follower {
 }
 
 /** The source of one run, without a network. */
-function sourceOver(server: FastifyInstance, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
+function sourceOver(inject: Inject, { maxRequests, turn }: Pick<Following, 'maxRequests' | 'turn'>): Source {
   let requests = 0;
   let times = NO_TIMES;
   async function ask<T>(target: string, bodyDecoder: BodyDecoder<T>): Promise<T> {
     if (requests >= (maxRequests ?? Number.POSITIVE_INFINITY)) throw new SyncError('budget', 'no requests are left');
     await turn?.();
     requests += 1;
-    const { statusCode: status, headers, rawPayload } = await server.inject({ url: target, headers: ADMITTED });
+    const { statusCode: status, headers, rawPayload } = await inject({ url: target, headers: ADMITTED });
     const outcome = { answer: { status, headers: {}, body: rawPayload }, fault: null, heardMs: 0 };
     const verdict = classify(
       outcome,

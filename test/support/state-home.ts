@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
 
-/** Each test file has its own state folder, so no test writes to the user's or sees another's quota. */
+/** Each test file has its own folders, so no test writes to the user's or sees another's quota or replicas. */
 const home = mkdtempSync(join(tmpdir(), 'obsync-state-'));
-process.env['XDG_STATE_HOME'] = home;
+Object.assign(process.env, { XDG_STATE_HOME: home, XDG_CACHE_HOME: join(home, 'cache') });
 afterAll(() => rmSync(home, { recursive: true, force: true }));

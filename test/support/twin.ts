@@ -13,6 +13,7 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { MakeTwin, MirrorTwin } from '../model/mirror-twin.ts';
 import { type MirrorRelation, sameRows, selectOf, shownText, TABLES, VIEWS } from './compare-mirrors.ts';
 import { pgliteConnection, pgliteDatabase } from './pglite-mirror.ts';
+import { type TwinReplica, twinReplica } from './twin-replica.ts';
 
 /** A schema in PostgreSQL for the twins of files, one at a time. */
 export interface TwinSchema {
@@ -45,7 +46,8 @@ export async function twinSchema(databaseOf = pgliteDatabase): Promise<TwinSchem
     makeTwin(file, options) {
       // A failed history may have left operations, which must finish first.
       const emptied = isIdle().then(() => ask(`truncate ${found?.['tables']} restart identity`));
-      const made = createTwin({ file, ...options, database, ask, emptied });
+      const replica = twinReplica(server, SCHEMA, file.path);
+      const made = createTwin({ file, ...options, database, ask, emptied, replica });
       isIdle = made.isIdle;
       return made.twin;
     },
@@ -62,11 +64,12 @@ interface TwinParts {
   readonly hasSeveralEnvironments: boolean;
   readonly database: PostgresDatabase;
   readonly ask: (sql: string) => Promise<readonly Row[]>;
+  readonly replica: TwinReplica;
   /** Resolves once the database is empty. */
   readonly emptied: Promise<unknown>;
 }
 
-function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptied }: TwinParts) {
+function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptied, replica }: TwinParts) {
   const recording = recordWrites(file);
   /** The machine's clock during the current call, also for PostgreSQL, which repeats the call later. */
   const now: { here: Instant; there: Instant } = { here: '', there: '' };
@@ -102,11 +105,16 @@ function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptie
   };
   const waiting = { sleep: async () => undefined, random: () => 0 };
   const errorOf = (cause: unknown) => new SyncError('run', String(cause), { cause });
-  const randomHex = () => 'random';
+  const randomHex = () => '0123456789abcdef'.repeat(4);
   const there = { ...waiting, clock: () => now.there, randomHex };
   const settled = async (relations: readonly MirrorRelation[]): Promise<void> => {
     await last;
-    await withCallInError('all that was done', () => compare(relations.map((each) => [each, rowsOf(each)] as const)));
+    const rows = relations.map((each) => [each, rowsOf(each)] as const);
+    await withCallInError('all that was done', () => compare(rows));
+    await replica.breakOff();
+    await replica.refresh();
+    for (const [relation, own] of rows)
+      sameRows(relation, own, replica.rows(selectOf(relation, EXCEPT[relation.name])));
   };
   const twin: MirrorTwin = {
     limits: POSTGRES_LIMITS,
@@ -130,6 +138,11 @@ function createTwin({ file, clock, hasSeveralEnvironments, database, ask, emptie
         both,
         envId,
       ),
+    async replica() {
+      follow(() => replica.refresh());
+      await last;
+      return replica.path;
+    },
     settled: () => settled(TABLES),
     equal: () => settled([...TABLES, ...VIEWS]),
   };

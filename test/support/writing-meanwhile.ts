@@ -13,6 +13,7 @@ import {
   putScore,
   putTest,
 } from '../model/environment.ts';
+import type { MakeTwin } from '../model/mirror-twin.ts';
 import { populate } from '../model/populate.ts';
 import { createTestMirror, type TestMirror } from '../model/test-mirror.ts';
 import { createWorld, HOUR, type World } from '../model/world.ts';
@@ -84,15 +85,21 @@ export interface ServedWorldScene {
   readonly served: ServedMirror;
 }
 
+interface ServedWorldOptions {
+  readonly through?: ((file: MirrorFile) => MirrorFile) | undefined;
+  /** Serves the replica of a mirror's twin in PostgreSQL, refreshed before each request. */
+  readonly makeTwin?: MakeTwin | undefined;
+}
+
 /** Runs a test with a filled world, its mirror after a first sync, and a server for the mirror. */
 export async function withServedWorld(
   body: (scene: ServedWorldScene) => Promise<void>,
-  through?: (file: MirrorFile) => MirrorFile,
+  { through, makeTwin }: ServedWorldOptions = {},
 ) {
   // Years ago, so a server that sent its machine's time would be noticed.
   const world = createWorld(['e1'], '2020-02-20T04:10:00.250Z');
   furnish(world.environment());
-  const mirrored = createTestMirror(world);
+  const mirrored = createTestMirror(world, 0, makeTwin);
   try {
     await mirrored.sync();
     const served = await serveMirrored(mirrored, through);

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { SyncError } from '../../core/errors.ts';
 import type { CopyReport, CopyWatch } from '../../destination/copy-mirror.ts';
+import type { FollowWatch } from '../../destination/follow-replica.ts';
 import type { Measurements } from '../../metrics/measurements.ts';
 import type { CollectionsEvent, CollectionsReport } from '../../settings/collection-events.ts';
 import type { RunWatcher, SyncSettings } from '../../settings/sync-settings.ts';
@@ -8,7 +9,7 @@ import type { RunSummary } from '../../sync/summary.ts';
 import type { VerifyExportReport, VerifyExportSettings } from '../compare-export.ts';
 import type { ExportReport, ExportSettings, ExportWatch } from '../export-mirror.ts';
 import type { VerifySettings, VerifyWatch } from '../verify-mirror.ts';
-import type { CopySettings, JobReply, SerializedError, ThreadEvent, ThreadJob } from './run-thread.ts';
+import type { CopySettings, FollowSettings, JobReply, SerializedError, ThreadEvent, ThreadJob } from './run-thread.ts';
 
 /** Runs jobs in a thread, one at a time: SQLite cannot be interrupted, and signals must be handled meanwhile (R27). */
 export interface RunThread {
@@ -17,6 +18,7 @@ export interface RunThread {
   export(settings: ExportSettings, watch: ExportWatch): Promise<ExportReport>;
   verifyExport(settings: VerifyExportSettings, signal: AbortSignal): Promise<VerifyExportReport>;
   copy(settings: CopySettings, watch: CopyWatch): Promise<CopyReport>;
+  follow(settings: FollowSettings, watch: FollowWatch): Promise<void>;
   measure(db: string): Promise<Measurements>;
   close(): Promise<void>;
 }
@@ -60,6 +62,10 @@ export function startRunThread(): RunThread {
       doJob(worker(), { do: 'copy', settings }, watch.signal, (event) => {
         if (event.of === 'copy') watch.onProgress(event.event);
       }) as Promise<CopyReport>,
+    follow: (settings, watch) =>
+      doJob(worker(), { do: 'follow', settings }, watch.signal, (event) => {
+        if (event.of === 'replica') watch.onProgress(event.event);
+      }) as Promise<void>,
     measure: (db) => doJob(worker(), { do: 'measure', db }, UNABORTED, () => {}) as Promise<Measurements>,
     // Between jobs the thread does not keep the process alive.
     close: async () => void (await alive?.terminate()),

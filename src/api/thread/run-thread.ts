@@ -2,6 +2,7 @@ import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type RecoveryKind, SyncError } from '../../core/errors.ts';
 import type { SourceEvent } from '../../core/ports/source.ts';
 import { type CopyEvent, type CopyReport, type CopyWatch, copyMirror } from '../../destination/copy-mirror.ts';
+import { type FollowWatch, followReplica, type ReplicaEvent } from '../../destination/follow-replica.ts';
 import type { CollectionsEvent } from '../../settings/collection-events.ts';
 import type { SyncSettings } from '../../settings/sync-settings.ts';
 import { streamKey } from '../../sync/sync-environments.ts';
@@ -18,12 +19,19 @@ export type ThreadJob =
   | { readonly do: 'export'; readonly settings: ExportSettings }
   | { readonly do: 'verify-export'; readonly settings: VerifyExportSettings }
   | { readonly do: 'copy'; readonly settings: CopySettings }
+  | { readonly do: 'follow'; readonly settings: FollowSettings }
   | { readonly do: 'measure'; readonly db: string };
 
 /** The addresses of a copy's source and destination, as given. */
 export interface CopySettings {
   readonly db: string;
   readonly to: string;
+}
+
+/** The address of a mirror, and the file of its replica. */
+export interface FollowSettings {
+  readonly db: string;
+  readonly replica: string | undefined;
 }
 
 /** An error that can be posted in a message. */
@@ -41,6 +49,7 @@ export type ThreadEvent =
   | { readonly of: 'verify'; readonly event: VerifyProgress }
   | { readonly of: 'export'; readonly event: ExportEvent }
   | { readonly of: 'copy'; readonly event: CopyEvent }
+  | { readonly of: 'replica'; readonly event: ReplicaEvent }
   | { readonly of: 'failure'; readonly error: SerializedError };
 
 export type JobReply =
@@ -92,6 +101,7 @@ function relayTo(port: MessagePort) {
     },
     onExport: (event: ExportEvent): void => send({ of: 'export', event }),
     onCopy: (event: CopyEvent): void => send({ of: 'copy', event }),
+    onReplica: (event: ReplicaEvent): void => send({ of: 'replica', event }),
     onSourceEvent: (event: SourceEvent): void => send({ of: 'source', event }),
   };
 }
@@ -100,7 +110,7 @@ type EventRelay = ReturnType<typeof relayTo>;
 
 async function execute(
   job: ThreadJob,
-  { onSync, onVerify, onExport, onCopy, onSourceEvent }: EventRelay,
+  { onSync, onVerify, onExport, onCopy, onReplica, onSourceEvent }: EventRelay,
   signal: AbortSignal,
 ) {
   switch (job.do) {
@@ -115,6 +125,8 @@ async function execute(
       return (await import('../compare-export.ts')).verifyExportOnce(job.settings, signal);
     case 'copy':
       return copyOnce(job.settings, { signal, onProgress: onCopy });
+    case 'follow':
+      return follow(job.settings, { signal, onProgress: onReplica });
     case 'measure':
       return (await import('../measure-mirror.ts')).measureMirror(job.db);
   }
@@ -122,6 +134,15 @@ async function execute(
 
 async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
   return copyMirror(await openStore(db), await openStore(to), watch);
+}
+
+async function follow({ db, replica }: FollowSettings, watch: FollowWatch): Promise<void> {
+  const store = await openStore(db);
+  try {
+    return await followReplica(store, replica, watch);
+  } catch (error) {
+    throw store.explain(error);
+  }
 }
 
 function listen(port: MessagePort): void {

@@ -7,6 +7,7 @@ import {
   type CopiedTable,
   type CopySource,
   type CopyTarget,
+  type RowSelection,
 } from '../sql/copied-tables.ts';
 import { refuseNewer, refuseOlder } from '../sql/mirror-version.ts';
 import { FIRST_PORTION, nextPortion } from '../sql/portions.ts';
@@ -14,7 +15,7 @@ import { list, quote } from '../sql/tables.ts';
 import type { PostgresAddress } from './address.ts';
 import type { PostgresConnection } from './connection.ts';
 import { migrateInside, postgresMigrationTimes, postgresVersion } from './migrations.ts';
-import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
+import { beginIn, type ListConnection, type OpenConnection, openConnection } from './open-connection.ts';
 import { arrayText, TYPES } from './values.ts';
 
 /** Opens a mirror in PostgreSQL for copying, as of one instant. @throws SyncError */
@@ -28,13 +29,16 @@ export async function openPostgresSource(address: PostgresAddress): Promise<Copy
     throw error;
   }
   return {
-    rows: (table) => readTable(connection, table),
+    rows: (table) => readRows(connection, table),
     close: () => connection.close(),
   };
 }
 
+/** A mirror's schema, and its name in messages. */
+export type MirrorName = Pick<PostgresAddress, 'schema' | 'display'>;
+
 /** @throws SyncError `usage` */
-export async function refuseOtherVersion(connection: PostgresConnection, address: PostgresAddress): Promise<void> {
+export async function refuseOtherVersion(connection: PostgresConnection, address: MirrorName): Promise<void> {
   const [found, times] = [await postgresVersion(connection, address.schema), postgresMigrationTimes()];
   if (found === 0)
     throw new SyncError(
@@ -45,10 +49,14 @@ export async function refuseOtherVersion(connection: PostgresConnection, address
   refuseOlder(found, times, address.display);
 }
 
-async function* readTable(connection: OpenConnection, table: CopiedTable): AsyncGenerator<readonly CopiedRow[]> {
-  const order = table.isOrdered ? ' order by row_number' : '';
-  const columns = list(table.columns.map(({ name }) => name));
-  await connection.run(`declare copied no scroll cursor for select ${columns} from ${quote(table.name)}${order}`);
+/** Rows of a table in portions of bounded size, within a transaction. */
+export async function* readRows(
+  connection: ListConnection,
+  table: CopiedTable,
+  selection: RowSelection = {},
+): AsyncGenerator<readonly CopiedRow[]> {
+  const { select, values } = selectOf(table, selection);
+  await connection.list(`declare copied no scroll cursor for ${select}`, values);
   let portion = FIRST_PORTION;
   for (;;) {
     const rows = await connection.list(`fetch forward ${portion} from copied`);
@@ -57,6 +65,29 @@ async function* readTable(connection: OpenConnection, table: CopiedTable): Async
     portion = nextPortion(rows);
   }
   await connection.run('close copied');
+}
+
+function selectOf(
+  table: CopiedTable,
+  { columns = table.columns.map(({ name }) => name), envId, after, within }: RowSelection,
+): { readonly select: string; readonly values: readonly string[] } {
+  const values: string[] = [];
+  const than = (value: string): string => `$${values.push(value)}`;
+  const conditions = [
+    ...(envId == null ? [] : [`env_id = ${than(envId)}`]),
+    ...(after == null ? [] : [`mirrored_at > ${than(after)}`]),
+    ...(within === undefined ? [] : [`${quote(within.column)} < ${than(within.before)}`]),
+    ...(within?.from == null ? [] : [`${quote(within.column)} >= ${than(within.from)}`]),
+  ];
+  const where = (more: readonly string[]): string => {
+    const all = [...conditions, ...more];
+    return `select ${list(columns)} from ${quote(table.name)}${all.length === 0 ? '' : ` where ${all.join(' and ')}`}`;
+  };
+  if (table.isOrdered) return { select: `${where([])} order by row_number`, values };
+  // Each half has an index on the time.
+  const isHalved = table.hasTombstones && after != null;
+  const halves = isHalved ? [['deleted_at is null'], ['deleted_at is not null']] : [[]];
+  return { select: halves.map(where).join(' union all '), values };
 }
 
 /** Starts a new mirror with its tables, in one transaction. @throws SyncError `usage` if there already is one */

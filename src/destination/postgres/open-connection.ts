@@ -9,14 +9,18 @@ import { type RetryWaiting, WAITING, withRetry } from './retry.ts';
 import { connectError, refuseOldServer, refuseOtherEncoding, SERVER_FACTS, serverError } from './server-error.ts';
 import { beginStatement } from './settings.ts';
 
-/** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do. */
-export interface OpenConnection extends PostgresConnection {
-  readonly client: Client;
+/** A connection that also lists rows, for reading many of them. */
+export interface ListConnection extends PostgresConnection {
   /** The rows of one statement as lists. */
   list(text: string, values?: readonly unknown[]): Promise<CopiedRow[]>;
   /** Runs statements without values and ignores their results. */
   run(text: string): Promise<void>;
   close(): Promise<void>;
+}
+
+/** One connection for as long as its user needs it. Every error says what is wrong with the server and what to do. */
+export interface OpenConnection extends ListConnection {
+  readonly client: Client;
 }
 
 /** Opens a connection, and retries if it is lost meanwhile. @throws SyncError */
@@ -58,6 +62,6 @@ async function checkServer(open: OpenConnection, display: string): Promise<void>
 }
 
 /** Begins a transaction in a mirror's schema with no time limit. */
-export async function beginIn(connection: OpenConnection, schema: string, mode: string): Promise<void> {
+export async function beginIn(connection: ListConnection, schema: string, mode: string): Promise<void> {
   await connection.run(beginStatement({ schema, mode, idleTimeoutMs: 0 }));
 }

@@ -4,7 +4,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { OpenMirror } from '../../core/ports/open-mirror.ts';
 import type { QuotaKeeper } from '../../core/ports/quota-keeper.ts';
 import type { Instant } from '../../core/time/instant.ts';
-import type { MirrorStore, WriterOptions } from '../mirror-store.ts';
+import type { MirrorStore, Verification, WriterOptions } from '../mirror-store.ts';
 import type { PostgresAddress } from './address.ts';
 import { distributeTables, refuseWithoutCitus } from './citus.ts';
 import { openPostgresSource, openPostgresTarget, refuseOtherVersion } from './copy.ts';
@@ -20,6 +20,7 @@ import { openPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
 import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
+import { openReplicaSource } from './replica-source.ts';
 import { type RetryWaiting, translateErrors, WAITING, withRetry } from './retry.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
@@ -66,16 +67,17 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
-    record: (verification) =>
-      once(async (connection) => {
-        await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
-      }).catch(() => {
-        // The result stands whether or not it is recorded.
-      }),
+    // The result stands whether or not it is recorded.
+    record: (verification) => once((connection) => record(connection, schema, verification)).catch(() => {}),
     openQuotaKeeper: (account, nowMs, signal) => openQuotaKeeper(address, { account, nowMs, signal }),
+    openReplicaSource: () => openReplicaSource(address),
     openCopySource: () => openPostgresSource(address),
     openCopyTarget: () => openPostgresTarget(address),
   };
+}
+
+async function record(connection: OpenConnection, schema: string, verification: Verification): Promise<void> {
+  await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
 }
 
 type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;

@@ -15,7 +15,10 @@ export function whereDiffers(
 }
 
 /** The end of an insert that replaces rows with the same key. */
-export function replacing({ unique }: SqlDialect, { name: table, columns, key }: TableSql): string {
+export function replacing(
+  { unique }: Pick<SqlDialect, 'unique'>,
+  { name: table, columns, key }: Pick<TableSql, 'name' | 'columns' | 'key'>,
+): string {
   const others = columns.filter((name) => !key.includes(name));
   const set = others.map((name) => `${quote(name)} = excluded.${quote(name)}`).join(', ');
   return `on conflict (${key.map((name) => unique(table, name)).join(', ')}) do update set ${set}`;

@@ -2,6 +2,8 @@ import { getTableConfig, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
 import { primaryKeyOf } from '../../../schema/table.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
+import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
+import type { Instant } from '../../core/time/instant.ts';
 
 /** A table as a copy needs it; every kind of mirror has it. */
 export interface CopiedTable {
@@ -12,6 +14,12 @@ export interface CopiedTable {
   readonly numbered: string | null;
   /** Whether the order of its rows matters: of two staged rows with one key, the later one counts (R16). */
   readonly isOrdered: boolean;
+  /** Whether its rows belong to environments. */
+  readonly hasEnvironments: boolean;
+  /** Whether deleted rows stay (R11). */
+  readonly hasTombstones: boolean;
+  /** Whether `mirrored_at` is the time of the commit that last changed the row (R21). */
+  readonly isStamped: boolean;
 }
 
 /** A row's values in column order, as SQLite stores them. */
@@ -21,6 +29,40 @@ export type CopiedRow = readonly (string | number | bigint | null)[];
 export interface CopySource {
   /** The rows in portions of bounded size. */
   rows(table: CopiedTable): AsyncIterable<readonly CopiedRow[]>;
+  close(): Promise<void>;
+}
+
+/** Some rows of a table; without conditions, all of them. */
+export interface RowSelection {
+  /** The columns to read; all by default. */
+  readonly columns?: readonly string[] | undefined;
+  readonly envId?: string | null | undefined;
+  /** Only rows that changed after this time. */
+  readonly after?: Instant | null | undefined;
+  readonly within?: ColumnStretch | undefined;
+}
+
+/** The rows whose value in a column of times lies in a stretch of time. */
+export interface ColumnStretch {
+  readonly column: string;
+  /** Null for no limit. */
+  readonly from: Instant | null;
+  readonly before: Instant;
+}
+
+/** What a replica reads of its mirror, as of one instant. */
+export interface SourceSnapshot {
+  versions(): Promise<MirrorVersions>;
+  /** The rows in portions of bounded size. */
+  rows(table: CopiedTable, selection: RowSelection): AsyncIterable<readonly CopiedRow[]>;
+  /** How many rows the table has of an environment; of all if null. */
+  count(table: CopiedTable, envId: string | null): Promise<number>;
+}
+
+/** A mirror that replicas follow. */
+export interface ReplicaSource {
+  /** Does work on one state of the mirror. @throws SyncError `usage` if there is none, or one of another version */
+  inSnapshot<Done>(work: (snapshot: SourceSnapshot) => Promise<Done>): Promise<Done>;
   close(): Promise<void>;
 }
 
@@ -39,11 +81,15 @@ function copiedTable(table: SQLiteTable): CopiedTable {
   const { name, columns } = getTableConfig(table);
   const numbered = columns.find((column) => column.primary && kindOf(column) === 'integer');
   const key = primaryKeyOf(table);
+  const names = new Set(columns.map((column) => column.name));
   return {
     name,
     columns: columns.map((column) => ({ name: column.name, kind: kindOf(column) })),
     key,
     numbered: numbered?.name ?? null,
     isOrdered: key.length === 0,
+    hasEnvironments: names.has('env_id'),
+    hasTombstones: names.has('deleted_at'),
+    isStamped: MIRRORED_TABLES.includes(table) && ['env_id', 'mirrored_at'].every((name) => names.has(name)),
   };
 }

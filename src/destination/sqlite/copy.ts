@@ -1,14 +1,16 @@
-import { renameSync, rmSync } from 'node:fs';
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import type { Database } from 'better-sqlite3';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { takeLock } from '../../../state/lock.ts';
 import { SyncError } from '../../core/errors.ts';
+import { replacing } from '../sql/conflicts.ts';
 import type { CopiedRow, CopiedTable, CopySource, CopyTarget } from '../sql/copied-tables.ts';
 import { inPortions } from '../sql/portions.ts';
 import { list, quote } from '../sql/tables.ts';
 import { flush } from './backup.ts';
 import { closeWritten } from './close.ts';
+import { SQLITE } from './driver.ts';
 import { fileError } from './file-error.ts';
 import { buildSecondaryIndexes, dropSecondaryIndexes } from './migrations.ts';
 import { mirrorExists, openForReading, openForWriting, refuseNoFolder } from './open.ts';
@@ -46,10 +48,43 @@ export function openSqliteTarget(path: string): CopyTarget {
   refuseNoFolder(path);
   refuseTaken(path);
   const lock = takeLock(path);
+  try {
+    const made = startFile(path);
+    return {
+      async write(table, rows) {
+        made.attempt(() => insertRows(made.connection, table, rows));
+      },
+      async finish() {
+        made.finish(() => refuseTaken(path));
+        // Like a sync, leaves -wal and -shm beside the mirror, for readers that may not create them.
+        made.attempt(() => closeWritten(openForWriting(path)));
+        lock.release();
+      },
+      async abandon() {
+        made.abandon();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** A mirror file that nobody sees before it is complete. Its one transaction is open. */
+export interface UnfinishedFile {
+  readonly connection: Database;
+  /** Does a step, with errors that name the final path. */
+  attempt<Done>(step: () => Done): Done;
+  /** Commits, and moves the file to its final path. `beforeMove` is called just before. */
+  finish(beforeMove: () => void): void;
+  abandon(): void;
+}
+
+/** Starts a file next to its final path; what an earlier attempt left there is removed. */
+export function startFile(path: string, mode?: number): UnfinishedFile {
   const beside = join(dirname(path), `.${basename(path)}.copy`);
-  const remove = (): void => {
-    for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${beside}${end}`, { force: true });
-  };
+  const remove = (): void => removeFile(beside);
   const attempt = <Made>(step: () => Made): Made => {
     try {
       return step();
@@ -59,28 +94,34 @@ export function openSqliteTarget(path: string): CopyTarget {
   };
   try {
     remove();
+    if (mode !== undefined) closeSync(openSync(beside, 'wx', mode));
     const connection = attempt(() => openNew(beside));
     return {
-      async write(table, rows) {
-        attempt(() => writeRows(connection, table, rows));
-      },
-      async finish() {
+      connection,
+      attempt,
+      finish(beforeMove) {
         attempt(() => finish(connection));
         connection.close();
-        attempt(() => putInPlace(beside, path));
-        lock.release();
+        attempt(() => {
+          flush(beside);
+          beforeMove();
+          renameSync(beside, path);
+        });
       },
-      async abandon() {
+      abandon() {
         connection.close();
         remove();
-        lock.release();
       },
     };
   } catch (error) {
     remove();
-    lock.release();
     throw error;
   }
+}
+
+/** Removes an SQLite file and those that SQLite puts beside it. */
+export function removeFile(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${end}`, { force: true });
 }
 
 function refuseTaken(path: string): void {
@@ -103,11 +144,18 @@ const TABLES = [...STATE_TABLES, ...MIRRORED_TABLES];
 /** More rows per statement save no time. */
 const ROWS_AT_ONCE = 64;
 
-function writeRows(connection: Database, { name, columns }: CopiedTable, rows: readonly CopiedRow[]): void {
-  const names = list(columns.map((column) => column.name));
+export function insertRows(
+  connection: Database,
+  { name, columns: described, key }: CopiedTable,
+  rows: readonly CopiedRow[],
+  conflict: 'append' | 'replace' = 'append',
+): void {
+  const columns = described.map((column) => column.name);
+  const names = list(columns);
+  const end = conflict === 'append' ? '' : replacing(SQLITE, { name, columns, key });
   const one = `(${columns.map(() => '?').join(', ')})`;
   const insert = (count: number) =>
-    connection.prepare(`insert into ${quote(name)} (${names}) values ${Array(count).fill(one).join(', ')}`);
+    connection.prepare(`insert into ${quote(name)} (${names}) values ${Array(count).fill(one).join(', ')} ${end}`);
   const whole = rows.length >= ROWS_AT_ONCE ? insert(ROWS_AT_ONCE) : null;
   for (let at = 0; at < rows.length; at += ROWS_AT_ONCE) {
     const some = rows.slice(at, at + ROWS_AT_ONCE);
@@ -122,12 +170,4 @@ function finish(connection: Database): void {
   connection.exec('analyze; commit');
   connection.pragma('synchronous = FULL');
   connection.pragma('journal_mode = WAL');
-}
-
-function putInPlace(from: string, to: string): void {
-  flush(from);
-  refuseTaken(to);
-  renameSync(from, to);
-  // Like a sync, leaves -wal and -shm beside the mirror, for readers that may not create them.
-  closeWritten(openForWriting(to));
 }

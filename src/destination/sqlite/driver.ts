@@ -34,7 +34,7 @@ function sameJsonTexts(a: unknown, b: unknown): number {
   return Number(typeof a === 'string' && typeof b === 'string' && sameJson(a, b));
 }
 
-const SQLITE: SqlDialect = {
+export const SQLITE: SqlDialect = {
   texts: (json) => `json_each(${json})`,
   arrays: (json) => `json_each(${json})`,
   field: (json, name) => `${json} ->> '${name}'`,

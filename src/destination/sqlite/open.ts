@@ -146,12 +146,31 @@ function refuseForeign(mirror: MirrorFile): void {
       `${mirror.path} is not a mirror but another SQLite database: name another file with --db`,
     );
   }
+  if (!mirror.connection.readonly && isReplica(mirror.connection))
+    throw new SyncError(
+      'usage',
+      `${mirror.path} is a replica of a mirror in PostgreSQL: name that mirror with --db, or make an independent copy with \`obsync copy\``,
+    );
   refuseNewer(sqliteVersion(mirror.connection), sqliteMigrationTimes(), mirror.path);
+}
+
+/** SQLite keeps this number of a file's program in its header: the letters `obsr`. */
+export const REPLICA_ID = 0x6f627372;
+
+/** Whether the file is a replica, which nothing but its refresh may write. */
+export function isReplica(connection: Database.Database): boolean {
+  return connection.pragma('application_id', { simple: true }) === REPLICA_ID;
 }
 
 /** Without Drizzle's table: other programs may have it, and after a crash a new file may have nothing else. */
 const TABLES = `select count(*) tables, coalesce(sum(name = 'sync_checkpoints'), 0) ours from sqlite_schema
   where type = 'table' and name <> '__drizzle_migrations'`;
+
+/** Whether SQLite reports that the file is damaged or not a database. */
+export function isDamage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return /^SQLITE_(CORRUPT|NOTADB)/.test(String((error as { code?: unknown }).code)) || isDamage(error.cause);
+}
 
 /** @throws SyncError `usage` if the folder of the mirror does not exist */
 export function refuseNoFolder(path: string): void {

@@ -63,6 +63,7 @@ export function sqliteStore(path: string, clock: () => Instant): MirrorStore {
     isWritten: async () => isLocked(path),
     record: async (verification) => record(path, verification),
     openQuotaKeeper: () => null,
+    openReplicaSource: null,
     openCopySource: async () => openSqliteSource(path),
     openCopyTarget: async () => openSqliteTarget(path),
     explain: (error) => fileError(path, error),

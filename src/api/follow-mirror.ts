@@ -1,0 +1,31 @@
+import type { ReplicaEvent } from '../destination/follow-replica.ts';
+import { givenAddress } from '../settings/addresses/mirror-address.ts';
+import { checkOptions } from '../settings/check-options.ts';
+import { OptionError } from '../settings/option-error.ts';
+import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
+import { refuseNetworkFs } from './open-store.ts';
+import { startRunThread } from './thread/in-thread.ts';
+
+export interface FollowOptions extends MirrorOptions, OptionsNamed<'allowNetworkFs'> {
+  /** The file of the replica. */
+  readonly to: string;
+  /** Ends the following when aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Receives an event for each refresh. */
+  readonly onProgress?: ((event: ReplicaEvent) => void) | undefined;
+}
+
+/** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */
+export async function followMirror(options: FollowOptions): Promise<void> {
+  checkOptions(options);
+  const { to, allowNetworkFs = false, signal = new AbortController().signal, onProgress = () => {} } = options;
+  const db = givenAddress(options);
+  if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file for the replica: name one with --to');
+  refuseNetworkFs({ db: to, allowNetworkFs });
+  const thread = startRunThread();
+  try {
+    await thread.follow({ db, replica: to }, { signal, onProgress });
+  } finally {
+    await thread.close();
+  }
+}

@@ -1,0 +1,52 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { ReplicaEvent } from '../destination/follow-replica.ts';
+import { replicaPlace } from '../destination/mirror-file.ts';
+import { openStore } from './open-store.ts';
+import { startRunThread } from './thread/in-thread.ts';
+import type { FollowSettings } from './thread/run-thread.ts';
+
+/** A replica that follows its mirror in a thread. */
+export interface FollowingReplica {
+  readonly path: string;
+  /** The mirror's name in messages. */
+  readonly of: string;
+  /** How long ago the replica was last seen to equal the mirror. */
+  lagSeconds(nowMs: number): number;
+  close(): Promise<void>;
+}
+
+/** Starts to follow a mirror; the replica is complete when the promise resolves. @throws SyncError */
+export async function startFollowing(
+  settings: FollowSettings,
+  log: Pick<FastifyBaseLogger, 'info' | 'warn'>,
+): Promise<FollowingReplica> {
+  const store = await openStore(settings.db);
+  const { path } = replicaPlace(store, settings.replica);
+  const stop = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  let [equalAtMs, hasFailed] = [0, false];
+  const onProgress = (event: ReplicaEvent): void => {
+    if (event.type === 'refreshed') {
+      if (hasFailed) log.info('the replica follows the mirror again');
+      [equalAtMs, hasFailed] = [event.atMs, false];
+      ready.resolve();
+      return;
+    }
+    if (!hasFailed) log.warn(`the replica stays as it is, and is refreshed again soon: ${event.message}`);
+    hasFailed = true;
+  };
+  const thread = startRunThread();
+  const ended = thread.follow(settings, { signal: stop.signal, onProgress });
+  const close = async (): Promise<void> => {
+    stop.abort();
+    await ended.catch(() => {});
+    await thread.close();
+  };
+  try {
+    await Promise.race([ready.promise, ended]);
+  } catch (error) {
+    await thread.close();
+    throw error;
+  }
+  return { path, of: store.display, lagSeconds: (nowMs) => (nowMs - equalAtMs) / 1000, close };
+}

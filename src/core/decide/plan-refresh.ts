@@ -1,0 +1,89 @@
+import { EPOCH, type Instant } from '../time/instant.ts';
+import type { PrunedHistory } from './retention.ts';
+
+/** What decides, at one instant, which rows of a mirror a replica lacks. */
+export interface MirrorVersions {
+  /** Identifies the mirror and its history: another one after a restore or a failover. */
+  readonly identity: string;
+  /** The time of the last commit to each environment (R21). */
+  readonly clocks: ReadonlyMap<string, Instant>;
+  /** A text per table and environment that changes with any of its rows; `''` stands for a table without environments. */
+  readonly versions: ReadonlyMap<string, ReadonlyMap<string, string>>;
+}
+
+/** What the plan needs to know of a table. */
+export interface RefreshedTable {
+  readonly name: string;
+  /** Whether `mirrored_at` tells when each row changed (R21); otherwise only the table's version shows a change. */
+  readonly isStamped: boolean;
+}
+
+/** Reads the rows of an environment that changed after a time, or replaces all of its rows in this table. */
+export interface RefreshStep {
+  readonly table: string;
+  /** Null for all rows of the table. */
+  readonly envId: string | null;
+  /** Null if every row is read again. */
+  readonly after: Instant | null;
+}
+
+/** Which rows a replica must read; all of them if it is a replica of another mirror or of a lost state of this one. */
+export function planRefresh(
+  tables: readonly RefreshedTable[],
+  known: MirrorVersions | null,
+  found: MirrorVersions,
+): RefreshStep[] {
+  if (known === null || known.identity !== found.identity || isSetBack(known, found))
+    return tables.map(({ name }) => ({ table: name, envId: null, after: null }));
+  return tables.flatMap(({ name, isStamped }) => {
+    if (isStamped) return changedClocks(name, known.clocks, found.clocks);
+    const [before, now] = [known.versions.get(name), found.versions.get(name)];
+    return changedKeys(before, now).map((envId) => ({ table: name, envId: envId || null, after: null }));
+  });
+}
+
+/** A clock never runs backwards (R21), and an environment keeps its clock. */
+function isSetBack(known: MirrorVersions, found: MirrorVersions): boolean {
+  return [...known.clocks].some(([envId, at]) => (found.clocks.get(envId) ?? '') < at);
+}
+
+function changedClocks(table: string, known: MirrorVersions['clocks'], found: MirrorVersions['clocks']): RefreshStep[] {
+  return changedKeys(known, found).map((envId) => ({ table, envId, after: known.get(envId) ?? null }));
+}
+
+function changedKeys(
+  known: ReadonlyMap<string, string> = new Map(),
+  found: ReadonlyMap<string, string> = new Map(),
+): string[] {
+  return [...new Set([...known.keys(), ...found.keys()])].filter((key) => known.get(key) !== found.get(key));
+}
+
+/** How far a history is pruned, with the names of `pruned_history` (R17). */
+export interface PruningReach extends PrunedHistory {
+  /** The same for a pruning that is not complete. */
+  readonly pruning_before: Instant | null;
+}
+
+/** The stretch of a history in which rows were pruned. */
+export interface PrunedStretch {
+  readonly envId: string;
+  readonly table: PrunedHistory['history'];
+  /** The first time in it; null for the beginning of the history. */
+  readonly from: Instant | null;
+  readonly before: Instant;
+}
+
+/** Where rows were pruned between two states of a mirror. */
+export function prunedStretches(known: readonly PruningReach[], found: readonly PruningReach[]): PrunedStretch[] {
+  const keyOf = (each: PruningReach): string => JSON.stringify([each.env_id, each.history, each.action]);
+  const earlier = new Map(known.map((each) => [keyOf(each), each]));
+  return found.flatMap((now) => {
+    const was = earlier.get(keyOf(now));
+    if (was?.row_count === now.row_count) return [];
+    // A pruning that was given up for an earlier time has removed rows before its own.
+    const reached = [now.complete_before, now.pruning_before, was?.pruning_before ?? null];
+    const before = reached.filter((at) => at !== null).reduce((latest, at) => (at > latest ? at : latest), EPOCH);
+    const from = now.action === 'thin' ? (was?.complete_before ?? null) : null;
+    return [{ envId: now.env_id, table: now.history, from, before }];
+  });
+}

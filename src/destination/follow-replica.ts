@@ -1,0 +1,54 @@
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { needsNoReplica, replicaPlace } from './mirror-file.ts';
+import type { MirrorStore } from './mirror-store.ts';
+import { refreshReplica } from './refresh-replica.ts';
+import type { ReplicaSource } from './sql/copied-tables.ts';
+
+export type ReplicaEvent =
+  /** The replica equals the mirror as it was at `atMs` or later. */
+  | { readonly type: 'refreshed'; readonly rows: number; readonly isWhole: boolean; readonly atMs: number }
+  /** The replica stays as it is until a later refresh succeeds. */
+  | { readonly type: 'failed'; readonly message: string };
+
+export interface FollowWatch {
+  readonly signal: AbortSignal;
+  onProgress(event: ReplicaEvent): void;
+}
+
+/** A commit reaches the replica within two seconds. A mirror that fails twice in a row is asked less often. */
+const [POLL_MS, RETRY_MS] = [1000, 10_000];
+
+/**
+ * Refreshes a replica until the signal. A poll costs a few small queries; unlike `listen`, it also works behind a pooler.
+ * @throws SyncError if the first refresh fails
+ */
+export async function followReplica(
+  store: MirrorStore,
+  replica: string | undefined,
+  { signal, onProgress }: FollowWatch,
+): Promise<void> {
+  const { openReplicaSource } = store;
+  if (openReplicaSource === null) throw needsNoReplica(store);
+  const place = replicaPlace(store, replica);
+  let [source, failures]: [ReplicaSource | null, number] = [null, 0];
+  try {
+    for (let refreshes = 0; !signal.aborted; refreshes++) {
+      try {
+        source ??= await openReplicaSource();
+        const atMs = Date.now();
+        onProgress({ type: 'refreshed', ...(await refreshReplica(source, place, signal)), atMs });
+        failures = 0;
+      } catch (error) {
+        // After a failed statement the server refuses all others of its transaction.
+        await source?.close();
+        source = null;
+        if (refreshes === 0) throw error;
+        if (!signal.aborted) onProgress({ type: 'failed', message: (store.explain(error) as Error).message });
+        failures++;
+      }
+      await sleepFor(failures > 1 ? RETRY_MS : POLL_MS, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    await source?.close();
+  }
+}

@@ -1,0 +1,68 @@
+import type { MirrorVersions } from '../../core/decide/plan-refresh.ts';
+import { COPIED_TABLES, type CopiedTable, type ReplicaSource, type SourceSnapshot } from '../sql/copied-tables.ts';
+import { quote } from '../sql/tables.ts';
+import type { PostgresAddress } from './address.ts';
+import { type MirrorName, readRows, refuseOtherVersion } from './copy.ts';
+import { beginIn, type ListConnection, openConnection } from './open-connection.ts';
+
+/** Opens a mirror in PostgreSQL for its replicas. @throws SyncError */
+export async function openReplicaSource(address: PostgresAddress): Promise<ReplicaSource> {
+  return replicaSource(await openConnection(address), address);
+}
+
+export function replicaSource(connection: ListConnection, address: MirrorName): ReplicaSource {
+  return {
+    async inSnapshot(work) {
+      await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
+      await refuseOtherVersion(connection, address);
+      const done = await work(snapshotOn(connection));
+      await connection.run('commit');
+      return done;
+    },
+    close: () => connection.close(),
+  };
+}
+
+function snapshotOn(connection: ListConnection): SourceSnapshot {
+  return {
+    versions: () => readVersions(connection),
+    rows: (table, selection) => readRows(connection, table, selection),
+    async count({ name }, envId) {
+      const [where, values] = envId === null ? ['', []] : [' where env_id = $1', [envId]];
+      const [[count] = []] = await connection.list(`select count(*) from ${quote(name)}${where}`, values);
+      return Number(count);
+    },
+  };
+}
+
+async function readVersions(connection: ListConnection): Promise<MirrorVersions> {
+  const [[identity] = []] = await connection.list(IDENTITY);
+  const clocks = await connection.list('select env_id, mirrored_at from mirror_environments');
+  const versions = new Map<string, Map<string, string>>();
+  for (const [table, envId, version] of await connection.list(VERSIONS)) {
+    const ofTable = versions.get(String(table)) ?? new Map<string, string>();
+    versions.set(String(table), ofTable.set(String(envId), String(version)));
+  }
+  return {
+    identity: String(identity),
+    clocks: new Map(clocks.map(([envId, at]) => [String(envId), String(at)])),
+    versions,
+  };
+}
+
+/** A restored dump has tables with other numbers, and a server that took over for another has another timeline. */
+const IDENTITY = `select concat_ws(' ', (select cursor_key from mirror), 'mirror'::regclass::oid,
+  (select timeline_id from pg_control_checkpoint()))`;
+
+/**
+ * `xmin` is the number of the transaction that wrote a row. It grows, so no change leaves both the number of rows and
+ * the sum as they were.
+ */
+function versionsOf({ name, hasEnvironments }: CopiedTable): string {
+  const [envId, group] = hasEnvironments ? ['env_id', ' group by env_id'] : ["''", ''];
+  return `select '${name}', ${envId}, concat(count(*), ' ', sum(xmin::text::bigint)) from ${quote(name)}${group}`;
+}
+
+const VERSIONS = COPIED_TABLES.filter(({ isStamped }) => !isStamped)
+  .map(versionsOf)
+  .join(' union all ');

@@ -1,0 +1,167 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { getTableName } from 'drizzle-orm';
+import { prunedHistory } from '../../schema/histories.ts';
+import { type MirrorLock, takeLock } from '../../state/lock.ts';
+import { type PruningReach, planRefresh, prunedStretches, type RefreshStep } from '../core/decide/plan-refresh.ts';
+import type { PruningRule } from '../core/decide/retention.ts';
+import { SyncError } from '../core/errors.ts';
+import {
+  COPIED_TABLES,
+  type ColumnStretch,
+  type CopiedTable,
+  type ReplicaSource,
+  type SourceSnapshot,
+} from './sql/copied-tables.ts';
+import { rowObject } from './sql/portions.ts';
+import { isDamage } from './sqlite/open.ts';
+import { openReplicaFile, type ReplicaFile, type ReplicaPlace, startReplica } from './sqlite/replica-file.ts';
+
+export interface RefreshReport {
+  /** Rows read from the mirror. */
+  readonly rows: number;
+  /** Whether the replica was new, or had to be read again as a whole. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * Makes a replica equal to its mirror as of one instant. Other processes that refresh it wait.
+ * @throws SyncError
+ */
+export async function refreshReplica(
+  source: ReplicaSource,
+  place: ReplicaPlace,
+  signal: AbortSignal,
+): Promise<RefreshReport> {
+  const lock = await lockWhenFree(place.path, signal);
+  try {
+    try {
+      return await refresh(source, () => openReplicaFile(place), signal);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return await refresh(source, () => startReplica(place.path), signal);
+    }
+  } finally {
+    lock.release();
+  }
+}
+
+/** How often, and how long after, a lock is tried again: ten minutes, because a large mirror takes minutes to copy. */
+const [TRIES, RETRY_MS] = [2000, 100];
+
+async function lockWhenFree(path: string, signal: AbortSignal): Promise<MirrorLock> {
+  for (let tries = 1; ; tries++)
+    try {
+      return takeLock(path);
+    } catch (error) {
+      if (!(error instanceof SyncError && error.recovery === 'locked') || tries === TRIES || signal.aborted)
+        throw error;
+      await sleep(RETRY_MS);
+    }
+}
+
+async function refresh(source: ReplicaSource, open: () => ReplicaFile, signal: AbortSignal): Promise<RefreshReport> {
+  return source.inSnapshot(async (snapshot) => {
+    const file = open();
+    try {
+      return await applyChanges(file, snapshot, signal);
+    } catch (error) {
+      file.abandon();
+      throw error;
+    }
+  });
+}
+
+async function applyChanges(file: ReplicaFile, snapshot: SourceSnapshot, signal: AbortSignal): Promise<RefreshReport> {
+  const found = await snapshot.versions();
+  const steps = planRefresh(COPIED_TABLES, file.known, found);
+  const isWhole = steps.some(({ table, envId }) => tableOf(table).hasEnvironments && envId === null);
+  if (steps.length === 0) {
+    file.abandon();
+    return { rows: 0, isWhole };
+  }
+  const pruned = isWhole ? [] : prunedStretches(file.pruned(), await readPruned(snapshot));
+  let rows = 0;
+  for (const step of steps) rows += await applyStep(file, snapshot, { step, signal });
+  await dropDeleted(file, snapshot, steps);
+  for (const { envId, table, from, before } of pruned)
+    await retainKeys(file, snapshot, { table: tableOf(table), envId, within: { column: TIMES[table], from, before } });
+  file.finish(found);
+  return { rows, isWhole };
+}
+
+async function applyStep(
+  file: ReplicaFile,
+  snapshot: SourceSnapshot,
+  { step: { table: name, envId, after }, signal }: { step: RefreshStep; signal: AbortSignal },
+): Promise<number> {
+  const table = tableOf(name);
+  if (after === null) file.clear(table, envId);
+  let count = 0;
+  for await (const rows of snapshot.rows(table, { envId, after })) {
+    if (signal.aborted) throw new SyncError('signal', 'stopped before the replica was refreshed: nothing was changed');
+    file.insert(table, rows, after === null ? 'append' : 'replace');
+    count += rows.length;
+  }
+  return count;
+}
+
+/**
+ * Deletes the rows that the mirror has deleted. With all changed rows, a replica has every row of the mirror, so it has
+ * others exactly if it has more. Tombstones stay in both. Rows of histories are deleted only by pruning.
+ */
+async function dropDeleted(file: ReplicaFile, snapshot: SourceSnapshot, steps: readonly RefreshStep[]): Promise<void> {
+  const changed = steps.filter(({ after }) => after !== null);
+  for (const [name, ofTable] of Map.groupBy(changed, (step) => step.table)) {
+    const table = tableOf(name);
+    if (table.hasTombstones || name in TIMES || (await hasAsMany(file, snapshot, { table, envId: null }))) continue;
+    for (const { envId } of ofTable)
+      if (envId !== null && !(await hasAsMany(file, snapshot, { table, envId })))
+        await retainKeys(file, snapshot, { table, envId });
+  }
+}
+
+async function hasAsMany(
+  file: ReplicaFile,
+  snapshot: SourceSnapshot,
+  { table, envId }: { readonly table: CopiedTable; readonly envId: string | null },
+): Promise<boolean> {
+  return file.count(table, envId) === (await snapshot.count(table, envId));
+}
+
+interface RetainedRows {
+  readonly table: CopiedTable;
+  readonly envId: string;
+  readonly within?: ColumnStretch;
+}
+
+async function retainKeys(
+  file: ReplicaFile,
+  snapshot: SourceSnapshot,
+  { table, envId, within }: RetainedRows,
+): Promise<void> {
+  const keys = snapshot.rows(table, { columns: table.key, envId, within });
+  await file.retain(table, { envId, keys, within });
+}
+
+/** The column that tells which rows of a history are pruned. */
+const TIMES: Readonly<Record<PruningRule['history'], string>> = {
+  asset_health_score_history: 'bucket_at',
+  test_executions: 'start_time',
+};
+
+async function readPruned(snapshot: SourceSnapshot): Promise<PruningReach[]> {
+  const table = tableOf(getTableName(prunedHistory));
+  const columns = table.columns.map(({ name }) => name);
+  const found: PruningReach[] = [];
+  for await (const rows of snapshot.rows(table, {}))
+    found.push(...rows.map((row) => rowObject(columns, row) as unknown as PruningReach));
+  return found;
+}
+
+const TABLES = new Map(COPIED_TABLES.map((table) => [table.name, table]));
+
+function tableOf(name: string): CopiedTable {
+  const table = TABLES.get(name);
+  if (table === undefined) throw new Error(`no table ${name}`);
+  return table;
+}

@@ -1,0 +1,201 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import Sqlite, { type Database } from 'better-sqlite3';
+import type { MirrorVersions, PruningReach } from '../../core/decide/plan-refresh.ts';
+import { SyncError } from '../../core/errors.ts';
+import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables.ts';
+import { list, matches, quote } from '../sql/tables.ts';
+import { insertRows, removeFile, startFile } from './copy.ts';
+import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
+import { isDamage, isReplica, mirrorExists, REPLICA_ID, refuseNoFolder } from './open.ts';
+
+/** A replica during a refresh, in one transaction. */
+export interface ReplicaFile {
+  /** Of which state of its mirror it is a replica; null if it is new. */
+  readonly known: MirrorVersions | null;
+  pruned(): PruningReach[];
+  /** Inserts rows of which it has none, or also replaces rows with the same keys. */
+  insert(table: CopiedTable, rows: readonly CopiedRow[], conflict: 'append' | 'replace'): void;
+  /** Deletes the rows of an environment, or all. */
+  clear(table: CopiedTable, envId: string | null): void;
+  /** As in `SourceSnapshot`. */
+  count(table: CopiedTable, envId: string | null): number;
+  /** Deletes the rows whose keys are not among the given ones. */
+  retain(table: CopiedTable, kept: RetainedKeys): Promise<void>;
+  /** Commits what was written, as of this state of the mirror. */
+  finish(versions: MirrorVersions): void;
+  /** Leaves the replica as it was. */
+  abandon(): void;
+}
+
+/** All keys of an environment's rows, perhaps only of those in a stretch of time. */
+interface RetainedKeys {
+  readonly envId: string;
+  readonly keys: AsyncIterable<readonly CopiedRow[]>;
+  readonly within: ColumnStretch | undefined;
+}
+
+export interface ReplicaPlace {
+  readonly path: string;
+  /** Whether the path is obsync's own choice: then any file there may be replaced. */
+  readonly isOwn: boolean;
+}
+
+/** Opens a replica, or starts a new one instead of a missing, damaged or outdated one. @throws SyncError `usage` */
+export function openReplicaFile(place: ReplicaPlace): ReplicaFile {
+  refuseNoFolder(place.path);
+  return isCurrent(place) ? openCurrent(place.path) : startReplica(place.path);
+}
+
+/** Starts a new replica, which replaces the file only when it is finished. */
+export function startReplica(path: string): ReplicaFile {
+  const made = startFile(path, OWNER_ONLY);
+  return {
+    ...contents(made.connection),
+    known: null,
+    finish(versions) {
+      made.connection.exec('create table replica (state text not null)');
+      save(made.connection, versions);
+      made.connection.pragma(`application_id = ${REPLICA_ID}`);
+      // A log left beside the file that it replaces would be taken for its own.
+      made.finish(() => removeFile(path));
+    },
+    abandon: made.abandon,
+  };
+}
+
+const OWNER_ONLY = 0o600;
+
+/** @throws SyncError `usage` for a file that is not a replica */
+function isCurrent({ path, isOwn }: ReplicaPlace): boolean {
+  if (!mirrorExists(path)) return false;
+  const found = look(path);
+  if (found.isReplica) return found.version === sqliteMigrationTimes().last;
+  if (isOwn) return false;
+  throw new SyncError('usage', `${path} is not a replica: remove it, or name another file with --replica`);
+}
+
+interface FoundFile {
+  readonly isReplica: boolean;
+  /** Null if SQLite cannot read it. */
+  readonly version: number | null;
+}
+
+function look(path: string): FoundFile {
+  let connection: Database | null = null;
+  try {
+    connection = new Sqlite(path, { readonly: true });
+    return { isReplica: isReplica(connection), version: sqliteVersion(connection) };
+  } catch (error) {
+    if (isDamage(error)) return { isReplica: hasReplicaHeader(path), version: null };
+    throw error;
+  } finally {
+    connection?.close();
+  }
+}
+
+/**
+ * Reads the header of a file that SQLite does not open. It must not be called for an intact file: closing a file
+ * releases all locks that this process has on it, also those of SQLite.
+ */
+function hasReplicaHeader(path: string): boolean {
+  const header = Buffer.alloc(HEADER_BYTES);
+  const file = openSync(path, 'r');
+  try {
+    readSync(file, header);
+  } finally {
+    closeSync(file);
+  }
+  return header.readUInt32BE(APPLICATION_ID_AT) === REPLICA_ID;
+}
+
+/** Where SQLite's file format has the number of a file's program. */
+const [HEADER_BYTES, APPLICATION_ID_AT] = [100, 68];
+
+function openCurrent(path: string): ReplicaFile {
+  const connection = new Sqlite(path, { timeout: 10_000 });
+  try {
+    connection.pragma('synchronous = NORMAL');
+    // Changed rows are all over the file: copying the log into it at every refresh would write each page twice.
+    connection.pragma('wal_autocheckpoint = 20000');
+    connection.exec('begin immediate');
+    return {
+      ...contents(connection),
+      known: readState(connection),
+      finish(versions) {
+        save(connection, versions);
+        connection.exec('commit');
+        connection.close();
+      },
+      abandon: () => connection.close(),
+    };
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+}
+
+type TableAccess = Omit<ReplicaFile, 'known' | 'finish' | 'abandon'>;
+
+function contents(connection: Database): TableAccess {
+  return {
+    pruned: () => connection.prepare<[], PruningReach>('select * from pruned_history').all(),
+    insert: (table, rows, conflict) => insertRows(connection, table, rows, conflict),
+    clear({ name }, envId) {
+      if (envId === null) connection.exec(`delete from ${quote(name)}`);
+      else connection.prepare(`delete from ${quote(name)} where env_id = ?`).run(envId);
+    },
+    count({ name }, envId) {
+      const [where, values] = envId === null ? ['', []] : [' where env_id = ?', [envId]];
+      const count = connection.prepare<string[], number>(`select count(*) from ${quote(name)}${where}`);
+      return count.pluck().get(...values) ?? 0;
+    },
+    retain: (table, kept) => retain(connection, table, kept),
+  };
+}
+
+async function retain(
+  connection: Database,
+  { name, key }: CopiedTable,
+  { envId, keys, within }: RetainedKeys,
+): Promise<void> {
+  connection.exec(`create temp table kept (${list(key)}, primary key (${list(key)})) without rowid`);
+  const insert = connection.prepare(`insert into kept values (${key.map(() => '?').join(', ')})`);
+  for await (const rows of keys) for (const row of rows) insert.run(row);
+  const column = within === undefined ? null : quote(within.column);
+  const stretch = column === null ? '' : `and ${column} >= @from and ${column} < @before`;
+  connection
+    .prepare(
+      `delete from ${quote(name)} as t where env_id = @envId ${stretch}
+        and not exists (select 1 from kept k where ${matches('k', 't', key)})`,
+    )
+    .run({ envId, from: within?.from ?? '', before: within?.before ?? '' });
+  connection.exec('drop table temp.kept');
+}
+
+interface StoredState {
+  readonly identity: string;
+  readonly clocks: readonly [string, string][];
+  readonly versions: readonly [string, readonly [string, string][]][];
+}
+
+/** Null for one that an interrupted or older program left. */
+function readState(connection: Database): MirrorVersions | null {
+  const text = connection.prepare<[], string>('select state from replica').pluck().get();
+  if (text === undefined) return null;
+  const { identity, clocks, versions } = JSON.parse(text) as StoredState;
+  return {
+    identity,
+    clocks: new Map(clocks),
+    versions: new Map(versions.map(([table, ofTable]) => [table, new Map(ofTable)])),
+  };
+}
+
+function save(connection: Database, { identity, clocks, versions }: MirrorVersions): void {
+  const state: StoredState = {
+    identity,
+    clocks: [...clocks],
+    versions: [...versions].map(([table, ofTable]) => [table, [...ofTable]]),
+  };
+  connection.exec('delete from replica');
+  connection.prepare('insert into replica (state) values (?)').run(JSON.stringify(state));
+}

@@ -1,0 +1,122 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import Sqlite from 'better-sqlite3';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { copy, exportMirror } from '../../src/index.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { type TestSchema, testSchema } from '../support/postgres.ts';
+import { serveWorld } from '../support/world-server.ts';
+import { SERVE_TOKEN, serving } from './serving.ts';
+import { folder, obsync, start, TOKEN } from './setup.ts';
+
+let service: Awaited<ReturnType<typeof serveWorld>>;
+let schema: TestSchema;
+
+beforeAll(async () => {
+  const world = createWorld(['e1', 'e2']);
+  for (const place of world.environments.values()) furnish(place);
+  service = await serveWorld(world);
+  schema = await testSchema();
+  expect(await sync()).toMatchObject({ code: 0 });
+});
+afterAll(async () => {
+  await service.close();
+  await schema.drop();
+});
+
+const sync = (...args: string[]) =>
+  obsync(['sync', '--base-url', service.url, ...args], { env: { OBSYNC_TOKEN: TOKEN, OBSYNC_DB: schema.url } });
+
+/** A commit that gives the asset another name. */
+const rename = (name: string) =>
+  schema.ask(`begin; update mirror_environments set mirrored_at = mirrored_at + interval '1 s' where env_id = 'e1';
+    update assets set name = '${name}', mirrored_at = (select mirrored_at from mirror_environments where env_id = 'e1')
+      where env_id = 'e1' and id = 'a1'; commit`);
+
+/** Asks until the answer is this one; a test that never gets it ends with its time limit. */
+async function until<Answer>(expected: Answer, ask: () => Promise<Answer> | Answer): Promise<void> {
+  while (JSON.stringify(await ask()) !== JSON.stringify(expected));
+}
+
+describe('obsync serve of a mirror in PostgreSQL', () => {
+  test('every server answers from a replica that follows the mirror, and /healthz reports how far it is behind', async () => {
+    const env = { OBSYNC_SERVE_TOKEN: SERVE_TOKEN, OBSYNC_DB: schema.url };
+    const args = ['--rate-limit', 'off'];
+    const servers = await Promise.all([serving(args, { env }), serving([...args, '--replica', 'own.db'], { env })]);
+    for (const name of ['first', 'second']) {
+      await rename(name);
+      for (const server of servers)
+        await until(name, async () => (await server.get('/public/beta/e1/assets/a1')).body.name);
+    }
+    for (const server of servers) {
+      const { body } = await server.get('/healthz', null);
+      expect(body).toMatchObject({ status: 'up', replica_lag_seconds: expect.any(Number) });
+      expect(server.stderr()).toContain(`schema=${schema.schema} from its replica`);
+      expect(server.stderr()).not.toContain('password');
+    }
+    expect(await sync('--full')).toMatchObject({ code: 0 });
+    for (const server of servers)
+      await until('a1', async () => (await server.get('/public/beta/e1/assets/a1')).body.name);
+  });
+
+  test('a server whose connection is lost answers from the replica as it was, and follows again', async () => {
+    const server = await serving(['--rate-limit', 'off'], {
+      env: { OBSYNC_SERVE_TOKEN: SERVE_TOKEN, OBSYNC_DB: schema.url },
+    });
+    await schema.ask("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'obsync'");
+    await server.logged('the replica stays as it is');
+    expect((await server.get('/public/beta/e1/assets/a1')).status).toBe(200);
+    await server.logged('the replica follows the mirror again');
+  });
+});
+
+describe('obsync copy --follow', () => {
+  test('keeps a file equal to the mirror until it is stopped, and no sync writes to that file', async () => {
+    const cwd = folder();
+    const env = { OBSYNC_DB: schema.url };
+    const following = start(['copy', '--follow', '--to', 'replica.db', '--log-level', 'info'], { cwd, env });
+    await following.logged('refreshed');
+    await rename('followed');
+    const name = () => {
+      const connection = new Sqlite(join(cwd, 'replica.db'), { readonly: true });
+      const found = connection.prepare("select name from assets where env_id = 'e1' and id = 'a1'").pluck().get();
+      connection.close();
+      return found;
+    };
+    await until('followed', name);
+    following.kill('SIGTERM');
+    expect(await following.ended).toMatchObject({ code: 143, stdout: '' });
+    const ended = await obsync(['sync', '--base-url', service.url, '--db', 'replica.db'], {
+      cwd,
+      env: { OBSYNC_TOKEN: TOKEN },
+    });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('replica.db is a replica') });
+  });
+
+  test('refuses a mirror in a file, and creates nothing', async () => {
+    const cwd = folder();
+    const ended = await obsync(['copy', '--follow', '--db', 'm.db', '--to', 'replica.db'], { cwd });
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('m.db is a file, which needs no replica') });
+    expect(existsSync(join(cwd, 'replica.db'))).toBe(false);
+  });
+});
+
+test('exports through a replica that was refreshed have the same bytes as one of a new copy', async () => {
+  const cwd = folder();
+  const [replica, fresh] = [join(cwd, 'replica.db'), join(cwd, 'copy.db')];
+  const wanted = { format: 'csv', views: true, keep: 1 } as const;
+  for (const name of ['first', 'second']) {
+    await rename(name);
+    await exportMirror({ ...wanted, db: schema.url, replica, to: join(cwd, 'of-replica') });
+  }
+  await copy({ db: schema.url, to: fresh });
+  await exportMirror({ ...wanted, db: fresh, to: join(cwd, 'of-copy') });
+  expect(dataOf(join(cwd, 'of-replica'))).toEqual(dataOf(join(cwd, 'of-copy')));
+});
+
+/** The files of an export with their texts. */
+function dataOf(to: string): Record<string, string> {
+  const files = readdirSync(to, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.csv'));
+  return Object.fromEntries(files.map((name) => [name, readFileSync(join(to, name), 'utf8')]));
+}

@@ -1,0 +1,114 @@
+import { describe, expect, test } from 'vitest';
+import {
+  type MirrorVersions,
+  type PruningReach,
+  planRefresh,
+  prunedStretches,
+} from '../../../src/core/decide/plan-refresh.ts';
+
+const TABLES = [
+  { name: 'assets', isStamped: true },
+  { name: 'marks', isStamped: false },
+];
+
+const [EARLY, LATE] = ['2026-11-20T04:00:00.000000Z', '2026-11-20T05:00:00.000000Z'];
+
+function versions({
+  identity = 'it',
+  clocks = {},
+  marks = {},
+}: {
+  identity?: string;
+  clocks?: object;
+  marks?: object;
+}): MirrorVersions {
+  return {
+    identity,
+    clocks: new Map(Object.entries(clocks)),
+    versions: new Map([['marks', new Map(Object.entries(marks))]]),
+  };
+}
+
+describe('what a replica reads of its mirror', () => {
+  const known = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700' } });
+
+  test('nothing if neither a clock nor a version changed', () => {
+    expect(planRefresh(TABLES, known, known)).toEqual([]);
+  });
+
+  test('of a table with times, the rows after the last known clock of the environments that moved (R21)', () => {
+    const found = versions({ clocks: { e1: LATE, e2: EARLY }, marks: { e1: '1 700' } });
+    expect(planRefresh(TABLES, known, found)).toEqual([{ table: 'assets', envId: 'e1', after: EARLY }]);
+  });
+
+  test('of a new environment, every row', () => {
+    const found = versions({ clocks: { e1: EARLY, e2: EARLY, e3: EARLY }, marks: { e1: '1 700' } });
+    expect(planRefresh(TABLES, known, found)).toEqual([{ table: 'assets', envId: 'e3', after: null }]);
+  });
+
+  test('of a table without times, every row of an environment whose version changed, also to no rows', () => {
+    const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e2: '1 702' } });
+    expect(planRefresh(TABLES, known, found)).toEqual([
+      { table: 'marks', envId: 'e1', after: null },
+      { table: 'marks', envId: 'e2', after: null },
+    ]);
+  });
+
+  test.each([
+    ['is new', null, known],
+    ['is that of another mirror', known, versions({ ...{ clocks: { e1: LATE, e2: LATE } }, identity: 'other' })],
+    [
+      'knows a later time than the mirror',
+      known,
+      versions({ clocks: { e1: '2026-11-20T03:00:00.000000Z', e2: LATE } }),
+    ],
+    ['knows an environment that the mirror lacks', known, versions({ clocks: { e1: LATE } })],
+  ])('everything if the replica %s', (_, replica, mirror) => {
+    expect(planRefresh(TABLES, replica, mirror)).toEqual([
+      { table: 'assets', envId: null, after: null },
+      { table: 'marks', envId: null, after: null },
+    ]);
+  });
+});
+
+describe('where rows of a history were pruned (R17)', () => {
+  const reach = (given: Partial<PruningReach>): PruningReach => ({
+    env_id: 'e1',
+    history: 'asset_health_score_history',
+    action: 'thin',
+    complete_before: null,
+    pruning_before: null,
+    row_count: 0,
+    ...given,
+  });
+
+  test('nowhere if no more rows were removed', () => {
+    const same = reach({ complete_before: EARLY, row_count: 5 });
+    expect(prunedStretches([same], [{ ...same, complete_before: LATE }])).toEqual([]);
+  });
+
+  test('thinning begins where the last complete one ended, deletion at the beginning', () => {
+    const found = { complete_before: EARLY, pruning_before: LATE, row_count: 9 };
+    const stretch = { envId: 'e1', table: 'asset_health_score_history', before: LATE };
+    for (const [action, from] of [
+      ['thin', EARLY],
+      ['delete', null],
+    ] as const)
+      expect(
+        prunedStretches([reach({ action, complete_before: EARLY, row_count: 5 })], [reach({ action, ...found })]),
+      ).toEqual([{ ...stretch, from }]);
+  });
+
+  test('up to the time of a pruning that was given up for an earlier one', () => {
+    const known = reach({ pruning_before: LATE, row_count: 5 });
+    expect(prunedStretches([known], [reach({ complete_before: EARLY, row_count: 6 })])).toMatchObject([
+      { before: LATE },
+    ]);
+  });
+
+  test('everywhere before its time if the replica knew no pruning', () => {
+    expect(prunedStretches([], [reach({ complete_before: LATE, row_count: 1 })])).toMatchObject([
+      { from: null, before: LATE },
+    ]);
+  });
+});
