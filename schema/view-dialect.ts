@@ -47,7 +47,7 @@ export interface ViewDialect {
   readonly countReached: (walk: LineageWalk, condition?: SQL) => SQL;
   /** The incidents of the test `t`: joins their last failing run `l`, and the PASS `p` that ended them. */
   readonly joinIncidents: SQL;
-  readonly incident: Readonly<Record<'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
+  readonly incident: Readonly<Record<'envId' | 'firstStartTime' | 'runCount' | 'worstStatus', SQL>>;
   /** The score of each day's last bucket, and the mean of the day's buckets. */
   readonly healthDaily: SQL;
   /** Looks up a joined subquery's rows per row, by a condition, where a database would read all of them too often. */

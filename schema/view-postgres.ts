@@ -10,50 +10,60 @@ const typedReal = (value: SQL) => sql`CAST(${value} AS double precision)`;
 const julianDay = (time: SQL) =>
   sql`(CAST(floor(extract(epoch FROM ${time}) * 1000 + 0.5) + 210866760000000 AS double precision) / 86400000)`;
 
-/** A JSON array; an empty one for anything else. */
-const arrayOf = (list: string) => sql.raw(`CASE WHEN json_typeof(${list}) = 'array' THEN ${list} ELSE '[]'::json END`);
-
 /** A double as SQLite prints it; `n` is the shortest decimal number that identifies it. */
 const SHOWN_REAL = `(SELECT CASE WHEN r.n = 0 THEN '0.0'
         WHEN abs(r.n) < 0.0001 OR abs(r.n) >= 1e17
         THEN replace(regexp_replace(btrim(to_char(r.n, '9.9999999999999999EEEE')), '0+e', 'e'), '.e', '.0e')
         WHEN strpos(r.n::text, '.') = 0 THEN r.n::text || '.0' ELSE r.n::text END
-      FROM (SELECT CAST(CAST(x.token AS double precision) AS text)::numeric AS n) r)`;
+      FROM (SELECT CAST(CAST(token AS double precision) AS text)::numeric AS n) r)`;
 
 /** A JSON number as SQLite prints it. It never fails, however many digits the number has. */
-const SHOWN_NUMBER = `CASE WHEN x.token ~ '^-?[0-9]{1,18}$' THEN x.token::bigint::text
-      WHEN length(x.token) > 10000 THEN x.token
-      WHEN x.token ~ '[eE][-]0*[0-9]{4}' THEN '0.0'
-      WHEN x.token ~ '[eE][+]?0*[1-9][0-9]{3}' OR abs(x.token::numeric) > 1.7976931348623157e308
-      THEN CASE WHEN x.token LIKE '-%' THEN '-Inf' ELSE 'Inf' END
-      WHEN abs(x.token::numeric) < 3e-324 THEN '0.0'
-      WHEN x.token ~ '^-?[0-9]{19}$' AND abs(x.token::numeric) <= 9223372036854775807 THEN x.token
+const SHOWN_NUMBER = `CASE WHEN token ~ '^-?[0-9]{1,18}$' THEN token::bigint::text
+      WHEN length(token) > 10000 THEN token
+      WHEN token ~ '[eE][-]0*[0-9]{4}' THEN '0.0'
+      WHEN token ~ '[eE][+]?0*[1-9][0-9]{3}' OR abs(token::numeric) > 1.7976931348623157e308
+      THEN CASE WHEN token LIKE '-%' THEN '-Inf' ELSE 'Inf' END
+      WHEN abs(token::numeric) < 3e-324 THEN '0.0'
+      WHEN token ~ '^-?[0-9]{19}$' AND abs(token::numeric) <= 9223372036854775807 THEN token
       ELSE ${SHOWN_REAL} END`;
 
 /** The first of these members that has a value. */
-const member = sql.join(
-  ['name', 'email', 'id'].map((name) =>
-    sql.raw(`WHEN COALESCE(y.value ->> '${name}', '') <> '' THEN y.value -> '${name}' `),
-  ),
-);
+const MEMBER = ['name', 'email', 'id']
+  .map((name) => `WHEN COALESCE(element ->> '${name}', '') <> '' THEN element -> '${name}' `)
+  .join('');
 
-/** The elements `e` of a JSON array, with number and label. Within an object, true becomes 1, as in SQLite. */
-const elements = (list: string) => sql`LATERAL (
-    SELECT x.number, NULLIF(CASE json_typeof(x.shown)
-      WHEN 'string' THEN x.shown #>> '{}'
-      WHEN 'number' THEN ${sql.raw(SHOWN_NUMBER)}
-      WHEN 'boolean' THEN CASE WHEN NOT x.is_member THEN x.token WHEN x.token = 'true' THEN '1' ELSE '0' END
+/** The functions that views call: the parameters, and the rest of each definition. */
+export const VIEW_FUNCTIONS = {
+  /**
+   * The labels of the elements of a JSON array, NULL for one without a label. Within an object, true becomes 1, as in
+   * SQLite. It is a function because Citus allows none that returns rows within a correlated subquery.
+   */
+  'element_labels(list json)': `RETURNS text[] LANGUAGE plpgsql IMMUTABLE STRICT AS $$
+DECLARE
+  element json; member json; shown json; token text; label text; labels text[] := '{}';
+BEGIN
+  IF json_typeof(list) <> 'array' THEN RETURN labels; END IF;
+  FOR element IN SELECT y.value FROM json_array_elements(list) y LOOP
+    member := CASE WHEN json_typeof(element) = 'object' THEN CASE ${MEMBER}END END;
+    shown := COALESCE(member, element);
+    token := shown::text;
+    IF json_typeof(shown) = 'number' THEN label := ${SHOWN_NUMBER};
+    ELSE label := CASE json_typeof(shown)
+      WHEN 'string' THEN shown #>> '{}'
+      WHEN 'boolean' THEN CASE WHEN member IS NULL THEN token WHEN token = 'true' THEN '1' ELSE '0' END
       WHEN 'null' THEN NULL
-      ELSE x.token END, '') COLLATE "C" AS label
-    FROM (
-      SELECT z.number, COALESCE(z.member, z.value) AS shown, COALESCE(z.member, z.value)::text AS token,
-        z.member IS NOT NULL AS is_member
-      FROM (
-        SELECT y.number, y.value, CASE WHEN json_typeof(y.value) = 'object' THEN CASE ${member}END END AS member
-        FROM json_array_elements(${arrayOf(list)}) WITH ORDINALITY AS y(value, number)
-      ) z
-    ) x
-  ) e`;
+      ELSE token END;
+    END IF;
+    labels := labels || NULLIF(label, '');
+  END LOOP;
+  RETURN labels;
+END $$`,
+};
+
+/** The labels of a list, separated by commas. Most lists are compact and have plain texts only: these need no call. */
+const listed = (list: string) => `CASE WHEN ${list}::text ~ '^\\["[^"\\\\]+"(,"[^"\\\\]+")*\\]$'
+    THEN replace(substr(${list}::text, 3, length(${list}::text) - 4), '","', ', ')
+    WHEN ${list}::text <> '[]' THEN NULLIF(array_to_string(element_labels(${list}), ', '), '') END`;
 
 /**
  * Everything that an asset reaches over edges, as `walk`: one row per depth, with the assets first reached there. So
@@ -82,18 +92,18 @@ const joinFound = ({ envId }: LineageWalk, id: string) =>
 const reached = sql.raw('FROM walk CROSS JOIN LATERAL unnest(walk.ids) AS r(id)');
 
 /** Failing runs before the same PASS are one incident. min() is the worst status: ERROR, FAIL, WARN are in order. */
-const incidents = sql`SELECT g.sub_test_unique_id, g.pass_id, min(g.start_time) AS first_start_time, count(*) AS run_count,
+const incidents = sql`SELECT g.env_id, g.sub_test_unique_id, g.pass_id, min(g.start_time) AS first_start_time, count(*) AS run_count,
     min(g.status) AS worst_status, (array_agg(g.id ORDER BY g.start_time DESC, g.id DESC))[1] AS last_id
   FROM (
-    SELECT f.sub_test_unique_id, f.id, f.start_time, f.status, (
+    SELECT f.env_id, f.sub_test_unique_id, f.id, f.start_time, f.status, (
       SELECT n.id FROM test_executions n
-      WHERE n.env_id = t.env_id AND n.test_id = t.test_id AND n.start_time >= f.start_time AND n.status = 'PASS'
+      WHERE n.env_id = f.env_id AND n.test_id = t.test_id AND n.start_time >= f.start_time AND n.status = 'PASS'
         AND n.sub_test_unique_id = f.sub_test_unique_id AND (n.start_time > f.start_time OR n.id > f.id)
       ORDER BY n.start_time, n.id LIMIT 1) AS pass_id
     FROM test_executions f
     WHERE f.env_id = t.env_id AND f.test_id = t.test_id AND f.status IN ${failing}
   ) g
-  GROUP BY g.sub_test_unique_id, g.pass_id`;
+  GROUP BY g.env_id, g.sub_test_unique_id, g.pass_id`;
 
 export const POSTGRES_VIEWS: ViewDialect = {
   text: typedText,
@@ -107,9 +117,9 @@ export const POSTGRES_VIEWS: ViewDialect = {
   share: (part, whole) => sql`${typedReal(part)} / ${whole}`,
   countIf: (condition) => sql`count(*) FILTER (WHERE ${condition})`,
   enabled: sql.raw('NOT COALESCE(t.disabled, false)'),
-  joinElements: (list) => sql`CROSS JOIN ${elements(list)}`,
-  label: sql.raw('e.label'),
-  listed: (list) => typedText(sql`(SELECT string_agg(e.label, ', ' ORDER BY e.number) FROM ${elements(list)})`),
+  joinElements: (list) => sql.raw(`CROSS JOIN LATERAL unnest(element_labels(${list})) AS e(label)`),
+  label: sql.raw('e.label COLLATE "C"'),
+  listed: (list) => typedText(sql.raw(listed(list))),
   listOr: (list, other) => `(CASE WHEN COALESCE(${list}::text, '[]') = '[]' THEN ${other} ELSE ${list} END)`,
   joinReached: (walk) => sql`CROSS JOIN LATERAL (
   ${walking(walk)}
@@ -122,10 +132,12 @@ ${joinFound(walk, 'w.id')}`,
     typedInteger(sql`(${walking(walk)}
   SELECT count(*) ${reached} ${joinFound(walk, 'r.id')}
   WHERE walk.depth > 0 AND o.deleted_at IS NULL${condition})`),
-  joinIncidents: sql`CROSS JOIN LATERAL (${incidents}) i
-JOIN test_executions l ON l.env_id = t.env_id AND l.sub_test_unique_id = i.sub_test_unique_id AND l.id = i.last_id
-LEFT JOIN test_executions p ON p.env_id = t.env_id AND p.sub_test_unique_id = i.sub_test_unique_id AND p.id = i.pass_id`,
+  joinIncidents: sql`JOIN LATERAL (${incidents}) i ON i.env_id = t.env_id
+LEFT JOIN test_executions l ON l.env_id = i.env_id AND l.sub_test_unique_id = i.sub_test_unique_id AND l.id = i.last_id
+LEFT JOIN test_executions p ON p.env_id = i.env_id AND p.sub_test_unique_id = i.sub_test_unique_id AND p.id = i.pass_id`,
   incident: {
+    // The incidents' own, not the one that `t` unites: Citus joins other tables only by this.
+    envId: sql.raw('i.env_id'),
     firstStartTime: sql.raw('i.first_start_time'),
     runCount: sql.raw('i.run_count'),
     worstStatus: sql.raw('i.worst_status'),

@@ -103,6 +103,7 @@ LEFT JOIN assets o ON o.env_id = ${sql.raw(walk.envId)} AND o.id = ${element('w'
 JOIN test_executions l ON l.rowid = ${element('i', 0)}
 LEFT JOIN test_executions p ON p.rowid = ${element('i', 1)}`,
   incident: {
+    envId: sql.raw('t.env_id'),
     firstStartTime: element('i', 2),
     runCount: element('i', 3),
     worstStatus: element('i', 4),

@@ -171,7 +171,7 @@ export const testIncidents = view('test_incidents', {
   },
   select: (
     d,
-  ) => sql`SELECT t.env_id, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
+  ) => sql`SELECT ${d.incident.envId}, v.name AS env_name, t.test_id, t.name AS test_name, t.disabled AS test_disabled, t.asset_id,
   a.name AS asset_name, l.sub_test_unique_id, l.column_name, ${d.time(d.incident.firstStartTime)} AS first_start_time,
   l.start_time AS last_start_time, ${d.integer(d.incident.runCount)} AS run_count,
   ${d.text(d.incident.worstStatus)} AS worst_status, l.status AS last_status, p.start_time AS resolved_at,

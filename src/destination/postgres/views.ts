@@ -6,6 +6,7 @@ import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import { type DescribedTable, descriptionOf } from '../../../schema/table.ts';
 import { MIRRORED_TABLES, STATE_TABLES } from '../../../schema/tables.ts';
 import { selectInPostgres } from '../../../schema/view.ts';
+import { VIEW_FUNCTIONS } from '../../../schema/view-postgres.ts';
 import { SyncError } from '../../core/errors.ts';
 import { quote } from '../sql/tables.ts';
 import type { PostgresConnection } from './connection.ts';
@@ -13,7 +14,7 @@ import type { PostgresConnection } from './connection.ts';
 interface PostgresView {
   readonly name: string;
   readonly select: string;
-  /** Changes with `select` and with the comments, which a view loses when it is dropped. */
+  /** Changes with what the view is made of, and with the comments, which it loses when it is dropped. */
   readonly hash: string;
 }
 
@@ -23,10 +24,10 @@ export const VIEW_JOURNAL =
 
 /** Every view, after those that it reads. */
 export function postgresViews(): PostgresView[] {
-  const comments = hashOf(commentStatements());
+  const shared = hashOf(JSON.stringify(VIEW_FUNCTIONS) + ofEnvironment('', '') + commentStatements());
   const all = MIRROR_VIEWS.map((view) => {
     const select = new PgDialect().sqlToQuery(selectInPostgres(view)).sql;
-    return { name: getViewConfig(view).name, select, hash: hashOf(select + comments) };
+    return { name: getViewConfig(view).name, select, hash: hashOf(select + shared) };
   });
   const ordered = new Map<string, PostgresView>();
   const add = (view: PostgresView) => {
@@ -38,6 +39,44 @@ export function postgresViews(): PostgresView[] {
 }
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+const RECURSIVE = /\bWITH RECURSIVE\b/;
+
+/** The names of the views that also have a function for one environment. */
+export function recursiveViews(): string[] {
+  return postgresViews().flatMap(({ name, select }) => (RECURSIVE.test(select) ? [name] : []));
+}
+
+/**
+ * The function that returns a view's rows of one environment. Citus runs a recursion only on one node: no local table
+ * is joined, and each table has its own condition on the environment, including those of the views that this one reads.
+ */
+function ofEnvironment(name: string, select: string): string {
+  const alone = select
+    .replaceAll('LEFT JOIN environments v', 'LEFT JOIN (SELECT $1 AS id, env_name AS name) v')
+    .replaceAll(/\benv_id = \w+\.env_id\b/g, 'env_id = $$1');
+  return `function ${quote(functionOf(name))}(env_id text) returns setof ${quote(name)}
+  language plpgsql stable set search_path from current as $function$
+#variable_conflict use_column
+declare env_name text := (select e.name from environments e where e.id = $1);
+begin
+  return query select * from (${alone}) v where v.env_id = $1;
+end $function$`;
+}
+
+export const functionOf = (view: string): string => `${view}_of`;
+
+/** A SELECT that reads tables only. */
+function inlined(select: string, views: readonly PostgresView[]): string {
+  return views.reduceRight(
+    (sql, { name, select: inner }) =>
+      sql.replaceAll(
+        new RegExp(`\\b(FROM|JOIN) ${name}\\b(?: (?!WHERE\\b)(\\w+))?`, 'g'),
+        (_, join: string, alias = name) => `${join} (${inner}) ${alias}`,
+      ),
+    select,
+  );
+}
 
 const reads = ({ select }: PostgresView, { name }: PostgresView) => new RegExp(`(FROM|JOIN) ${name}\\b`).test(select);
 
@@ -106,13 +145,21 @@ export function codeOf(error: unknown): unknown {
 }
 
 async function drop(connection: PostgresConnection, names: readonly string[]): Promise<void> {
-  for (const name of names) await connection.query(`drop view if exists ${quote(name)}`);
+  for (const name of names) {
+    await connection.query(`drop function if exists ${quote(functionOf(name))}(text)`);
+    await connection.query(`drop view if exists ${quote(name)}`);
+  }
 }
 
 async function createViews(connection: PostgresConnection): Promise<void> {
   await connection.query('delete from __obsync_views');
-  for (const [number, { name, select, hash }] of postgresViews().entries()) {
+  for (const [signature, body] of Object.entries(VIEW_FUNCTIONS))
+    await connection.query(`create or replace function ${signature} ${body}`);
+  const views = postgresViews();
+  for (const [number, { name, select, hash }] of views.entries()) {
     await connection.query(`create or replace view ${quote(name)} as ${select}`);
+    if (RECURSIVE.test(select))
+      await connection.query(`create or replace ${ofEnvironment(name, inlined(select, views))}`);
     await connection.query('insert into __obsync_views (number, name, hash) values ($1, $2, $3)', [number, name, hash]);
   }
 }
@@ -129,14 +176,16 @@ async function grantsOn(connection: PostgresConnection, names: readonly string[]
   return rows as unknown as ViewGrant[];
 }
 
-/** Other users' views that depend on a table or view of this schema. */
-const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o.relname as over
+/** Other users' views that depend on a table or view of this schema, or on the function of a view. */
+const OTHERS = `select distinct format('%I.%I', n.nspname, c.relname) as name, o.name as over
   from pg_depend d
   join pg_rewrite r on d.classid = 'pg_rewrite'::regclass and r.oid = d.objid
   join pg_class c on c.oid = r.ev_class
   join pg_namespace n on n.oid = c.relnamespace
-  join pg_class o on d.refclassid = 'pg_class'::regclass and o.oid = d.refobjid
-  join pg_namespace ours on ours.oid = o.relnamespace and ours.nspname = current_schema()
+  join (select 'pg_class'::regclass as class, oid, relname as name, relnamespace as schema from pg_class
+    union all select 'pg_proc'::regclass, oid, regexp_replace(proname, '_of$', ''), pronamespace from pg_proc) o
+    on o.class = d.refclassid and o.oid = d.refobjid
+  join pg_namespace ours on ours.oid = o.schema and ours.nspname = current_schema()
   where c.oid <> o.oid and not (n.oid = ours.oid and c.relname in (select name from __obsync_views))
   order by 1`;
 
