@@ -1,9 +1,8 @@
-import { isNotNull } from 'drizzle-orm';
-import { syncCheckpoints as table } from '../schema/sync.ts';
+import type { syncCheckpoints as table } from '../schema/sync.ts';
 import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import { withReturns } from '../src/core/decide/round.ts';
 import type { StreamName } from '../src/core/stream.ts';
-import { all, queryBuilder, type StateStatements } from './state-statements.ts';
+import type { StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
@@ -42,19 +41,12 @@ export function* loadCheckpoints(envId: string): StateStatements<Map<StreamName,
   return new Map(found.map((row) => [row.stream as StreamName, decodeNow(row)]));
 }
 
-/** The streams with an unfinished round of another cycle, by environment. */
-export function* loadUnfinished(cycle: number): StateStatements<Map<string, StreamName[]>> {
-  const unfinished = new Map<string, StreamName[]>();
-  const { env_id, stream, round } = table;
-  const stored = yield* all(
-    queryBuilder.select({ env_id, stream, round }).from(table).where(isNotNull(round)).orderBy(env_id, stream),
-  );
-  for (const row of stored) {
-    const unended: Pick<Round, 'cycle'> = JSON.parse(row.round as string);
-    if (unended.cycle === cycle) continue;
-    unfinished.set(row.env_id, [...(unfinished.get(row.env_id) ?? []), row.stream as StreamName]);
-  }
-  return unfinished;
+/** The streams of an environment with an unfinished round of another cycle. */
+export function* loadUnfinished(env: string, cycle: number): StateStatements<StreamName[]> {
+  const sql = 'select stream, round from sync_checkpoints where env_id = @env and round is not null order by stream';
+  const { rows } = yield { sql, values: { env } };
+  const isOther = (round: unknown): boolean => (JSON.parse(String(round)) as Pick<Round, 'cycle'>).cycle !== cycle;
+  return rows.flatMap(({ stream, round }) => (isOther(round) ? [stream as StreamName] : []));
 }
 
 /** The columns of a checkpoint's row besides its key. */

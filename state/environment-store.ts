@@ -8,18 +8,20 @@ import type { Instant } from '../src/core/time/instant.ts';
 import { type MirrorClock, tickTogether } from './mirror-clock.ts';
 import { all, first, insertStatement, queryBuilder, type StateStatements, upsertInto } from './state-statements.ts';
 
+/** The environment id of rows about environments. */
+const NONE = '';
+
 /** The environments of the mirror, without the mirror's own time. */
 export function* loadEnvironments(): StateStatements<Row[]> {
   const found = yield* all(queryBuilder.select().from(environments).orderBy(environments.id));
   return found.map(({ mirrored_at: _, ...row }) => row);
 }
 
-/** Writes the changes that `reconcile` found, and advances the clocks of environments (see `MirrorClock`). */
-export function* saveEnvironments(
-  changes: EnvironmentChanges,
-  runId: number,
-  clock: MirrorClock,
-): StateStatements<void> {
+/**
+ * Writes the changes that `reconcile` found, and advances the clocks of environments (see `MirrorClock`). Returns the
+ * time of what belongs to no environment.
+ */
+export function* saveEnvironments(changes: EnvironmentChanges, clock: MirrorClock): StateStatements<Instant> {
   const changedIds = changes.changed.map((row) => String(row['id']));
   const listedIds = changes.listed.map(({ id }) => id);
   const timeOf = yield* tickTogether(clock, { changedIds, listedIds });
@@ -28,14 +30,26 @@ export function* saveEnvironments(
     const row = { ...(changed as typeof environments.$inferSelect), mirrored_at: timeOf(String(changed['id'])) };
     yield upsertInto(environments, row, [environments.id]);
   }
-  const { env_id, stream } = rejectedRows;
-  yield sql`delete from ${rejectedRows} where ${and(eq(env_id, NONE), eq(stream, 'environments'))}`;
-  for (const row of changes.rejected)
-    yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, timeOf('')))} on conflict do nothing`;
+  return timeOf(NONE);
 }
 
-/** The environment id of rows about environments. */
-const NONE = '';
+const isEnvironment = and(eq(rejectedRows.env_id, NONE), eq(rejectedRows.stream, 'environments'));
+
+export function* hasRejectedEnvironments(): StateStatements<boolean> {
+  const { run_id } = rejectedRows;
+  return (yield* first(queryBuilder.select({ run_id }).from(rejectedRows).where(isEnvironment).limit(1))) !== undefined;
+}
+
+/** Replaces the environments that could not be read. */
+export function* saveRejectedEnvironments(
+  rejected: EnvironmentChanges['rejected'],
+  runId: number,
+  seenAt: Instant,
+): StateStatements<void> {
+  yield sql`delete from ${rejectedRows} where ${isEnvironment}`;
+  for (const row of rejected)
+    yield sql`${insertStatement(rejectedRows, toRejectedRow(row, runId, seenAt))} on conflict do nothing`;
+}
 
 /**
  * Makes the streams of an environment notice that it is back (R13). Two runs don't count the same return, because

@@ -1,5 +1,4 @@
-import { staleHealthDays } from '../schema/page.ts';
-import { heldRemovals, listLengths as table } from '../schema/sync.ts';
+import { listLengths as table } from '../schema/sync.ts';
 import type { MeasuredList, StateStore } from '../src/core/ports/state-store.ts';
 import type { StreamName } from '../src/core/stream.ts';
 import {
@@ -12,13 +11,18 @@ import {
 } from './alerts/alert-store.ts';
 import { endRunAlerts } from './alerts/update-alerts.ts';
 import { loadUnfinished } from './checkpoint-store.ts';
-import { loadEnvironments, saveEnvironments } from './environment-store.ts';
+import {
+  hasRejectedEnvironments,
+  loadEnvironments,
+  saveEnvironments,
+  saveRejectedEnvironments,
+} from './environment-store.ts';
 import type { MirrorClock } from './mirror-clock.ts';
 import { pruneLog } from './prune-log.ts';
 import { loadPrunedHistory } from './pruned-history.ts';
 import { loadKeptQuota, loadQuota, saveQuota } from './quota-store.ts';
 import { beginRun, claimMirror, endRun, forgetRun, joinCycle, loadLastTries, recordStreamRun } from './run-log.ts';
-import { all, queryBuilder, type StateRunner, type StateStatements, upsertInto } from './state-statements.ts';
+import { type StateRunner, type StateStatements, upsertInto } from './state-statements.ts';
 
 interface StateOwner {
   /** Its name in messages. */
@@ -38,9 +42,14 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     endRun: (run, end) => write(() => endRun(run, end, clock)),
     forgetRun: (id) => write(() => forgetRun(id), clock.moved() ?? []),
     pruneLog: (before) => write(() => pruneLog(before)),
-    prunedHistory: () => read(loadPrunedHistory),
+    prunedHistory: (envId) => read(() => loadPrunedHistory(envId)),
     environments: () => read(loadEnvironments),
-    saveEnvironments: (environmentChanges, id) => write(() => saveEnvironments(environmentChanges, id, clock)),
+    async saveEnvironments(changes, id) {
+      const seenAt = await write(() => saveEnvironments(changes, clock));
+      // Rejected rows belong to no environment, so a node of Citus that is down may have them. It stops no other.
+      if (changes.rejected.length > 0 || (await read(hasRejectedEnvironments).catch(() => false)))
+        await write(() => saveRejectedEnvironments(changes.rejected, id, seenAt));
+    },
     quota: () => read(loadQuota),
     keptQuota: () => read(loadKeptQuota),
     saveQuota: (quota, notedAt) => write(() => saveQuota(quota, notedAt)),
@@ -49,8 +58,8 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
         () => saveListLengths(lists),
         lists.map(({ env_id }) => env_id),
       ),
-    unfinishedStreams: (cycle) => read(() => loadUnfinished(cycle)),
-    streamsHoldingBack: () => read(streamsHoldingBack),
+    unfinishedStreams: (envId, cycle) => read(() => loadUnfinished(envId, cycle)),
+    streamsHoldingBack: (envId) => read(() => streamsHoldingBack(envId)),
     endRunAlerts: (about) => write(() => endRunAlerts(about, clock), about.envIds),
     outstandingDeliveries: (channel, envIds) => read(() => loadOutstanding(channel, envIds)),
     waitingDeliveries: (envIds) => read(() => countWaiting(envIds)),
@@ -58,7 +67,7 @@ export function createStateStore({ read, write }: StateRunner, { name, clock, ra
     isOutstanding: (delivery) => read(() => isOutstanding(delivery)),
     recordDelivery: (delivery, result) => write(() => recordDelivery(delivery, result)),
     snoozeAlerts: (key, until) => write(() => snoozeAlerts(key, until)),
-    environmentsWithStaleDays: () => read(environmentsWithStaleDays),
+    hasStaleDays: (envId) => read(() => hasStaleDays(envId)),
   };
 }
 
@@ -67,16 +76,14 @@ function* saveListLengths(lengths: readonly MeasuredList[]): StateStatements<voi
   for (const length of lengths) yield upsertInto(table, length, [table.env_id, table.stream, table.variant]);
 }
 
-/** The environments with days whose mean scores are out of date. */
-function* environmentsWithStaleDays(): StateStatements<string[]> {
-  const { env_id } = staleHealthDays;
-  const stale = yield* all(queryBuilder.selectDistinct({ env_id }).from(staleHealthDays).orderBy(env_id));
-  return stale.map((each) => each.env_id);
+/** Whether an environment has days whose mean scores are out of date. */
+function* hasStaleDays(env: string): StateStatements<boolean> {
+  const { rows } = yield { sql: 'select 1 from stale_health_days where env_id = @env limit 1', values: { env } };
+  return rows.length > 0;
 }
 
-/** The streams of every environment that have held-back removals (R14). */
-function* streamsHoldingBack(): StateStatements<{ envId: string; stream: StreamName }[]> {
-  const { env_id, stream } = heldRemovals;
-  const held = yield* all(queryBuilder.selectDistinct({ env_id, stream }).from(heldRemovals).orderBy(env_id, stream));
-  return held.map((each) => ({ envId: each.env_id, stream: each.stream as StreamName }));
+/** The streams of an environment that have held-back removals (R14). */
+function* streamsHoldingBack(env: string): StateStatements<StreamName[]> {
+  const { rows } = yield { sql: 'select distinct stream from held_removals where env_id = @env', values: { env } };
+  return rows.map(({ stream }) => stream as StreamName);
 }

@@ -1,5 +1,6 @@
 import { SyncError } from '../core/errors.ts';
 import type { Row } from '../core/stream.ts';
+import { SEQUENTIAL } from '../destination/postgres/citus.ts';
 import { heldEnvironments } from '../destination/postgres/leases.ts';
 import { mirrorTables } from '../destination/postgres/migrations.ts';
 import { quoteIdentifier } from '../destination/postgres/settings.ts';
@@ -24,6 +25,7 @@ export async function dropMirror(query: WorkTransaction['query'], schema: string
       'usage',
       `the schema ${schema} contains ${others.slice(0, 3).join(', ')}, which obsync did not create: drop that first, or leave out --drop`,
     );
+  await query(SEQUENTIAL);
   if (found.includes('lease_owners')) await refuseHeld(query, schema);
   await query(`drop schema if exists ${quoteIdentifier(schema)} cascade`);
 }

@@ -12,13 +12,12 @@ export async function pruneHistories(
   envIds: readonly string[],
   rules: readonly PruningRule[],
 ): Promise<void> {
-  if (rules.length === 0 || envIds.length === 0) return;
-  const done = new Map(
-    (await mirror.state.prunedHistory()).map((each) => [keyOf(each.env_id, each), each.complete_before ?? '']),
-  );
+  if (rules.length === 0) return;
   for (const envId of envIds) {
     const destination = mirror.destination(envId, id);
-    for (const rule of rules.filter((each) => (done.get(keyOf(envId, each)) ?? '') < each.before)) {
+    const pruned = await mirror.state.prunedHistory(envId);
+    const done = new Map(pruned.map((each) => [keyOf(each), each.complete_before ?? '']));
+    for (const rule of rules.filter((each) => (done.get(keyOf(each)) ?? '') < each.before)) {
       let removed: number | null = 0;
       for (let total = 0; removed !== null && total < MAX_ROWS && !signal.aborted; total += removed ?? 0)
         removed = await destination.pruneHistory(rule);
@@ -26,6 +25,6 @@ export async function pruneHistories(
   }
 }
 
-function keyOf(envId: string, { history, action }: Pick<PruningRule, 'history' | 'action'>): string {
-  return JSON.stringify([envId, history, action]);
+function keyOf({ history, action }: Pick<PruningRule, 'history' | 'action'>): string {
+  return `${action} ${history}`;
 }

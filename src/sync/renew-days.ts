@@ -15,9 +15,8 @@ export async function renewDays(
   { id }: Pick<JoinedRun, 'id'>,
   envIds: readonly string[],
 ): Promise<void> {
-  const held = new Set(envIds);
-  for (const envId of held.size === 0 ? [] : await mirror.state.environmentsWithStaleDays()) {
-    if (!held.has(envId)) continue;
+  for (const envId of envIds) {
+    if (!(await mirror.state.hasStaleDays(envId))) continue;
     const destination = mirror.destination(envId, id);
     let lookedUp = 0;
     while (lookedUp < MAX_SCORES && !signal.aborted) lookedUp += (await destination.renewDay()) ?? MAX_SCORES;

@@ -60,16 +60,15 @@ export async function syncEnvironments(
     reported: new Set(),
     stopped: null,
   };
-  const unfinished = await session.mirror.state.unfinishedStreams(session.context().cycle);
   const lateOf = ({ id }: ListedEnvironment) => session.late.get(id) ?? NONE;
   const mayContinue = (environment: ListedEnvironment, stream: Stream): boolean => {
     const key = streamKey(environment, stream);
     return environmentsWork.awaitingScan.has(key) || !FAILED.has(progress.summaries.get(key)?.status ?? 'done');
   };
-  await inTurn(environmentsWork, environments, (environment) => {
-    const first = unfinished.get(environment.id) ?? [];
+  await inTurn(environmentsWork, environments, async (environment) => {
+    const first = await session.mirror.state.unfinishedStreams(environment.id, session.context().cycle);
     const streams = session.streams.filter(({ name }) => first.includes(name) && !lateOf(environment).has(name));
-    return syncStreams(environmentsWork, environment, streams, 'unfinished');
+    await syncStreams(environmentsWork, environment, streams, 'unfinished');
   });
   await inTurn(environmentsWork, environments, async (environment) => {
     const streams = session.streams.filter(
@@ -241,23 +240,21 @@ async function heldElsewhere(
   { summaries }: RunProgress,
 ): Promise<StreamSummary[]> {
   const { mirror, ports, context, catalogue } = session;
-  const holding = new Set((await mirror.state.streamsHoldingBack()).map(({ envId, stream }) => `${envId} ${stream}`));
   const times = { startedAt: ports.clock(), endedAt: ports.clock() };
   const ending = { rest: 'unread', error: null } as const;
   const counters = createStreamCounter(() => {}).total();
-  const others = (environment: ListedEnvironment): readonly Stream[] =>
-    catalogue.filter(
-      (each) => holding.has(streamKey(environment, each)) && !summaries.has(streamKey(environment, each)),
-    );
-  if (holding.size === 0) return [];
   const found: StreamSummary[] = [];
-  for (const environment of environments)
-    for (const stream of others(environment)) {
+  for (const environment of environments) {
+    const holding = await mirror.state.streamsHoldingBack(environment.id);
+    const isOther = (each: Stream): boolean =>
+      holding.includes(each.name) && !summaries.has(streamKey(environment, each));
+    for (const stream of catalogue.filter(isOther)) {
       const { heldRemovals } = await mirror.destination(environment.id, context().run).outstanding(stream);
       if (heldRemovals > 0)
         found.push(
           summaryOf(environment, stream, { ending, counters, times, standing: { heldRemovals, rejected: 0 } }),
         );
     }
+  }
   return found;
 }

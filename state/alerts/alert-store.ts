@@ -99,7 +99,7 @@ const MAX_SENT = 2000;
  * longer listed. Another run may be sending the messages of all others.
  */
 function* reportedEnvironments(envIds: readonly string[]): StateStatements<string[]> {
-  return ['', ...envIds, ...(yield* unlistedEnvironments())];
+  return [...new Set(['', ...envIds, ...(yield* unlistedEnvironments())])];
 }
 
 export function* unlistedEnvironments(): StateStatements<string[]> {
@@ -111,16 +111,18 @@ export function* unlistedEnvironments(): StateStatements<string[]> {
 /** The messages of a channel that a run is to deliver, those of an alert in their order. */
 export function* loadOutstanding(name: string, envIds: readonly string[]): StateStatements<AlertDelivery[]> {
   const { env_id, alert_id, number, channel, message, created_at, refusals } = alertDeliveries;
-  const ours = yield* reportedEnvironments(envIds);
-  const stored = yield* all(
-    queryBuilder
-      .select({ env_id, alert_id, number, channel, message, refusals })
-      .from(alertDeliveries)
-      .where(and(isWaiting(), inArray(env_id, ours), eq(channel, name)))
-      .orderBy(created_at, alert_id, number)
-      .limit(MAX_SENT),
-  );
-  return stored.map((row) => ({ ...row, message: JSON.parse(row.message) }));
+  const columns = { env_id, alert_id, number, channel, message, created_at, refusals };
+  const stored: Pick<typeof alertDeliveries.$inferSelect, keyof typeof columns>[] = [];
+  for (const envId of yield* reportedEnvironments(envIds)) {
+    const waiting = and(isWaiting(), eq(env_id, envId), eq(channel, name));
+    const select = queryBuilder.select(columns).from(alertDeliveries).where(waiting);
+    stored.push(...(yield* all(select.orderBy(created_at, alert_id, number).limit(MAX_SENT))));
+  }
+  // Times and ids have one length each.
+  const order = ({ created_at: at, alert_id: id, number: n }: (typeof stored)[number]): string =>
+    `${at} ${id} ${String(n).padStart(12, '0')}`;
+  const oldest = stored.sort((one, other) => (order(one) < order(other) ? -1 : 1)).slice(0, MAX_SENT);
+  return oldest.map(({ created_at: _, ...row }) => ({ ...row, message: JSON.parse(row.message) }));
 }
 
 /** Neither delivered nor given up. */
@@ -130,13 +132,15 @@ const isWaiting = (): SQL | undefined =>
 /** How many messages wait for each channel. */
 export function* countWaiting(envIds: readonly string[]): StateStatements<ReadonlyMap<string, number>> {
   const { env_id, channel } = alertDeliveries;
-  const ours = yield* reportedEnvironments(envIds);
   const number = sql<number>`count(*)`.as('number');
-  const waiting = and(isWaiting(), inArray(env_id, ours));
-  const found = yield* all(
-    queryBuilder.select({ channel, number }).from(alertDeliveries).where(waiting).groupBy(channel).orderBy(channel),
-  );
-  return new Map(found.map((row) => [row.channel, Number(row.number)]));
+  const counts = new Map<string, number>();
+  for (const envId of yield* reportedEnvironments(envIds)) {
+    const waiting = and(isWaiting(), eq(env_id, envId));
+    const select = queryBuilder.select({ channel, number }).from(alertDeliveries).where(waiting);
+    for (const row of yield* all(select.groupBy(channel).orderBy(channel)))
+      counts.set(row.channel, (counts.get(row.channel) ?? 0) + Number(row.number));
+  }
+  return counts;
 }
 
 export function* recordDelivery(

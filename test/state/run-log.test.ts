@@ -118,7 +118,7 @@ describe('the mirror’s clock (R21)', () => {
         'gone',
       ),
     );
-    done(saveEnvironments(reconcile([{ id: 'new', name: 'New' }], [], T), 1, STANDING));
+    done(saveEnvironments(reconcile([{ id: 'new', name: 'New' }], [], T), STANDING));
     const at = (microseconds: number) => T.replace('000Z', `00${microseconds}Z`);
     const both = (mirrored_at: string) => ['gone', 'new'].map((env_id) => ({ env_id, mirrored_at }));
     expect(clocks()).toEqual(both(at(1)));
@@ -129,7 +129,7 @@ describe('the mirror’s clock (R21)', () => {
   test('each save of environments and each end of a run gives it a new, later value', () => {
     const times = [time()];
     for (const status of ['done', 'problems', 'stopped', 'interrupted', 'refused'] as const) {
-      done(saveEnvironments(reconcile([{ id: 'a', name: 'A' }], [], T), 1, STANDING));
+      done(saveEnvironments(reconcile([{ id: 'a', name: 'A' }], [], T), STANDING));
       times.push(time());
       done(endRun(begun(), { ...ended, status }, STANDING));
       times.push(time());
@@ -175,11 +175,10 @@ describe('joinCycle (R6)', () => {
 });
 
 describe('saveEnvironments', () => {
-  const save = (items: readonly unknown[], clock = T, id = 1) =>
+  const save = (items: readonly unknown[], clock = T) =>
     done(
       saveEnvironments(
         reconcile(items, done(loadEnvironments()), T),
-        id,
         clockOfOneWriter(() => clock),
       ),
     );

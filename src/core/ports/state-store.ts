@@ -122,12 +122,12 @@ export interface StateStore {
   saveQuota(quota: AccountQuota, notedAt: Instant): Promise<void>;
   /** Saves the lengths of lists that a run has read completely. */
   saveListLengths(lists: readonly MeasuredList[]): Promise<void>;
-  /** The streams with an unfinished round of another cycle, by environment (R6). */
-  unfinishedStreams(cycle: number): Promise<ReadonlyMap<string, readonly StreamName[]>>;
-  /** The streams of every environment that have held-back removals (R14). */
-  streamsHoldingBack(): Promise<readonly { readonly envId: string; readonly stream: StreamName }[]>;
-  /** What has been pruned from the histories of every environment (R17). */
-  prunedHistory(): Promise<readonly PrunedHistory[]>;
+  /** The streams of an environment with an unfinished round of another cycle (R6). */
+  unfinishedStreams(envId: string, cycle: number): Promise<readonly StreamName[]>;
+  /** The streams of an environment that have held-back removals (R14). */
+  streamsHoldingBack(envId: string): Promise<readonly StreamName[]>;
+  /** What has been pruned from the histories of an environment (R17). */
+  prunedHistory(envId: string): Promise<readonly PrunedHistory[]>;
   /** Decides the alerts that only the end of a run shows. */
   endRunAlerts(about: RunAlerts): Promise<void>;
   /**
@@ -144,6 +144,6 @@ export interface StateStore {
   recordDelivery(delivery: AlertDelivery, result: DeliveryResult): Promise<void>;
   /** Stops the reminders of the open alert whose id begins with `key`. @returns the ids that begin with it */
   snoozeAlerts(key: string, until: Instant): Promise<readonly string[]>;
-  /** The environments with days whose mean scores are out of date. */
-  environmentsWithStaleDays(): Promise<readonly string[]>;
+  /** Whether an environment has days whose mean scores are out of date. */
+  hasStaleDays(envId: string): Promise<boolean>;
 }

@@ -12,13 +12,18 @@ const FIRST = 'mirror_environments';
 /** Tables that name environments but stay local: this one has few rows and is joined with the runs. */
 const LOCAL_THOUGH_BY_ENVIRONMENT: ReadonlySet<string> = new Set(['sync_stream_runs']);
 
-/** What a commit calls on the shards, each function after those that it calls. */
-const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)'];
+/** What commits and views call on the shards, each function after those that it calls. */
+const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)', 'element_labels(json)'];
+
+/**
+ * Citus changes functions and tables in one transaction only in this mode, and only if it was set before the first query
+ * over several shards. Without Citus it changes nothing.
+ */
+export const SEQUENTIAL = "set local citus.multi_shard_modify_mode to 'sequential'";
 
 /** @throws SyncError `usage` if the database has no Citus */
 export async function refuseWithoutCitus(connection: PostgresConnection): Promise<void> {
-  const { rows } = await connection.query("select 1 as is_there from pg_extension where extname = 'citus'");
-  if (rows.length > 0) return;
+  if (await hasCitus(connection)) return;
   throw new SyncError(
     'usage',
     'Citus is not installed in this database: run `create extension citus` in it on every node, or leave out --citus',
@@ -33,13 +38,12 @@ export async function refuseWithoutCitus(connection: PostgresConnection): Promis
 export async function distributeTables(connection: PostgresConnection, schema: string): Promise<DistributionReport> {
   await refuseWithoutCitus(connection);
   return inTransaction(connection, { schema }, async (inside) => {
+    await inside.query(SEQUENTIAL);
     await lockMigrations(inside, schema);
     const { byEnvironment, others } = await tablesOf(inside);
     const known = await distributedTables(inside);
     const ahead = byEnvironment.filter((name) => !known.has(name));
     if (ahead.length > 0) await refuseWritten(inside);
-    // Citus creates functions and tables in one transaction only in this mode.
-    await inside.query("set local citus.multi_shard_modify_mode to 'sequential'");
     for (const signature of FUNCTIONS) await distributeFunction(inside, schema, signature);
     for (const name of ahead)
       await inside.query("select create_distributed_table($1::text::regclass, 'env_id', colocate_with => $2)", [
@@ -48,6 +52,35 @@ export async function distributeTables(connection: PostgresConnection, schema: s
       ]);
     return { distributed_now: ahead, distributed: byEnvironment, local: others };
   });
+}
+
+export async function hasCitus(connection: PostgresConnection): Promise<boolean> {
+  const { rows } = await connection.query("select 1 as is_there from pg_extension where extname = 'citus'");
+  return rows.length > 0;
+}
+
+interface AnalyzedShards {
+  readonly schema: string;
+  readonly envId: string;
+  readonly tables: readonly string[];
+}
+
+/** Analyzes an environment's shards of these tables, on its node. The coordinator has neither their sizes nor statistics. */
+export async function analyzeShards(
+  connection: PostgresConnection,
+  { schema, envId, tables }: AnalyzedShards,
+): Promise<void> {
+  await connection.query(
+    `select r.success from (
+        select array_agg(n.nodename) as names, array_agg(n.nodeport) as ports,
+          array_agg(format('analyze (skip_locked) %s', shard_name(c.oid, p.shardid))) as commands
+        from pg_class c join pg_dist_partition d on d.logicalrelid = c.oid and d.partmethod = 'h'
+        join pg_dist_placement p on p.shardid = get_shard_id_for_distribution_column(c.oid, $2::text)
+        join pg_dist_node n on n.groupid = p.groupid and n.noderole = 'primary'
+        where c.relnamespace = to_regnamespace($1) and c.relname = any($3)
+      ) s cross join master_run_on_worker(s.names, s.ports, s.commands, false) r`,
+    [quoteIdentifier(schema), envId, tables],
+  );
 }
 
 async function tablesOf(

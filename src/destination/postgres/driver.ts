@@ -1,5 +1,6 @@
 import { is, SQL } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
+import type { ColumnKind } from '../../../schema/column-types.ts';
 import type { StateStatement } from '../../../state/state-statements.ts';
 import type { ColumnValue, Row } from '../../core/stream.ts';
 import { onConflict } from '../sql/conflicts.ts';
@@ -97,26 +98,38 @@ function distinctRows({ table: { key }, rows, same, conflict }: BulkUpsert): (re
   return parts;
 }
 
-/** A column with the same value in every row is sent as one value, any other as an array. */
+/** Up to this many rows, `values` cost the server no more than arrays. */
+const FEW_ROWS = 20;
+
+/**
+ * A column with the same value in every row is sent as one value. Of many rows, any other is sent as an array; few are
+ * listed, because Citus sends `values` of one environment to its node as they are, and reads a `select` from parameters
+ * first.
+ */
 function bulkStatement({ table, rows, same, conflict }: BulkUpsert): { text: string; values: unknown[] } {
   const values: unknown[] = [];
-  const selected: string[] = [];
-  const [arrays, names]: [string[], string[]] = [[], []];
+  const kindOf = (name: string): ColumnKind => table.kinds.get(name) ?? 'text';
+  const one = (name: string, value: ColumnValue): string =>
+    `$${values.push(columnValue(kindOf(name), value))}::${TYPES[kindOf(name)]}`;
+  const constants = new Map<string, string>();
   for (const name of table.columns) {
-    const kind = table.kinds.get(name) ?? 'text';
     const constant = same[name] ?? null;
-    if (constant !== null) {
-      values.push(columnValue(kind, constant));
-      selected.push(`$${values.length}::${TYPES[kind]}`);
-      continue;
-    }
-    values.push(arrayText(kind, columnOf(rows, name)));
-    selected.push(`u.${quote(name)}`);
-    arrays.push(`$${values.length}::${TYPES[kind]}[]`);
-    names.push(name);
+    if (constant !== null) constants.set(name, one(name, constant));
   }
+  const others = table.columns.filter((name) => !constants.has(name));
+  const tuple = (expressionOf: (name: string) => string): string =>
+    table.columns.map((name) => constants.get(name) ?? expressionOf(name)).join(', ');
+  const listed = (): string =>
+    `values ${rows.map((row) => `(${tuple((name) => one(name, row[name] ?? null))})`).join(', ')}`;
+  const unnested = (): string => {
+    const arrays = others.map((name) => {
+      values.push(arrayText(kindOf(name), columnOf(rows, name)));
+      return `$${values.length}::${TYPES[kindOf(name)]}[]`;
+    });
+    return `select ${tuple((name) => `u.${quote(name)}`)} from unnest(${arrays.join(', ')}) as u (${list(others)})`;
+  };
   const text = `insert into ${quote(table.name)} (${list(table.columns)})
-    select ${selected.join(', ')} from unnest(${arrays.join(', ')}) as u (${list(names)})
+    ${rows.length <= FEW_ROWS ? listed() : unnested()}
     ${onConflict(POSTGRES, table, conflict)}`;
   return { text, values };
 }

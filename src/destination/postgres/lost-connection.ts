@@ -29,8 +29,11 @@ export function driverError(error: unknown): DatabaseError | LostConnection | Sy
 /** The server has ended the connection, or is about to. */
 const ENDED = /^(?:08...|57P0[1235]|25P0[34])$/;
 
-/** The transaction conflicted with another one, or the connection's previous one was cancelled at its end: retry. */
-const CONFLICT = /^(?:40001|40P01|25P02)$/;
+/**
+ * The transaction conflicted with another one, the connection's previous one was cancelled at its end, or Citus lost a
+ * node in the middle of a statement or commit, which it reports as an internal error: retry.
+ */
+const CONFLICT = /^(?:40001|40P01|25P02|XX000)$/;
 
 export function isLost(error: unknown): boolean {
   if (error instanceof SyncError) return isLost(error.cause);

@@ -5,7 +5,6 @@ type ErrorAdvice = readonly [SyncError['recovery'], string];
 
 /** The advice for each SQLSTATE; a class of two letters covers the codes without a line of their own. */
 const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
-  '08': ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
   '08P01': [
     'usage',
     'refused how obsync connects: set pool_mode = transaction in the pooler, and leave `options` out of the address',
@@ -44,8 +43,28 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '57P04': ['usage', 'no longer has this database: create it (createdb), or name another one in the address'],
   '57P05': ['run', 'ended the connection, because it was idle for too long: run again; nothing is lost'],
   '58': ['run', 'could not read or write its files: check its log, and run again; nothing is lost'],
-  XX: ['run', 'reports damaged data or an internal error: check its log before you run again'],
+  XX: ['run', 'reports damaged data: check its log before you run again'],
 };
+
+/** Advice that quotes the server, because another server may be the reason, such as a node of Citus. */
+const QUOTING: Readonly<Record<string, (quoted: string) => ErrorAdvice>> = {
+  '08': (quoted) => [
+    'run',
+    `lost a connection (${quoted}): check that server and the network, and run again; nothing is lost`,
+  ],
+  XX000: (quoted) => [
+    'run',
+    `had an internal error (${quoted}): check the log of that server, and run again; nothing is lost`,
+  ],
+};
+
+/** What the server says, and what it was doing: Citus names the node there. One line. */
+function quotedOf({ message, where }: DatabaseError): string {
+  return [message, where ?? '']
+    .map((text) => text.split('\n')[0])
+    .filter(Boolean)
+    .join(', ');
+}
 
 const SOCKET_ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   ECONNREFUSED: [
@@ -146,6 +165,8 @@ function adviceFor(error: DriverError): ErrorAdvice | null {
   const { code, message } = error;
   if (code === undefined) return null;
   if (!(error instanceof DatabaseError)) return SOCKET_ADVICE[code] ?? ofEncryption(code);
+  const quoting = ADVICE[code] === undefined ? (QUOTING[code] ?? QUOTING[code.slice(0, 2)]) : undefined;
+  if (quoting !== undefined) return quoting(quotedOf(error));
   return ADVICE[code] ?? ADVICE[code.slice(0, 2)] ?? ['run', `refused a statement: ${message} (SQLSTATE ${code})`];
 }
 

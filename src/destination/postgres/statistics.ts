@@ -1,5 +1,7 @@
 import { DatabaseError } from 'pg';
 import type { Commit, Destination } from '../../core/ports/destination.ts';
+import type { Stream } from '../../core/stream.ts';
+import { analyzeShards, hasCitus } from './citus.ts';
 import type { PostgresConnection } from './connection.ts';
 import { isLost } from './lost-connection.ts';
 import { quoteIdentifier } from './settings.ts';
@@ -10,10 +12,13 @@ import type { PostgresDatabase } from './transaction.ts';
  * expects any condition to match few rows, and the end of a round would read a table again for each of its rows.
  */
 export interface TableStatistics {
-  /** Records that this many rows of the environment have been written. */
-  note(envId: string, rows: number): void;
-  /** Analyzes the tables that have grown much since the last time, and those without statistics on the environment. */
-  refresh(envId: string): Promise<void>;
+  /** Records that this many rows of a stream of the environment have been written. */
+  note(envId: string, stream: Stream, rows: number): void;
+  /**
+   * Analyzes the tables that have grown much since the last time, and those without statistics on the environment. In
+   * Citus, those of the stream, if many of their rows are new.
+   */
+  refresh(envId: string, stream: Stream): Promise<void>;
 }
 
 /** Fewer rows don't make any plan worse. */
@@ -39,20 +44,29 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
   // Rows written by an earlier process count too.
   let changed = MANY_ROWS;
   const changedOf = new Map<string, number>();
+  const growthOf = new Map<string, Growth>();
   return {
-    note(envId, rows) {
+    note(envId, stream, rows) {
       changed += rows;
       if (rows > 0) changedOf.set(envId, (changedOf.get(envId) ?? MANY_ROWS) + rows);
+      const key = `${envId} ${stream.name}`;
+      const { written = 0, analyzed = 0 } = growthOf.get(key) ?? {};
+      growthOf.set(key, { written: written + rows, analyzed });
     },
-    async refresh(envId) {
+    async refresh(envId, stream) {
       const [isMuch, isMuchOf] = [changed >= MANY_ROWS, (changedOf.get(envId) ?? 0) >= MANY_ROWS];
       if (isMuch) changed = 0;
       if (isMuchOf) changedOf.set(envId, 0);
-      if (isMuch || isMuchOf)
+      const growth = growthOf.get(`${envId} ${stream.name}`);
+      const hasDoubled = growth !== undefined && growth.written >= Math.max(MANY_ROWS, 2 * growth.analyzed);
+      if (hasDoubled) growth.analyzed = growth.written;
+      if (isMuch || isMuchOf || hasDoubled)
         await database
           .session(async (connection) => {
             if (isMuch) await analyzeGrown(connection, schema);
             if (isMuchOf) await analyzeMissing(connection, schema, envId);
+            if (hasDoubled && (await hasCitus(connection)))
+              await analyzeShards(connection, { schema, envId, tables: tablesOf(stream) });
           })
           .catch((error: unknown) => {
             // Without statistics the server is only slower. A lost connection fails the commit that follows.
@@ -60,6 +74,22 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
           });
     },
   };
+}
+
+/** The rows of a stream that this process has written, and how many there were when it last analyzed their shards. */
+interface Growth {
+  readonly written: number;
+  analyzed: number;
+}
+
+function tablesOf({ table, staged, childTables = [], historyTables = [] }: Stream): string[] {
+  return [
+    { table, staged },
+    ...childTables,
+    ...historyTables.map((history) => ({ table: history.table, staged: undefined })),
+  ]
+    .flatMap((each) => [each.table, each.staged])
+    .filter((name) => name !== undefined);
 }
 
 async function analyzeGrown(connection: PostgresConnection, schema: string): Promise<void> {
@@ -96,9 +126,9 @@ export function withStatistics(
   return {
     ...destination,
     async commit(stream, commit, marking) {
-      if (commit.kind === 'round-end') await statistics.refresh(envId);
+      if (commit.kind === 'round-end') await statistics.refresh(envId, stream);
       const result = await destination.commit(stream, commit, marking);
-      statistics.note(envId, result.counts.written + stagedRows(commit));
+      statistics.note(envId, stream, result.counts.written + stagedRows(commit));
       return result;
     },
   };

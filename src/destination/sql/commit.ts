@@ -6,7 +6,7 @@ import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { Commit, CommitResult, LeftMarks, PageCommit, RoundEndCommit } from '../../core/ports/destination.ts';
 import type { Row, Stream, StreamName } from '../../core/stream.ts';
 import { decideCommitAlerts, readColumnTypes } from './commit-alerts.ts';
-import { existsFlag, firstKey, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { existsFlag, firstKey, fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import { commitRoundEnd, weighRemovals } from './finish-round.ts';
 import { noteScores } from './health-means.ts';
 import { noteHistoryRead, noteUnreadHistory } from './histories.ts';
@@ -245,8 +245,10 @@ function whereUnseen(stream: Stream, { by }: CommitPart<'sweptRows'>, id: string
 
 /** Leaves marks to a later run (R13, R18). */
 function* leaveMarks(scope: CommitScope, stream: Stream, { ids, makes, ...values }: LeftMarks): SqlStatements<void> {
-  const listed = `select value id from ${scope.dialect.texts('@ids')} each`;
-  const sql = makes ? listed : `select m.id from marks m where ${whereStream(stream, 'm')} and m.id in (${listed})`;
+  const listed = scope.dialect.texts('@ids');
+  const sql = makes
+    ? `select c.env_id, value id from ${fromClock(listed)}`
+    : `select m.env_id, m.id from marks m where ${whereStream(stream, 'm')} and m.id in (select value from ${listed})`;
   yield* leaveMarksOf(scope, stream, { sql, values: { ...values, ids: JSON.stringify(ids) } });
 }
 

@@ -22,6 +22,14 @@ export function whereStream(stream: Stream, alias: string): string {
   return `${alias}.env_id = @env and ${alias}.stream = '${stream.name}'`;
 }
 
+/**
+ * The elements of a JSON parameter beside the environment's own row `c`, for inserts: `… where …`. Citus runs an
+ * `insert … select` on the node of the environment only if its `env_id` is a column.
+ */
+export function fromClock(elements: string): string {
+  return `mirror_environments c cross join ${elements} where c.env_id = @env`;
+}
+
 /** The condition that a row `t` counts as live for this stream. */
 export function whereLive(stream: Stream): string {
   const soft = tableSqlOf(stream.table).columns.includes('deleted_at') ? 't.deleted_at is null' : 'true';

@@ -95,8 +95,8 @@ function* leaveUnconfirmed(
 ): SqlStatements<void> {
   const isStaged = stream.staged !== undefined;
   const shown = isStaged ? whereSeen(stream, 'm.id') : 'false';
-  const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
-  const losing = `select m.key_1 from missing_keys m where ${whereStream(stream, 'm')} and m.key_1 > @marksThrough
+  const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and m.id > @marksThrough and not ${shown}`;
+  const losing = `select m.env_id, m.key_1 from missing_keys m where ${whereStream(stream, 'm')} and m.key_1 > @marksThrough
     and not ${whereSeen(stream, 'm.key_1')}`;
   const sql = isStaged && isContradicted ? `${marked} union ${losing}` : marked;
   yield* leaveMarksOf(scope, stream, { sql, values });
@@ -114,8 +114,8 @@ function* leaveUnsettled(
 ): SqlStatements<void> {
   const isTyped = stream.subtype !== undefined;
   const isOpen = isTyped ? `(${WHERE_UNSETTLED} or ${whereUnfilled(stream)})` : WHERE_UNSETTLED;
-  const marked = `select m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
-  const whole = `select t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
+  const marked = `select m.env_id, m.id ${fromMarked(stream)} and m.number <= @lastMark and ${isOpen}`;
+  const whole = `select t.env_id, t.id from ${tableOf(stream)} t where t.env_id = @env and ${whereLive(stream)} and ${whereUnfilled(stream)}`;
   yield* leaveMarksOf(scope, stream, { sql: isTyped && isWhole ? `${marked} union ${whole}` : marked, values });
 }
 

@@ -1,6 +1,6 @@
 import type { SeenKeys } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
-import { tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
+import { fromClock, tableOf, whereLive, whereSeenKey, whereStream } from './conditions.ts';
 import {
   type CommitScope,
   execute,
@@ -69,8 +69,8 @@ export function* loadSeenKeys(scope: MirrorScope, stream: Stream): SqlStatements
 }
 
 function* loadNoted(scope: MirrorScope, stream: Stream): SqlStatements<void> {
-  const sql = `insert into seen_keys select @env, '${stream.name}', value ->> 0, value ->> 1, @readNumber
-    from ${scope.dialect.arrays('@keys')} where true order by 3, 4 on conflict do nothing`;
+  const sql = `insert into seen_keys select c.env_id, '${stream.name}', value ->> 0, value ->> 1, @readNumber
+    from ${fromClock(scope.dialect.arrays('@keys'))} order by 3, 4 on conflict do nothing`;
   const pages = scope.noted.pages.filter(whereNotedBy(scope, stream)).filter((page) => !page.isLoaded);
   for (const [readNumber, ofRead] of Map.groupBy(pages, (page) => page.readNumber)) {
     // One statement for all pages inserts the keys in table order, and SQLite needs no savepoint per page.
@@ -143,7 +143,7 @@ export function* findMissing(scope: MirrorScope, stream: Stream): SqlStatements<
   // The order of the keys lets SQLite read both tables once, end to end. Most rows were seen, so that is tested first.
   const keys = list(stream.key, 't.');
   const rest = (from: string, isMeant: string): string => `insert into missing_keys
-    select @env, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
+    select t.env_id, '${stream.name}', ${keys}${stream.key.length === 1 ? ", ''" : ''} from ${from} t
     where t.env_id = @env and case when ${whereSeenKey(stream)} then false else ${isMeant} end
     order by ${keys} on conflict do nothing`;
   yield* execute(scope, rest(tableOf(stream), whereLive(stream)));

@@ -4,6 +4,7 @@ import type { PageCommit, RoundEnd } from '../../core/ports/destination.ts';
 import type { Stream } from '../../core/stream.ts';
 import {
   firstKey,
+  fromClock,
   type SqlCondition,
   tableOf,
   whereRemovable,
@@ -95,7 +96,7 @@ function* loadStagedKeys(scope: CommitScope, stream: Stream): SqlStatements<void
 function* noteStaged(scope: CommitScope, stream: Stream, staged: readonly DecodedRow[]): SqlStatements<void> {
   if (staged.length === 0) return;
   const sql = `insert into staged_keys
-    select @env, '${stream.name}', value ->> 0, value ->> 1 from ${scope.dialect.arrays('@keys')} where true
+    select c.env_id, '${stream.name}', value ->> 0, value ->> 1 from ${fromClock(scope.dialect.arrays('@keys'))}
     on conflict do nothing`;
   yield* execute(scope, sql, { keys: bothParts(staged) });
 }

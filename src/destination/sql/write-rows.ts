@@ -140,14 +140,17 @@ export function* writeMarks(scope: CommitScope, marks: readonly FollowUpMark[]):
   yield* reopenStream(scope, [...new Set(marks.map((mark) => mark.stream))]);
 }
 
-/** Leaves the marks of the selected ids to a later run; a mark made after `@lastMark` stays as it is (R13, R18). */
+/**
+ * Leaves the marks of the selected `env_id` and `id` to a later run; a mark made after `@lastMark` stays as it is (R13,
+ * R18). The inserted number is `@lastMark`: Citus gives a conflict clause no parameters of a `select`.
+ */
 export function* leaveMarksOf(scope: CommitScope, stream: Stream, { sql, values }: SqlCondition): SqlStatements<void> {
   yield* execute(
     scope,
     `insert into marks (env_id, stream, id, number, left_by_run)
-      select @env, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
+      select env_id, '${stream.name}', id, @lastMark, @run from (${sql}) waiting where true
       on conflict (env_id, stream, id) do update set left_by_run = excluded.left_by_run
-      where marks.number <= @lastMark`,
+      where marks.number <= excluded.number`,
     values,
   );
 }

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStatus } from '../../../src/api/status-report.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { instantOfMs } from '../../../src/core/time/instant.ts';
-import { distributeTables } from '../../../src/destination/postgres/citus.ts';
 import { createPostgresDestination, postgresScope } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import {
@@ -12,7 +11,6 @@ import {
   renewLease,
   takeLeases,
 } from '../../../src/destination/postgres/leases.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import { postgresState } from '../../../src/destination/postgres/state.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
@@ -22,39 +20,34 @@ import { loadLastStarts } from '../../../state/last-starts.ts';
 import type { StateStatements } from '../../../state/state-statements.ts';
 import { furnish } from '../../model/furnish.ts';
 import { createWorld, HOUR } from '../../model/world.ts';
-import { knownFunctions, parsed, refusedOf } from '../../support/citus/rules.ts';
-import { standInForCitus } from '../../support/citus/stand-in.ts';
+import { knownFunctions } from '../../support/citus/rules.ts';
+import { type DistributedMirror, distributedMirror, IS_STAND_IN, watchedByCitus } from '../../support/citus/server.ts';
 import { watched } from '../../support/citus/watched.ts';
 import { minute } from '../../support/conformance/workbench.ts';
 import { describeDestination } from '../../support/conformance.ts';
 import { DECISION_OPTIONS } from '../../support/decision-options.ts';
 import { emptyMirror, mirrorIn } from '../../support/pglite-conformance.ts';
-import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
 
-const SCHEMA = 'obsync';
-
-let server: Awaited<ReturnType<typeof pgliteConnection>>;
+let mirror: DistributedMirror;
 let known: Awaited<ReturnType<typeof knownFunctions>>;
 let watch: ReturnType<typeof watched>;
 let database: PostgresDatabase;
 beforeAll(async () => {
-  server = await pgliteConnection();
-  await standInForCitus(server);
-  await migratePostgres(server, SCHEMA);
-  await distributeTables(server, SCHEMA);
-  known = await knownFunctions(server);
-  watch = watched(server, known);
-  database = pgliteDatabase(watch.connection, SCHEMA);
+  mirror = await distributedMirror();
+  known = await knownFunctions(mirror.server);
+  watch = IS_STAND_IN ? watched(mirror.server, known) : watchedByCitus(mirror.server);
+  database = pgliteDatabase(watch.connection, mirror.schema);
 });
-afterAll(() => server.close());
+afterAll(() => mirror.close());
 
-const empty = () => emptyMirror(server, SCHEMA);
+const empty = () => emptyMirror(mirror.server, mirror.schema);
 
 const WAITING = { sleep: async () => undefined, random: () => 0 };
 
 describeDestination('PostgreSQL with tables partitioned by env_id', (clock) =>
-  mirrorIn(watch.connection, SCHEMA, { clock, close: empty }),
+  mirrorIn(watch.connection, mirror.schema, { clock, close: empty }),
 );
 
 describe('a mirror with partitioned tables', () => {
@@ -65,8 +58,8 @@ describe('a mirror with partitioned tables', () => {
     for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream))) {
       for (const { table, row } of furnishedRows(stream)) {
         const names = Object.keys(row);
-        const sql = `insert into ${SCHEMA}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
-        await server.query(sql, Object.values(row));
+        const sql = `insert into ${mirror.schema}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
+        await mirror.server.query(sql, Object.values(row));
       }
       const destination = createPostgresDestination(database, { ...options, errorOf: (error) => error });
       expect(await act(destination, stream), title).toBeDefined();
@@ -94,7 +87,7 @@ describe('a mirror with partitioned tables', () => {
           openMirror: async () => ({
             state: postgresState(database, {
               ...WAITING,
-              name: SCHEMA,
+              name: mirror.schema,
               clock,
               leases: () => new Map(envIds.map((envId) => [envId, null])),
             }),
@@ -124,7 +117,7 @@ describe('a mirror with partitioned tables', () => {
       world.advance(3 * HOUR);
     }
     const shown = await database.transaction((connection) =>
-      performOn(connection, readStatus({ name: SCHEMA, scopeOf: postgresScope }, clock())),
+      performOn(connection, readStatus({ name: mirror.schema, scopeOf: postgresScope }, clock())),
     );
     expect(shown.environments).toHaveLength(2);
     const starts = (): StateStatements<Map<string, string>> => loadLastStarts(CATALOGUE.map(({ name }) => name));
@@ -132,14 +125,9 @@ describe('a mirror with partitioned tables', () => {
   });
 });
 
-/** Statements that read all environments, and why. Citus asks every node for them, so no commit contains one. */
+/** Statements that read all environments, and why. Citus asks every node for them, so no run sends one. */
 const OF_ALL_ENVIRONMENTS: Readonly<Record<string, RegExp>> = {
-  'once per run: rounds that another cycle began': /^select "env_id", "stream", "round" from "sync_checkpoints"/,
-  'once per run: removals that wait to be released': /^select distinct "env_id", "stream" from "held_removals"/,
-  'once per run: means that are out of date': /^select distinct "env_id" from "stale_health_days"/,
-  'once per run and channel: messages to send': /from "alert_deliveries" where .*"env_id" in \(\$2, \$3\)/,
-  'the same, of a run of two environments': /from "alert_deliveries" where .*"env_id" in \(\$2, \$3, \$4\)/,
-  'once per run: what is pruned': /^select .* from "pruned_history"/,
+  'by status: what is pruned': /^select .* from "pruned_history" order by/,
   'by alerts list and snooze: what is open': /^select .* from "alerts" where .*"begun_at" is not null/,
   'by status and by verify: who writes': /^select env_id, lease_owner from mirror_environments/,
 };
@@ -156,6 +144,11 @@ describe('the statements of all these tests', () => {
     expect(watch.statements.size).toBeGreaterThan(400);
   });
 
+  test('the coordinator reads no rows before it inserts them, except for pages of many rows', () => {
+    const pulled = [...watch.statements.values()].filter((statement) => statement.isPulled).map(({ text }) => text);
+    expect(pulled.filter((text) => !/ from unnest\(/.test(text))).toEqual([]);
+  });
+
   test('none uses what Citus refuses', () => {
     expect([...watch.statements.values()].filter(({ refused }) => refused.length > 0)).toEqual([]);
     const oneOnly = [...watch.statements.values()].filter(({ needsOneEnvironment }) => needsOneEnvironment);
@@ -165,104 +158,5 @@ describe('the statements of all these tests', () => {
 
   test('none mixes distributed and local tables', () => {
     expect([...watch.statements.values()].filter(({ isMixed }) => isMixed).map(({ text }) => text)).toEqual([]);
-  });
-});
-
-describe('the check of what Citus refuses', () => {
-  const UPSERT = "insert into assets (env_id, id, mirrored_at) values ('e', 'a', $1) on conflict (env_id, id)";
-
-  test.each([
-    [`${UPSERT} do update set name = 'x' where assets.mirrored_at < now()`, 'ON CONFLICT calls now'],
-    [`${UPSERT} do update set mirrored_at = assets.mirrored_at + interval '1 day'`, 'ON CONFLICT calls timestamptz_pl'],
-    [`${UPSERT} do update set name = assets.mirrored_at::text`, 'ON CONFLICT calls timestamptz_out'],
-    ["update assets set mirrored_at = mirrored_at + interval '1 day' where env_id = 'e'", 'timestamptz_pl_interval'],
-    ["update assets set name = random()::text where env_id = 'e'", 'calls random, which is volatile'],
-    ["update assets set mirrored_at = coalesce($1, now()) where env_id = 'e'", 'CASE or COALESCE calls now'],
-    ["delete from assets where env_id = 'e' and mirrored_at < now() - interval '1 day' and name = 'x'", null],
-    ["select clock_timestamp() from assets where env_id = 'e'", 'clock_timestamp()'],
-    [
-      "merge into assets a using (values ('e')) v (env_id) on a.env_id = v.env_id when matched then do nothing",
-      'a MERGE',
-    ],
-  ])('it finds what is refused in: %s', async (text, said) => {
-    const tree = await pgliteDatabase(server, SCHEMA).transaction((inside) => parsed(inside, text));
-    const refused = refusedOf(tree, known);
-    if (said === null) expect(refused).toEqual([]);
-    else expect(refused.join('; ')).toContain(said);
-  });
-
-  test.each([
-    ["select 1 from assets where env_id = 'e'", { partitions: 1, needsOneEnvironment: false, isMixed: false }],
-    ['select 1 from assets for update', { partitions: 4, needsOneEnvironment: true, isMixed: false }],
-    [
-      "select 1 from assets a where env_id = 'e' and (name = 'x' or exists (select 1 from tests t where t.env_id = a.env_id))",
-      { partitions: 4, isMixed: false },
-    ],
-    ['with recursive n as (select 1 x union select x from n) select x from n', { needsOneEnvironment: true }],
-    ["insert into marks (env_id, stream, id, number) values ('e', 's', 'i', 1)", { partitions: 1 }],
-    ["select 1 from assets, sync_runs where env_id = 'e'", { partitions: 1, isMixed: true }],
-  ])('it finds the partitions touched by: %s', async (text, seen) => {
-    const observed = watched(server, known);
-    await pgliteDatabase(observed.connection, SCHEMA).transaction((connection) => connection.query(text));
-    expect(observed.statements.get(text)).toMatchObject(seen);
-    await empty();
-  });
-});
-
-describe('distributeTables', () => {
-  const there = async (): Promise<unknown[]> =>
-    (await server.query('select logicalrelid::text as name, colocated_with as with from pg_dist_partition')).rows.map(
-      (row) => Object.values(row),
-    );
-
-  test('tables with an environment are distributed in one group, except the log of runs', async () => {
-    const found = new Map((await there()) as [string, string][]);
-    expect(found.get(`${SCHEMA}.mirror_environments`)).toBe('none');
-    expect(new Set(found.values())).toEqual(new Set(['none', '"obsync"."mirror_environments"']));
-    const { rows } = await server.query(
-      `select c.relname as name from pg_class c where c.relnamespace = $1::regnamespace and c.relkind = 'r'
-        and not c.relispartition and c.relname not like '\\_\\_%' order by 1`,
-      [SCHEMA],
-    );
-    const local = ['environments', 'lease_owners', 'mirror', 'sync_runs', 'sync_stream_runs', 'verifications'];
-    expect(rows.map(({ name }) => name)).toEqual(local);
-  });
-
-  test('each table and function is distributed once, and a new or replaced one at the next call', async () => {
-    const before = await there();
-    expect(await distributeTables(server, SCHEMA)).toMatchObject({ distributed_now: [] });
-    expect(await there()).toEqual(before);
-    const functions = 'select name from pg_catalog.distributed_function';
-    const known = (await server.query(functions)).rows;
-    expect(known.map(({ name }) => String(name))).toEqual([
-      expect.stringContaining('comparable_number(text)'),
-      expect.stringContaining('comparable_json(text)'),
-      expect.stringContaining('same_json(text,text)'),
-    ]);
-    await server.query(`delete from pg_dist_partition where logicalrelid = '${SCHEMA}.marks'::regclass`);
-    await server.query(`alter table ${SCHEMA}.marks rename to marks_before`);
-    await server.query(`create table ${SCHEMA}.marks (like ${SCHEMA}.marks_before including all)`);
-    await server.query(`drop table ${SCHEMA}.marks_before`);
-    await server.query(`alter function ${SCHEMA}.same_json(text, text) reset all`);
-    expect(await distributeTables(server, SCHEMA)).toMatchObject({ distributed_now: ['marks'] });
-    expect((await server.query(functions)).rows).toHaveLength(known.length + 1);
-  });
-
-  test('it refuses while a process writes to one of the tables', async () => {
-    await migratePostgres(server, 'written');
-    const written = pgliteDatabase(server, 'written');
-    const owner = { owner: 'other', backend: null };
-    await written.transaction((inside) => takeLeases(inside, owner, { envIds: ['e'], mirroredAt: minute(1) }));
-    await expect(distributeTables(server, 'written')).rejects.toThrow(
-      'another process syncs environment e into this mirror: wait until it has ended',
-    );
-    expect((await there()).flat().filter((name) => String(name).startsWith('written'))).toEqual([]);
-  });
-
-  test('the comparison functions of a mirror find each other without a search path', async () => {
-    await server.query('set search_path to pg_catalog');
-    const { rows } = await server.query(`select ${SCHEMA}.same_json('{"a":1,"b":2}', '{"b":2,"a":1.0}') as is_same`);
-    await server.query('reset search_path');
-    expect(rows).toEqual([{ is_same: 1 }]);
   });
 });

@@ -25,7 +25,7 @@ const ofSocket = (code: string): Error => Object.assign(new Error('connect'), { 
 
 describe('an error of PostgreSQL', () => {
   test.each([
-    ['08006', 'run', 'lost the connection'],
+    ['08006', 'run', 'lost a connection (what the server says)'],
     ['08P01', 'usage', 'refused how obsync connects: set pool_mode = transaction'],
     ['25006', 'usage', 'is read-only: name the primary server'],
     ['28000', 'usage', 'refused the login'],
@@ -44,6 +44,7 @@ describe('an error of PostgreSQL', () => {
     ['57P01', 'run', 'ended the connection, because an administrator stopped it'],
     ['57P03', 'run', 'accepts no connections while it starts or stops'],
     ['58030', 'run', 'could not read or write its files'],
+    ['XX000', 'run', 'had an internal error (what the server says)'],
     ['XX001', 'run', 'reports damaged data'],
     ['42601', 'run', 'refused a statement: what the server says (SQLSTATE 42601)'],
   ])('SQLSTATE %s becomes one line that says what to do', (code, recovery, line) => {

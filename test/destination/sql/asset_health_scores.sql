@@ -51,9 +51,10 @@ insert into staged_keys
 select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_health_scores' limit 1;
 
 insert into staged_keys
-  select @env, 'asset_health_scores', value ->> 0, value ->> 1
-  from json_each(@keys)
-  where true
+  select c.env_id, 'asset_health_scores', value ->> 0, value ->> 1
+  from mirror_environments c
+  cross join json_each(@keys)
+  where c.env_id = @env
   on conflict do nothing;
 
 insert into "asset_health_scores_staged" ("env_id", "asset_id", "score", "test_count", "bucket_at", "extra",
@@ -192,7 +193,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health
 insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
+  select t.env_id, 'asset_health_scores', t."asset_id", ''
   from "asset_health_scores" t
   where t.env_id = @env
     and case when exists (select 1
@@ -204,7 +205,7 @@ insert into missing_keys
   on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
+  select t.env_id, 'asset_health_scores', t."asset_id", ''
   from "asset_health_score_dimensions" t
   where t.env_id = @env
     and case when exists (select 1
@@ -416,7 +417,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_health
 insert into missing_found values (@env, 'asset_health_scores') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
+  select t.env_id, 'asset_health_scores', t."asset_id", ''
   from "asset_health_scores" t
   where t.env_id = @env
     and case when exists (select 1
@@ -428,7 +429,7 @@ insert into missing_keys
   on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_health_scores', t."asset_id", ''
+  select t.env_id, 'asset_health_scores', t."asset_id", ''
   from "asset_health_score_dimensions" t
   where t.env_id = @env
     and case when exists (select 1

@@ -42,9 +42,10 @@ insert into staged_keys
 select 1 from staged_keys g where g.env_id = @env and g.stream = 'asset_lineage' limit 1;
 
 insert into staged_keys
-  select @env, 'asset_lineage', value ->> 0, value ->> 1
-  from json_each(@keys)
-  where true
+  select c.env_id, 'asset_lineage', value ->> 0, value ->> 1
+  from mirror_environments c
+  cross join json_each(@keys)
+  where c.env_id = @env
   on conflict do nothing;
 
 insert into "asset_lineage_staged" ("env_id", "upstream_asset_id", "downstream_asset_id", "extra", "read_number")
@@ -163,7 +164,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineag
 insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
+  select t.env_id, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
   from "asset_lineage" t
   where t.env_id = @env
     and case when exists (select 1
@@ -409,7 +410,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'asset_lineag
 insert into missing_found values (@env, 'asset_lineage') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
+  select t.env_id, 'asset_lineage', t."upstream_asset_id", t."downstream_asset_id"
   from "asset_lineage" t
   where t.env_id = @env
     and case when exists (select 1

@@ -178,7 +178,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'assets', t."id", ''
+  select t.env_id, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -281,7 +281,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'assets', t."id", ''
+  select t.env_id, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -396,7 +396,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'assets';
 insert into missing_found values (@env, 'assets') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'assets', t."id", ''
+  select t.env_id, 'assets', t."id", ''
   from "assets" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'assets' and s.key_1 = t."id") then false else t.deleted_at is null end

@@ -101,27 +101,27 @@ delete from marks as m
 -- marks that wait for a later run, where there are any
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'bi_assets', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'bi_assets', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       where m.env_id = @env
         and m.stream = 'bi_assets'
-        and m.id in (select value id from json_each(@ids) each)) waiting
+        and m.id in (select value from json_each(@ids))) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- marks that wait for a later run, made where there are none
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'bi_assets', id, @lastMark, @run
-  from (select value id from json_each(@ids) each) waiting
+  select env_id, 'bi_assets', id, @lastMark, @run
+  from (select c.env_id, value id from mirror_environments c cross join json_each(@ids) where c.env_id = @env) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- what one read saw and gathered is dropped
@@ -172,8 +172,8 @@ insert into seen_through
   set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'bi_assets', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'bi_assets', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "assets" t
       where t.env_id = m.env_id
@@ -189,7 +189,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env
@@ -243,8 +243,8 @@ insert into seen_through
   set page = excluded.page;
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'bi_assets', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'bi_assets', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "assets" t
       where t.env_id = m.env_id
@@ -257,7 +257,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
         and m.number <= @lastMark
         and ((t.synced_at is not null and coalesce(t.synced_at > @settledBefore,
             true)) or (t."bi_platform" is null or t."bi_type" is null)) union
-      select t.id
+      select t.env_id, t.id
       from "assets" t
       where t.env_id = @env
         and t.deleted_at is null
@@ -266,7 +266,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env

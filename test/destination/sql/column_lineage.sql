@@ -42,9 +42,10 @@ insert into staged_keys
 select 1 from staged_keys g where g.env_id = @env and g.stream = 'column_lineage' limit 1;
 
 insert into staged_keys
-  select @env, 'column_lineage', value ->> 0, value ->> 1
-  from json_each(@keys)
-  where true
+  select c.env_id, 'column_lineage', value ->> 0, value ->> 1
+  from mirror_environments c
+  cross join json_each(@keys)
+  where c.env_id = @env
   on conflict do nothing;
 
 insert into "column_lineage_staged" ("env_id", "upstream_column_id", "downstream_column_id", "extra", "read_number")
@@ -112,27 +113,27 @@ delete from marks as m
 -- marks that wait for a later run, where there are any
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       where m.env_id = @env
         and m.stream = 'column_lineage'
-        and m.id in (select value id from json_each(@ids) each)) waiting
+        and m.id in (select value from json_each(@ids))) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- marks that wait for a later run, made where there are none
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select value id from json_each(@ids) each) waiting
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select c.env_id, value id from mirror_environments c cross join json_each(@ids) where c.env_id = @env) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- what one read saw and gathered is dropped
@@ -199,7 +200,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'column_linea
 insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
+  select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
   from "column_lineage" t
   where t.env_id = @env
     and case when exists (select 1
@@ -472,8 +473,8 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "columns" t
       where t.env_id = m.env_id
@@ -487,7 +488,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env
@@ -554,7 +555,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'column_linea
 insert into missing_found values (@env, 'column_lineage') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
+  select t.env_id, 'column_lineage', t."downstream_column_id", t."upstream_column_id"
   from "column_lineage" t
   where t.env_id = @env
     and case when exists (select 1
@@ -872,8 +873,8 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "columns" t
       where t.env_id = m.env_id
@@ -887,7 +888,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env
@@ -1175,8 +1176,8 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "columns" t
       where t.env_id = m.env_id
@@ -1190,7 +1191,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env
@@ -1522,8 +1523,8 @@ delete from missing_keys as m where m.env_id = @env and m.stream = 'column_linea
 delete from missing_found as m where m.env_id = @env and m.stream = 'column_lineage';
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "columns" t
       where t.env_id = m.env_id
@@ -1537,7 +1538,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env
@@ -1629,8 +1630,8 @@ delete from held_removals as h
     and (cast(@through as text) is null or h.key_1 <= @through);
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'column_lineage', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'column_lineage', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       cross join "columns" t
       where t.env_id = m.env_id
@@ -1644,7 +1645,7 @@ insert into marks (env_id, stream, id, number, left_by_run)
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 delete from marks as m
   where m.env_id = @env

@@ -153,27 +153,27 @@ delete from marks as m
 -- marks that wait for a later run, where there are any
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'columns', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'columns', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       where m.env_id = @env
         and m.stream = 'columns'
-        and m.id in (select value id from json_each(@ids) each)) waiting
+        and m.id in (select value from json_each(@ids))) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- marks that wait for a later run, made where there are none
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'columns', id, @lastMark, @run
-  from (select value id from json_each(@ids) each) waiting
+  select env_id, 'columns', id, @lastMark, @run
+  from (select c.env_id, value id from mirror_environments c cross join json_each(@ids) where c.env_id = @env) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- rows of parents that were read again
@@ -297,7 +297,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'columns', t."id", ''
+  select t.env_id, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -406,7 +406,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'columns', t."id", ''
+  select t.env_id, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -531,7 +531,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'columns';
 insert into missing_found values (@env, 'columns') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'columns', t."id", ''
+  select t.env_id, 'columns', t."id", ''
   from "columns" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'columns' and s.key_1 = t."id") then false else t.deleted_at is null end

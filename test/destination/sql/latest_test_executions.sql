@@ -179,7 +179,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_
 insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
+  select t.env_id, 'latest_test_executions', t."sub_test_unique_id", ''
   from "latest_test_executions" t
   where t.env_id = @env
     and case when exists (select 1
@@ -378,7 +378,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'latest_test_
 insert into missing_found values (@env, 'latest_test_executions') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'latest_test_executions', t."sub_test_unique_id", ''
+  select t.env_id, 'latest_test_executions', t."sub_test_unique_id", ''
   from "latest_test_executions" t
   where t.env_id = @env
     and case when exists (select 1

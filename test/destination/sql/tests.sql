@@ -121,27 +121,27 @@ delete from marks as m
 -- marks that wait for a later run, where there are any
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'tests', id, @lastMark, @run
-  from (select m.id
+  select env_id, 'tests', id, @lastMark, @run
+  from (select m.env_id, m.id
       from marks m
       where m.env_id = @env
         and m.stream = 'tests'
-        and m.id in (select value id from json_each(@ids) each)) waiting
+        and m.id in (select value from json_each(@ids))) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- marks that wait for a later run, made where there are none
 
 insert into marks (env_id, stream, id, number, left_by_run)
-  select @env, 'tests', id, @lastMark, @run
-  from (select value id from json_each(@ids) each) waiting
+  select env_id, 'tests', id, @lastMark, @run
+  from (select c.env_id, value id from mirror_environments c cross join json_each(@ids) where c.env_id = @env) waiting
   where true
   on conflict (env_id, stream, id) do update
   set left_by_run = excluded.left_by_run
-  where marks.number <= @lastMark;
+  where marks.number <= excluded.number;
 
 
 -- rows of parents that were read again
@@ -242,7 +242,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'tests', t."id", ''
+  select t.env_id, 'tests', t."id", ''
   from "tests" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -353,7 +353,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'tests', t."id", ''
+  select t.env_id, 'tests', t."id", ''
   from "tests" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end
@@ -480,7 +480,7 @@ select 1 from missing_found f where f.env_id = @env and f.stream = 'tests';
 insert into missing_found values (@env, 'tests') on conflict do nothing;
 
 insert into missing_keys
-  select @env, 'tests', t."id", ''
+  select t.env_id, 'tests', t."id", ''
   from "tests" t
   where t.env_id = @env
     and case when exists (select 1 from seen_keys s where s.env_id = @env and s.stream = 'tests' and s.key_1 = t."id") then false else t.deleted_at is null end

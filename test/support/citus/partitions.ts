@@ -23,7 +23,8 @@ export async function partitionsOf(
     if ((node['Subplans Removed'] ?? 0) > 0) throw new Error(`chosen only when it runs: ${text}`);
     const number = /_in_(\d)$/.exec(node['Relation Name'] ?? '')?.[1];
     if (number !== undefined) touched.add(Number(number));
-    if (node.Operation === 'Insert') for (const each of await insertedInto(connection, node)) touched.add(each);
+    if (node.Operation === 'Insert')
+      for (const each of await insertedInto(connection, node, { text, values })) touched.add(each);
   }
   return touched;
 }
@@ -34,7 +35,11 @@ function* nodesOf(plan: PlanNode): Generator<PlanNode> {
 }
 
 /** The plan of an insert names no partition. Its environment is a value, or comes from a scan that names one. */
-async function insertedInto(connection: PostgresConnection, insert: PlanNode): Promise<number[]> {
+async function insertedInto(
+  connection: PostgresConnection,
+  insert: PlanNode,
+  { text, values }: { readonly text: string; readonly values: readonly unknown[] },
+): Promise<number[]> {
   const table = insert['Relation Name'] ?? '';
   const { rows } = await connection.query(
     `select array_position(array(select attname::text from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped
@@ -47,6 +52,16 @@ async function insertedInto(connection: PostgresConnection, insert: PlanNode): P
   const constant = /^'((?:[^']|'')*)'::text$/.exec(given)?.[1];
   if (constant !== undefined) return [await partitionOf(connection, table, constant.replaceAll("''", "'"))];
   if (/(?:^|\.)env_id$/.test(given)) return [];
+  const number = /^"\*VALUES\*"\.column(\d+)$/.exec(given)?.[1];
+  if (number !== undefined) {
+    const listed = [...text.slice(text.indexOf('values')).matchAll(/\((\$[^()]*)\)/g)].map(([, tuple = '']) =>
+      tuple.split(', '),
+    );
+    const envIds = new Set(
+      listed.map((tuple) => values[Number(/^\$(\d+)/.exec(tuple[Number(number) - 1] ?? '')?.[1]) - 1]),
+    );
+    return Promise.all([...envIds].map((envId) => partitionOf(connection, table, String(envId))));
+  }
   throw new Error(`${table} gets rows of ${given}`);
 }
 

@@ -22,7 +22,9 @@ export async function knownFunctions(server: PostgresConnection): Promise<KnownF
 }
 
 /** Lets PostgreSQL parse a statement, as the body of a function, whose parse tree it stores. */
-export async function parsed(connection: PostgresConnection, text: string): Promise<TreeValue> {
+export async function parsed(connection: PostgresConnection, given: string): Promise<TreeValue> {
+  // A function has at most 100 parameters, and all rows of `values` have the same form.
+  const text = given.replace(/^(insert into [^\n]*\n\s*values \(\$[^()]*\))(, \(\$[^()]*\))+/, '$1');
   await connection.query(`prepare read_statement as ${text}`);
   const prepared = await connection.query(
     "select array_to_string(parameter_types, ', ') as types from pg_prepared_statements where name = 'read_statement'",
@@ -53,6 +55,8 @@ export function refusedOf(tree: TreeValue, known: KnownFunctions): string[] {
     const changing = [...nodesIn(query.fields['returningList'])].flatMap((node) => mutable(node, known));
     if (changing.length > 0) refused.push(`its RETURNING calls ${changing.join(', ')}, which is not immutable`);
   }
+  if (isInsertOfSelect(all[0]) && nodesInConflict(all).some(({ node }) => node === 'PARAM'))
+    refused.push('its ON CONFLICT has a parameter, whose type is lost where the rows of its SELECT are inserted');
   for (const conflict of all.filter(({ node }) => node === 'ONCONFLICTEXPR')) {
     const parts = ['arbiterWhere', 'onConflictSet', 'onConflictWhere'].map((name) => conflict.fields[name]);
     const changing = parts.flatMap((part) => [...nodesIn(part)]).flatMap((node) => mutable(node, known));
@@ -60,6 +64,48 @@ export function refusedOf(tree: TreeValue, known: KnownFunctions): string[] {
   }
   return refused;
 }
+
+function nodesInConflict(all: readonly TreeNode[]): TreeNode[] {
+  return all.filter(({ node }) => node === 'ONCONFLICTEXPR').flatMap((conflict) => [...nodesIn(conflict)]);
+}
+
+const INSERT = '3';
+
+/** Whether it inserts what a SELECT returns, also `values` of several rows. */
+function isInsertOfSelect(query: TreeNode | undefined): query is TreeNode {
+  if (query === undefined || textOf(query, 'commandType') !== INSERT) return false;
+  return [...nodesIn(query.fields['rtable'])].some(({ node }) => node === 'QUERY');
+}
+
+/** Whether Citus reads the rows of its SELECT first and then sends them to their nodes: their `env_id` is no column. */
+export function isPulled(tree: TreeValue): boolean {
+  const [query] = nodesIn(tree);
+  if (!isInsertOfSelect(query)) return false;
+  const [selected] = [...nodesIn(query.fields['rtable'])].filter(({ node }) => node === 'QUERY');
+  const [envId] = nodesIn(selected?.fields['targetList']);
+  const [source] = nodesIn(envId?.fields['expr']);
+  return source?.node !== 'VAR';
+}
+
+/** What Citus refuses in a view, of all environments and of one. */
+export function refusedInView(tree: TreeValue): string[] {
+  const inner = [...nodesIn(tree)].filter(({ node }) => node === 'QUERY').slice(1);
+  const refused: string[] = [];
+  if (inner.some((query) => textOf(query, 'hasRecursive') === 'true')) refused.push('it is recursive');
+  if (inner.some((query) => readsFunctionsOnly(query) && isCorrelated(query)))
+    refused.push('a correlated subquery of it reads from a function');
+  return refused;
+}
+
+function readsFunctionsOnly({ fields }: TreeNode): boolean {
+  const kinds = [...nodesIn(fields['rtable'])].flatMap((each) =>
+    each.node === 'RANGETBLENTRY' ? [textOf(each, 'rtekind')] : [],
+  );
+  return kinds.includes('3') && !kinds.includes('0');
+}
+
+const isCorrelated = (query: TreeNode): boolean =>
+  [...nodesIn(query)].some((each) => each.node === 'VAR' && textOf(each, 'varlevelsup') !== '0');
 
 /** Whether it locks rows or is recursive. Citus supports both only within one environment. */
 export function needsOneEnvironment(tree: TreeValue): boolean {

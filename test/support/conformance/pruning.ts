@@ -100,7 +100,8 @@ export function describePruning(bench: Workbench): void {
       expect(await recorded()).toEqual([
         { action: 'delete', complete_before: BEFORE, pruning_before: null, pruned_through: '', row_count: 1 },
       ]);
-      expect(await bench.state().prunedHistory()).toMatchObject([
+      expect(await bench.state().prunedHistory('other')).toEqual([]);
+      expect(await bench.state().prunedHistory('e')).toMatchObject([
         { env_id: 'e', history: 'test_executions', complete_before: BEFORE },
       ]);
       expect(await on().pruneHistory(rule('test_executions', 'delete'))).toBeNull();
@@ -115,7 +116,7 @@ export function describePruning(bench: Workbench): void {
       const later = rule(HISTORY, 'delete', '2026-11-11T00:00:00.000000Z');
       expect(await on().pruneHistory(later)).toBe(20);
       expect(await on().pruneHistory(later)).toBe(0);
-      expect((await bench.state().prunedHistory())[0]?.complete_before).toBe(BEFORE);
+      expect((await bench.state().prunedHistory('e'))[0]?.complete_before).toBe(BEFORE);
     });
 
     test('a pruning that goes further than wanted now is given up (R17)', async () => {
