@@ -138,6 +138,11 @@ describe('query on a mirror in PostgreSQL', () => {
     ['select\n  nme from assets', 'the statement cannot be run: column "nme" does not exist (line 2, column 3)'],
     ['select lenght(id) from assets', '(line 1, column 8); No function matches the given name and argument types'],
     ['select 1 / 0', 'the statement cannot be run: division by zero'],
+    // PostgreSQL has the same code for this as Citus for a recursive view.
+    [
+      'select count(*) from lineage_upstream for update',
+      "; on Citus, read lineage_upstream_of('ENVIRONMENT_ID') instead of lineage_upstream",
+    ],
   ])('it refuses in one line: %s', async (sql, line) => {
     const before = await there.ask('select count(*) as rows from assets');
     await expect(rowsOf(sql)).rejects.toMatchObject({ recovery: 'usage', message: expect.stringContaining(line) });

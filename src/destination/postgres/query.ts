@@ -9,6 +9,7 @@ import { refuseOtherVersion } from './copy.ts';
 import { beginIn, type OpenConnection, openConnection } from './open-connection.ts';
 import { serverError, sqlStateOf } from './server-error.ts';
 import { exactTypes } from './type-parsers.ts';
+import { functionOf, recursiveViews } from './views.ts';
 
 type ResultRow = readonly SqlValue[];
 
@@ -95,7 +96,18 @@ function adviceFor(state: string, sql: string, { message, position, hint }: Data
   // A parameter without a value.
   if (state === '08P01' || state === '42P02') return 'the statement has parameters: write their values into it';
   const place = position === undefined ? '' : ` (${placeOf(sql, Number(position))})`;
-  return `the statement cannot be run: ${message}${place}${hint === undefined ? '' : `; ${hint}`}`;
+  const advice = state === NOT_SUPPORTED ? adviceForCitus(sql) : '';
+  return `the statement cannot be run: ${message}${place}${hint === undefined ? '' : `; ${hint}`}${advice}`;
+}
+
+/** PostgreSQL's code for what a server, or Citus, does not support. */
+const NOT_SUPPORTED = '0A000';
+
+/** Citus reads a recursive view only through its function. */
+function adviceForCitus(sql: string): string {
+  const read = recursiveViews().filter((name) => new RegExp(`\\b${name}\\b`, 'i').test(sql));
+  const functions = read.map((name) => `${functionOf(name)}('ENVIRONMENT_ID') instead of ${name}`);
+  return functions.length === 0 ? '' : `; on Citus, read ${functions.join(' and ')}`;
 }
 
 /** Where a character of the statement is, counted from 1. */

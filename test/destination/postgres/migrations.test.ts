@@ -312,10 +312,12 @@ describe('the views of a mirror of another version', () => {
   test('they are replaced beneath users’ views that depend on them', async () => {
     await migratePostgres(server, 'shared');
     await server.query('create view shared.mine as select id from shared.live_assets');
+    await server.query("create view shared.ours as select depth from shared.lineage_upstream_of('e')");
     await age('shared');
     await migratePostgres(server, 'shared');
     expect(await column(`select count(*) from shared.__obsync_views where hash = ''`)).toEqual([0]);
     expect(await column('select count(*) from shared.mine')).toEqual([0]);
+    expect(await column('select count(*) from shared.ours')).toEqual([0]);
   });
 
   test('users’ views that block them are named in the refusal, and nothing changes', async () => {

@@ -3,6 +3,7 @@ import { inspect } from 'node:util';
 import { Client, DatabaseError } from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { SyncError } from '../../../src/core/errors.ts';
+import { isTransient } from '../../../src/destination/postgres/lost-connection.ts';
 import {
   connectError,
   refuseOldServer,
@@ -69,6 +70,21 @@ describe('an error of PostgreSQL', () => {
     for (const turned of [serverError(AT, ofSocket(code)), connectError(AT, ofSocket(code))])
       expect(turned).toMatchObject({ recovery, message: expect.stringContaining(line) });
     expect(sqlStateOf(ofSocket(code))).toBeNull();
+  });
+
+  test('a node of Citus that is lost is named with what the server says, and the transaction is retried', () => {
+    const node = Object.assign(ofServer('XX000', 'server closed the connection unexpectedly\n\tIt probably crashed.'), {
+      where: 'while executing command on 10.0.0.7:5432\nand more',
+    });
+    expect(serverError(AT, node)).toMatchObject({
+      recovery: 'run',
+      message: `${AT} had an internal error (server closed the connection unexpectedly, while executing command on 10.0.0.7:5432): check the log of that server, and run again; nothing is lost`,
+    });
+    const refused = ofServer('08006', 'connection to the remote node ann@10.0.0.7:5432 failed');
+    expect(serverError(AT, refused)).toMatchObject({
+      message: `${AT} lost a connection (connection to the remote node ann@10.0.0.7:5432 failed): check that server and the network, and run again; nothing is lost`,
+    });
+    expect([node, refused, ofServer('XX001')].map(isTransient)).toEqual([true, true, false]);
   });
 
   test('the code is found inside the error that wraps it', () => {

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { withoutNulEscapes } from '../../../src/core/json.ts';
 import type { Row } from '../../../src/core/stream.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
+import { recursiveViews } from '../../../src/destination/postgres/views.ts';
 import { type MirrorFile, openForWriting } from '../../../src/destination/sqlite/open.ts';
 import { expectSameRows, TABLES, VIEWS } from '../../support/compare-mirrors.ts';
 import { fillNastyMirror } from '../../support/nasty-mirror.ts';
@@ -55,6 +56,15 @@ describe('the views of both databases', () => {
     await copyTables();
     await expectSameRows(inFile, inPostgres, TABLES);
     await expectSameRows(inFile, inPostgres, VIEWS);
+    const ofOne = (sql: string) => sql.replace(/ from "?(\w+)"?/, " from $1_of('e')");
+    const own = (sql: string) => sql.replace(/ from "?(\w+)"?/, " from (select * from $1 where env_id = 'e') own");
+    const recursive = VIEWS.filter(({ name }) => recursiveViews().includes(name));
+    expect(recursive).toHaveLength(4);
+    await expectSameRows(
+      (sql) => inFile(own(sql)),
+      (sql) => inPostgres(ofOne(sql)),
+      recursive,
+    );
     for (const { name } of VIEWS) expect(inFile(`select count(*) as n from ${name}`), name).not.toEqual([{ n: 0 }]);
   });
 });
