@@ -44,7 +44,7 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
   // Rows written by an earlier process count too.
   let changed = MANY_ROWS;
   const changedOf = new Map<string, number>();
-  const growthOf = new Map<string, Growth>();
+  const growthOf = new Map<string, StreamGrowth>();
   return {
     note(envId, stream, rows) {
       changed += rows;
@@ -77,7 +77,7 @@ export function tableStatistics(database: PostgresDatabase, schema: string): Tab
 }
 
 /** The rows of a stream that this process has written, and how many there were when it last analyzed their shards. */
-interface Growth {
+interface StreamGrowth {
   readonly written: number;
   analyzed: number;
 }
