@@ -68,6 +68,8 @@ export const syncRuns = table(
     rows_rejected: rowsRejected().default(0),
     error: whatWentWrong(),
     full: flag('1 if it, and every earlier run of its cycle, had `--full`').notNull().default(0),
+    /** R13. */
+    full_every: text('its `--full-every`: `auto` or a number of days; NULL for a repair'),
     /** For `unread` streams the next run carries the cycle on (R6). NULL once a later run has ended the cycle. */
     left_over: text(
       'what was left when the requests or the quota were spent: `unread` streams, or only streams that had `failed`; else NULL',
@@ -136,6 +138,8 @@ export const syncCheckpoints = table(
     scan_ended_at: time('server time of the run in which the last full scan ended'),
     /** `--full` makes no second scan in the same cycle (R6). */
     scan_ended_cycle: integer('the cycle in which the last full scan ended'),
+    /** R13, `--full-every auto`. */
+    scan_pages: integer('how many pages that scan took; 0 before it').notNull().default(0),
     /** R1, R3, R12, R13. */
     scan_due: text(
       'why the next round has to be a full scan: `permission`, `returned`, `refuted`, `clamp` or `clock`; NULL if it need not be',

@@ -68,11 +68,11 @@ export function* beginRun(
 }
 
 /** Lets a run continue the cycle of the last run that did something in its environments, or begin its own (R6). */
-export function* joinCycle({ id, envIds, streams, now, full }: CycleQuery): StateStatements<JoinedRun> {
+export function* joinCycle({ id, envIds, streams, now, full, fullEvery }: CycleQuery): StateStatements<JoinedRun> {
   const last = yield* loadLastRun({ id, envIds, streams });
   const cycle = last !== null && continuesCycle(last, { now, full }) ? last.cycle : id;
   const allFull = full && (cycle === id || last?.full === true);
-  yield update(syncRuns, { cycle_id: cycle, full: Number(allFull) }, eq(syncRuns.id, id));
+  yield update(syncRuns, { cycle_id: cycle, full: Number(allFull), full_every: fullEvery }, eq(syncRuns.id, id));
   return { id, cycle, afterStop: last !== null && last.leftOver !== null };
 }
 

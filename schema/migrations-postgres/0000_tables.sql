@@ -341,6 +341,7 @@ CREATE TABLE "sync_checkpoints" (
 	"scanned_at" timestamp with time zone,
 	"scan_ended_at" timestamp with time zone,
 	"scan_ended_cycle" bigint,
+	"scan_pages" bigint DEFAULT 0 NOT NULL,
 	"scan_due" text collate "C",
 	"unavailable" boolean NOT NULL,
 	"finished_cycle" bigint,
@@ -366,6 +367,7 @@ CREATE TABLE "sync_runs" (
 	"rows_rejected" bigint DEFAULT 0 NOT NULL,
 	"error" text collate "C",
 	"full" boolean DEFAULT false NOT NULL,
+	"full_every" text collate "C",
 	"left_over" text collate "C",
 	"nonce" text collate "C" DEFAULT '' NOT NULL,
 	CONSTRAINT "sync_runs_pkey" PRIMARY KEY("id")

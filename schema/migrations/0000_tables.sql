@@ -358,6 +358,7 @@ CREATE TABLE `sync_checkpoints` (
 	`scanned_at` text,
 	`scan_ended_at` text,
 	`scan_ended_cycle` integer,
+	`scan_pages` integer DEFAULT 0 NOT NULL,
 	`scan_due` text,
 	`unavailable` integer NOT NULL,
 	`finished_cycle` integer,
@@ -383,6 +384,7 @@ CREATE TABLE `sync_runs` (
 	`rows_rejected` integer DEFAULT 0 NOT NULL,
 	`error` text,
 	`full` integer DEFAULT 0 NOT NULL,
+	`full_every` text,
 	`left_over` text,
 	`nonce` text DEFAULT '' NOT NULL
 );

@@ -86,6 +86,7 @@ async function rehearsed(
       requests: outlook.requests,
       at_least: outlook.at_least,
       runs: outlook.runs,
+      day: outlook.day,
       not_counted: exists ? [CHANGES] : [],
       seconds: secondsOfWaiting(outlook.requests, quota),
       quota: quota === null ? null : quotaReport(quota),

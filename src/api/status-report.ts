@@ -1,4 +1,4 @@
-import { desc, eq } from 'drizzle-orm';
+import { desc, eq, isNotNull } from 'drizzle-orm';
 import { environments as environmentsTable } from '../../schema/assets.ts';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
@@ -6,8 +6,9 @@ import { loadPrunedHistory } from '../../state/pruned-history.ts';
 import { all, first, queryBuilder, type StateStatements } from '../../state/state-statements.ts';
 import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
 import type { PrunedHistory } from '../core/decide/retention.ts';
+import { nextScanAt } from '../core/decide/scan-interval.ts';
 import type { RunEnd, StreamRun } from '../core/ports/state-store.ts';
-import type { StreamName } from '../core/stream.ts';
+import { isScanned, type StreamName } from '../core/stream.ts';
 import { type Instant, secondsBetween } from '../core/time/instant.ts';
 import { countMarks as countMarked, countTable, outstandingCounts } from '../destination/sql/lookups.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../destination/sql/statements.ts';
@@ -35,6 +36,8 @@ export interface RunStatusReport extends Omit<RunEnd, 'status' | 'ended_at' | 'l
   readonly ended_at: Instant | null;
   /** 1 if the run was started with `--full`. */
   readonly full: number;
+  /** `--full-every` of the run: `auto` or a number of days. */
+  readonly full_every: string | null;
   readonly left_over: RunEnd['left_over'] | null;
 }
 
@@ -55,6 +58,8 @@ export interface StreamReportStatus {
   readonly watermark: Instant | null;
   readonly watermark_age_seconds: number | null;
   readonly scan_ended_at: Instant | null;
+  /** When the next scan is due by `--full-every` of the last sync; null before the first scan, or if it needs none. */
+  readonly next_scan_at: Instant | null;
   /** Why the next round must be a scan. */
   readonly scan_due: string | null;
   readonly unavailable: boolean;
@@ -85,11 +90,12 @@ export function* readStatus({ name, scopeOf }: StatusSubject, now: Instant): Sql
     queryBuilder.select().from(environmentsTable).orderBy(environmentsTable.name, environmentsTable.id),
   );
   const environments: EnvironmentStatus[] = [];
+  const fullEveryDays = yield* readFullEvery();
   const pruned = Map.groupBy(yield* loadPrunedHistory(), ({ env_id }) => env_id);
   for (const { id, name: environment, cron, missing_since } of found)
     environments.push({
       ...{ env_id: id, environment, cron, missing_since },
-      streams: yield* readStreams(scopeOf(id), now),
+      streams: yield* readStreams(scopeOf(id), { now, fullEveryDays }),
       pruned: (pruned.get(id) ?? []).filter(({ row_count }) => row_count > 0).map(({ env_id: _, ...each }) => each),
     });
   return {
@@ -126,12 +132,27 @@ export function withVerdict(report: StatusReport, again: RunStatusReport | null)
   return { ...report, last_run: isKilled ? { ...run, status: 'killed' } : again };
 }
 
-function* readStreams(scope: MirrorScope, now: Instant): SqlStatements<StreamReportStatus[]> {
+type FullEvery = number | 'auto' | null;
+
+/** `--full-every` of the last sync; null before the first one. */
+function* readFullEvery(): StateStatements<FullEvery> {
+  const { full_every, id } = syncRuns;
+  const last = queryBuilder.select({ full_every }).from(syncRuns).where(isNotNull(full_every)).orderBy(desc(id));
+  const found = (yield* first(last.limit(1)))?.full_every ?? null;
+  return found === null || found === 'auto' ? found : Number(found);
+}
+
+interface StatusTimes {
+  readonly now: Instant;
+  readonly fullEveryDays: FullEvery;
+}
+
+function* readStreams(scope: MirrorScope, times: StatusTimes): SqlStatements<StreamReportStatus[]> {
   const checkpoints = yield* loadCheckpoints(scope.envId);
   const streams: StreamReportStatus[] = [];
   for (const stream of CATALOGUE) {
     const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
-    const status = yield* readStream(scope, stream, checkpoint, now);
+    const status = yield* readStream(scope, stream, checkpoint, times);
     if (!stream.optional || status.last_run !== null || status.rows > 0) streams.push(status);
   }
   return streams;
@@ -141,7 +162,7 @@ function* readStream(
   scope: MirrorScope,
   stream: CatalogueEntry<CollectionName>,
   checkpoint: Checkpoint,
-  now: Instant,
+  { now, fullEveryDays }: StatusTimes,
 ): SqlStatements<StreamReportStatus> {
   const { watermark, round } = checkpoint;
   const { heldRemovals, rejected } = yield* outstandingCounts(scope, stream);
@@ -151,6 +172,7 @@ function* readStream(
     watermark,
     watermark_age_seconds: watermark === null ? null : Math.max(0, Math.round(secondsBetween(watermark, now))),
     scan_ended_at: checkpoint.scanEndedAt,
+    next_scan_at: isScanned(stream) && fullEveryDays !== null ? nextScanAt(checkpoint, { fullEveryDays }) : null,
     scan_due: checkpoint.scanDue,
     unavailable: checkpoint.unavailable,
     under_way: round === null ? null : yield* unfinishedRound(round),

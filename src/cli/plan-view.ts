@@ -48,6 +48,7 @@ function outcome(report: ForecastReport): string[] {
   return [
     `the next sync needs ${countOf(report)}, one of them for the list of environments${plus(report)}`,
     ...stop(report),
+    ...wholeDay(report),
     waiting(report),
   ];
 }
@@ -66,6 +67,12 @@ function stop({ at_least, max_requests, runs }: ForecastReport): string[] {
   const stops = `it stops at --max-requests ${max_requests}`;
   if (runs === null) return [`${stops}, which is too few: it would take over 100 runs`];
   return [`${stops}: all is up to date after ${at_least ? 'at least ' : ''}${runs} runs`];
+}
+
+function wholeDay({ day }: ForecastReport): string[] {
+  if (day === null) return [];
+  const scans = day.scan_requests === 0 ? 'no scans' : `${day.scan_requests} of them for scans (--full-every)`;
+  return [`${day.syncs} hourly syncs a day need ${counted(day.requests, 'request')} if nothing changes, ${scans}`];
 }
 
 function waiting({ seconds, quota, max_wait_seconds: maxWaitSeconds }: ForecastReport): string {

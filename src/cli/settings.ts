@@ -112,7 +112,7 @@ export function defaultsOf(options: CommandOptions): CommandArguments {
  */
 function readValue(
   name: string,
-  { type, choices, commas = false, stdio = false }: OptionEntry,
+  { type, choices, commas = false, stdio = false, range }: OptionEntry,
   given: unknown,
 ): unknown {
   const flag = `--${flagOf(name)}`;
@@ -135,5 +135,5 @@ function readValue(
   if (type === 'array') return parts;
   if (type === 'object') return given;
   // Anything else becomes NaN, which the library rejects with the option's range.
-  return type === 'number' ? Number(given) : given;
+  return type === 'number' && given !== range?.word ? Number(given) : given;
 }

@@ -21,7 +21,7 @@ function renderEnvironment(environment: EnvironmentStatus, report: StatusReport,
   const missing =
     missing_since === null ? '' : `, not listed by the source since ${secondText(missing_since)}; its rows stay`;
   const remarks = [...streams.flatMap((each) => notes(each, report)), ...environment.pruned.map(prunedNote)];
-  return [title + missing, renderFitting(COLUMNS, streams, width), ...remarks];
+  return [title + missing, renderFitting(columnsAt(report.checked_at), streams, width), ...remarks];
 }
 
 function prunedNote({ history, action, complete_before, row_count }: EnvironmentStatus['pruned'][number]): string {
@@ -32,7 +32,7 @@ function prunedNote({ history, action, complete_before, row_count }: Environment
 }
 
 /** A stream without a watermark was never fully synced, unless another stream brings its rows. */
-const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
+const columnsAt = (now: Instant): readonly FittingColumn<StreamReportStatus>[] => [
   { head: 'stream', cell: ({ stream }) => stream },
   { head: 'rows', cell: ({ rows }) => rows },
   { head: 'as of', cell: ({ watermark }) => (watermark === null ? '' : secondText(watermark)), spare: 1 },
@@ -43,7 +43,16 @@ const COLUMNS: readonly FittingColumn<StreamReportStatus>[] = [
   },
   { head: 'last run', cell: ({ last_run: last }) => last?.status ?? '' },
   { head: 'mode', cell: ({ last_run: last }) => (last === null ? '' : modeText(last.mode, last.reason)) },
+  { head: 'next scan', cell: (stream) => nextScan(stream, now) },
 ];
+
+/** How long until a scan is due (R13). */
+function nextScan({ next_scan_at, scan_due }: StreamReportStatus, now: Instant): string {
+  if (scan_due !== null) return 'due';
+  if (next_scan_at === null) return '';
+  const seconds = Math.round(secondsBetween(now, next_scan_at));
+  return seconds <= 0 ? 'due' : `in ${span(seconds)}`;
+}
 
 function notes(status: StreamReportStatus, { checked_at: now, last_run: run }: StatusReport): string[] {
   const { unavailable, under_way, rows_held, rows_rejected, marks, scan_due, last_run } = status;

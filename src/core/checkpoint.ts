@@ -45,6 +45,8 @@ interface StreamProgress {
   /** T of the run in which the last scan ended (R13). */
   readonly scanEndedAt: Instant | null;
   readonly scanEndedCycle: number | null;
+  /** How many pages of its lists the last finished scan read; 0 if unknown (R13). */
+  readonly scanPages: number;
   readonly scanDue: ScanDue | null;
   readonly unavailable: boolean;
   readonly finishedCycle: number | null;
@@ -79,6 +81,8 @@ export interface Round {
   readonly due: ScanDue | null;
   /** Pages committed so far. */
   readonly pages: number;
+  /** Those of a scan's lists, again after a restart (R13). */
+  readonly scanPages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;
   /** If the scan waited, the watermark that the feeds reached in the meantime (R9). */
@@ -182,6 +186,7 @@ export const NO_PROGRESS: IdleCheckpoint = {
   scannedAt: null,
   scanEndedAt: null,
   scanEndedCycle: null,
+  scanPages: 0,
   scanDue: null,
   unavailable: false,
   finishedCycle: null,

@@ -7,7 +7,8 @@ import type { ServerTimes } from './time/server-times.ts';
 /** The options of a run that decisions depend on. */
 export interface DecisionOptions {
   readonly full: boolean;
-  readonly fullEveryDays: number;
+  /** Days between the scans of a stream; `auto`: by the pages of its last scan (R13). */
+  readonly fullEveryDays: number | 'auto';
   readonly overlapSeconds: number;
   readonly pageSize: number;
   readonly allowShrink: boolean;

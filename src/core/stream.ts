@@ -36,6 +36,14 @@ interface MarkRule {
   readonly where?: { readonly field: string; readonly is: string };
 }
 
+/** Rows that are deleted with the row that one of these fields refers to. */
+interface DependentRows {
+  readonly table: string;
+  readonly by: readonly string[];
+  /** Only with a row that is deleted in this way; by default, with any deleted row. */
+  readonly deletion?: 'absent';
+}
+
 /** A table written together with the stream's own table, from the same items. */
 export interface ChildTable {
   readonly table: string;
@@ -125,8 +133,8 @@ interface CommonStream {
    */
   readonly replacedBy?: string;
   readonly marks: readonly MarkRule[];
-  /** Rows of another table that are deleted with a row that one of their fields refers to (R18). */
-  readonly cascade?: { readonly table: string; readonly by: readonly string[] };
+  /** The dependent rows of other tables that are deleted with a row (R13, R18). */
+  readonly cascade?: readonly DependentRows[];
   /** Rows of another table whose `id` is marked for `stream`, because they may end with a deleted row (R18). */
   readonly cascadeMarks?: {
     readonly table: string;

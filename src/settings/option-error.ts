@@ -26,7 +26,7 @@ export function readOption<T>(option: string, read: () => T): T {
 
 /** A number in the option's range, or its default. @throws OptionError */
 export function readNumber(name: NumberOption, given: unknown): number {
-  const { default: defaultValue, range }: { default?: number; range: NumberRange } = OPTIONS[name];
+  const { default: defaultValue, range }: { default?: number | string; range: NumberRange } = OPTIONS[name];
   const { min, max = Number.MAX_SAFE_INTEGER, whole = true } = range;
   const value = Number(given ?? defaultValue);
   if (value >= min && value <= max && (!whole || Number.isInteger(value))) return value;
@@ -42,8 +42,9 @@ export function readDuration(name: 'grace' | 'maxAge' | 'for', given: string | u
 }
 
 /** `whole number from 1 to 64` */
-export function rangeText({ min, max, whole = true }: NumberRange): string {
-  return `${whole ? 'whole ' : ''}number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`;
+export function rangeText({ min, max, whole = true, word }: NumberRange): string {
+  const limits = max === undefined ? `of at least ${min}` : `from ${min} to ${max}`;
+  return `${whole ? 'whole ' : ''}number ${limits}${word === undefined ? '' : `, or ${word}`}`;
 }
 
 /** @throws OptionError if the value is not one of the choices */

@@ -6,6 +6,8 @@ export interface NumberRange {
   readonly min: number;
   readonly max?: number;
   readonly whole?: boolean;
+  /** A word that may stand for a number. */
+  readonly word?: string;
 }
 
 export interface OptionEntry {
@@ -63,11 +65,11 @@ export const OPTIONS = {
   full: { type: 'boolean', default: false, describe: 'scan every stream in full instead of reading its changes' },
   fullEvery: {
     type: 'number',
-    default: 7,
-    range: { min: 0, whole: false },
+    default: 'auto',
+    range: { min: 0, whole: false, word: 'auto' },
     describe:
-      'days between full scans of a stream; only a full scan finds rows that a change of permissions revealed or hid, so no ' +
-      'difference lasts longer',
+      'days between full scans of a stream; auto: ten minutes per page of its last scan, at least an hour and at most seven ' +
+      'days; only a full scan finds rows that a change of permissions revealed or hid, so no difference lasts longer',
   },
   overlap: {
     type: 'number',

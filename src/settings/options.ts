@@ -13,7 +13,7 @@ type ChoiceOf<Entry> = Entry extends { readonly choices: readonly (infer Choice)
 /** The type of an option's value in a program. */
 type OptionValue<Entry extends OptionEntry> = {
   string: ChoiceOf<Entry>;
-  number: number;
+  number: Entry extends { readonly range: { readonly word: infer Word } } ? number | Word : number;
   boolean: boolean;
   array: readonly ChoiceOf<Entry>[];
   object: AlertOptions;

@@ -60,7 +60,7 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     streamNames: (options.stream ?? []).map((name) => readChoice('stream', name, OPTIONS.stream.choices)),
     history: options.history ?? OPTIONS.history.default,
     full: options.full ?? OPTIONS.full.default,
-    fullEveryDays: number('fullEvery'),
+    fullEveryDays: readFullEvery(options.fullEvery),
     overlapSeconds: number('overlap'),
     pageSize: number('pageSize'),
     graceSeconds: readDuration('grace', options.grace),
@@ -74,6 +74,11 @@ export function syncSettings(options: SyncOptions): SyncSettings {
     shareQuota: options.shareQuota ?? true,
     maxRequests: maxRequests === undefined ? null : number('maxRequests'),
   };
+}
+
+/** Days, or the word for the interval that each stream's own scan determines (R13). @throws OptionError */
+function readFullEvery(given: SyncOptions['fullEvery'] = OPTIONS.fullEvery.default): number | 'auto' {
+  return given === OPTIONS.fullEvery.range.word ? given : readNumber('fullEvery', given);
 }
 
 function networkSettings({

@@ -14,6 +14,11 @@ export const assets = {
   scanQueries: ONE_READ,
   dependencies: [],
   scored: true,
+  // What is out of sight takes its scores with it, which are read only once an hour (R13, R22).
+  cascade: [
+    { table: 'asset_health_scores', by: ['asset_id'], deletion: 'absent' },
+    { table: 'asset_health_score_dimensions', by: ['asset_id'], deletion: 'absent' },
+  ],
   idsParameter: 'ids',
   serve: {
     ...ASSET_ENDPOINT,

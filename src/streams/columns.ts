@@ -19,7 +19,7 @@ export const columns = {
   dependencies: ['assets'],
   idsParameter: 'ids',
   parent: { by: 'asset_id', table: 'assets', path: ['assets'], parameter: 'asset_ids' },
-  cascade: { table: 'column_lineage', by: ['downstream_column_id', 'upstream_column_id'] },
+  cascade: [{ table: 'column_lineage', by: ['downstream_column_id', 'upstream_column_id'] }],
   cascadeMarks: {
     table: 'column_lineage',
     by: 'upstream_column_id',

@@ -3,7 +3,7 @@ import type { OpenMirror } from '../core/ports/open-mirror.ts';
 import type { Page, PageRequest, Source } from '../core/ports/source.ts';
 import type { SourceExpectations } from '../core/ports/source-expectations.ts';
 import type { Stream } from '../core/stream.ts';
-import type { Instant } from '../core/time/instant.ts';
+import { addSeconds, type Instant } from '../core/time/instant.ts';
 import type { ServerTimes } from '../core/time/server-times.ts';
 import type { RunPorts } from './ports.ts';
 import { type RunOptions, runSync } from './run.ts';
@@ -20,10 +20,20 @@ export interface RunForecast {
    * or if they make no progress.
    */
   readonly runs: number | null;
+  /** The day after it; null while lists were never read to their end. */
+  readonly day: DayForecast | null;
   readonly server_time: Instant | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
   readonly streams: readonly StreamForecast[];
+}
+
+/** The requests of a day of hourly syncs. */
+interface DayForecast {
+  readonly syncs: number;
+  readonly requests: number;
+  /** Those of scans, which `--full-every` determines (R13). */
+  readonly scan_requests: number;
 }
 
 export interface StreamForecast
@@ -63,22 +73,26 @@ export async function forecast(
     rest: new Map(),
     unknown: new Set(),
   };
-  const rehearse = (): Promise<RunSummary> => {
+  const rehearse = (changed: Partial<EstimatorState & RunOptions> = {}): Promise<RunSummary> => {
     const openMirror = async (): Promise<OpenMirror> => ({
       ...mirror,
       flush: async () => {},
       hold: async () => {},
       close: async () => {},
     });
-    const source = predictedSource(estimatorState);
-    return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, options);
+    const source = predictedSource({ ...estimatorState, ...changed });
+    const given = { ...options, ...changed };
+    return runSync({ ...ports, source, mirrorExists: true, openMirror, onProgress: () => {} }, given);
   };
   const first = await rehearse();
   if (!isComplete(first)) throw new SyncError(first.recovery ?? 'run', first.error ?? 'the run would be refused');
+  const runs = await countRuns(first, rehearse);
+  const isKnown = runs !== null && estimatorState.unknown.size === 0;
   return {
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
-    runs: await countRuns(first, rehearse),
+    runs,
+    day: isKnown ? await forecastDay(opening, rehearse) : null,
     server_time: opening.times.serverTime,
     missing: first.missing,
     streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),
@@ -105,6 +119,32 @@ async function countRuns(first: RunSummary, rehearse: () => Promise<RunSummary>)
     last = await rehearse();
   }
   return runs;
+}
+
+const SYNCS_A_DAY = 24;
+
+/** Rehearses the hourly syncs that follow the next one. */
+async function forecastDay(
+  opening: RunOpening,
+  rehearse: (changed: Pick<EstimatorState & RunOptions, 'opening' | 'maxRequests' | 'full'>) => Promise<RunSummary>,
+): Promise<DayForecast> {
+  let [requests, scan_requests] = [0, 0];
+  for (let hour = 1; hour <= SYNCS_A_DAY; hour++) {
+    const times = hoursLater(opening.times, hour);
+    const run = await rehearse({ opening: { ...opening, times }, maxRequests: null, full: false });
+    requests += run.requests;
+    for (const stream of run.streams) scan_requests += stream.mode === 'scan' ? stream.requests : 0;
+  }
+  return { syncs: SYNCS_A_DAY, requests, scan_requests };
+}
+
+function hoursLater({ serverTime, latestServerTime, newestReading }: ServerTimes, hours: number): ServerTimes {
+  const later = (at: Instant | null): Instant | null => (at === null ? null : addSeconds(at, hours * 3600));
+  return {
+    serverTime: later(serverTime),
+    latestServerTime: later(latestServerTime),
+    newestReading: later(newestReading),
+  };
 }
 
 /** What the rehearsed runs expect of the source. */

@@ -158,7 +158,7 @@ interface CycleEntry {
 
 async function join(
   { source }: RunPorts,
-  { full, catalogue }: RunOptions,
+  { full, fullEveryDays, catalogue }: RunOptions,
   state: RunState,
   { mirror, run: { id } }: OpenedRun,
 ): Promise<CycleEntry> {
@@ -167,7 +167,8 @@ async function join(
     envIds: state.environments.map((environment) => environment.id),
     streams: catalogue.map((stream) => stream.name),
   };
-  const run = await mirror.state.joinCycle({ ...where, now: source.times().serverTime, full });
+  const now = source.times().serverTime;
+  const run = await mirror.state.joinCycle({ ...where, now, full, fullEvery: String(fullEveryDays) });
   state.run = run;
   const tries = run.afterStop ? [...(await mirror.state.lastTries(where))] : [];
   const late = tries.map(([envId, each]): [string, Set<StreamName>] => [

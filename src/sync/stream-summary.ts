@@ -79,5 +79,5 @@ function problemOf(stream: Stream, { rest, error }: StreamResult, held: number):
   if (rest === 'lost')
     return `${stream.method === 'window' ? 'all its histories answer' : 'it answers'} 404 but was live before; its rows stay. Runs exit 1 once it was last read more than --grace ago`;
   if (held === 0) return null;
-  return `${held} removals are held back: if the source is right, apply them with --allow-shrink; if it returns the rows again, they stay`;
+  return `${held} removals are held back: if the source is right, for example because the token may see fewer assets now, apply them with --allow-shrink; if it returns the rows again, they stay`;
 }

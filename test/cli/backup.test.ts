@@ -102,7 +102,7 @@ describe('a backup', () => {
     const server = await serveWorld(world);
     onTestFinished(() => server.close());
     const [db, to] = [join(folder(), 'm.db'), join(folder(), 'backup.db')];
-    const options = { baseUrl: server.url, token: 'the-token', db };
+    const options = { baseUrl: server.url, token: 'the-token', db, fullEvery: 7 };
     const first = await sync(options);
     await backup({ db, to });
     world.advance(3 * HOUR);

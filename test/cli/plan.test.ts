@@ -119,7 +119,31 @@ describe('obsync plan', () => {
     const text = (await run(plan, { ...options, json: false })).out;
     expect(text).toContain(`requests, one of them for the list of environments, plus ${changes}\n`);
     const limited = (await run(plan, { ...options, json: false, full: true, maxRequests: 50 })).out;
-    expect(limited).toMatch(/since the last sync\nit stops at --max-requests 50: all is up to date after \d runs\nit /);
+    expect(limited).toMatch(
+      /since the last sync\nit stops at --max-requests 50: all is up to date after \d runs\n24 hourly/,
+    );
+  });
+
+  test('it predicts the requests of a day of hourly syncs (R13, R22)', async () => {
+    const { world, options } = await setUp();
+    await run(sync, options);
+    world.advance(60);
+    const planned = (given: object) => run<ForecastReport>(plan, { ...options, ...given });
+    const days = (await planned({ fullEvery: 7 })).json().day;
+    const { day } = (await planned({})).json();
+    await run(sync, options);
+    const sent = { syncs: 24, requests: 0, scan_requests: 0 };
+    for (let hour = 1; hour <= 24; hour++) {
+      world.advance(HOUR);
+      const { requests, streams } = (await run<RunSummary>(sync, options)).json();
+      sent.requests += requests;
+      for (const { mode, requests } of streams) sent.scan_requests += mode === 'scan' ? requests : 0;
+    }
+    expect(day).toEqual(sent);
+    expect(days?.scan_requests).toBe(0);
+    expect((await planned({ json: false })).out).toContain(
+      `24 hourly syncs a day need ${sent.requests} requests if nothing changes, ${sent.scan_requests} of them for scans`,
+    );
   });
 
   test('it is refused for the same reasons as a sync', async () => {

@@ -125,6 +125,11 @@ describe('the settings of a command', () => {
     ['an unknown option', { frobnicate: 1 }, /there is no option frobnicate/],
     ['a token', { token: 'secret' }, /^(?!.*secret).*OBSYNC_TOKEN/],
     [
+      'another word than auto',
+      { baseUrl: 'http://127.0.0.1:1', fullEvery: 'often' },
+      /config\.json: --full-every needs a number of at least 0, or auto/,
+    ],
+    [
       'text instead of a number',
       { baseUrl: 'http://127.0.0.1:1', retries: 'five' },
       /config\.json: --retries needs a whole number/,

@@ -8,6 +8,7 @@ import { heldRemovals, marks, rejectedRows, syncRuns, syncStreamRuns } from '../
 import type { StatusReport, StreamReportStatus } from '../../src/api/status-report.ts';
 import { NO_PROGRESS, type Round } from '../../src/core/checkpoint.ts';
 import { newRound } from '../../src/core/decide/round.ts';
+import { addSeconds, instantOfMs } from '../../src/core/time/instant.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { takeLock } from '../../state/lock.ts';
 import { saveCheckpoint } from '../support/save-checkpoint.ts';
@@ -153,6 +154,47 @@ describe('obsync status as text', () => {
       expect(stdout).toMatch(words);
     }
   });
+});
+
+test('status says when the next scan of each stream is due by --full-every of the last sync (R13)', async () => {
+  const halfAnHourAgo = instantOfMs(Date.now() - 1_800_000);
+  const scanned = { ...NO_PROGRESS, watermark: halfAnHourAgo, scanEndedAt: halfAnHourAgo };
+  const file = (full_every: string) =>
+    mirrorFile(({ db }) => {
+      db.insert(environments).values({ id: 'e1', name: 'Production', mirrored_at: T }).run();
+      const run = { cycle_id: 1, started_at: T, ended_at: T, status: 'done' } as const;
+      // A run that ended before it read anything says nothing.
+      db.insert(syncRuns)
+        .values([
+          { ...run, full_every },
+          { ...run, status: 'refused' },
+        ])
+        .run();
+      saveCheckpoint(db, 'e1', 'assets', { ...scanned, scanPages: 3 });
+      saveCheckpoint(db, 'e1', 'columns', { ...scanned, scanPages: 12 });
+      saveCheckpoint(db, 'e1', 'tests', { ...scanned, scanPages: 12, scanDue: 'refuted' });
+      saveCheckpoint(db, 'e1', 'asset_lineage', { ...NO_PROGRESS, watermark: halfAnHourAgo });
+    });
+  const nextScans = async (db: string) => {
+    const [environment] = (await report(db)).environments;
+    const wanted = environment?.streams.filter(({ stream }) => ['assets', 'columns', 'asset_lineage'].includes(stream));
+    return wanted?.map(({ stream, next_scan_at }) => [stream, next_scan_at]);
+  };
+  const auto = file('auto');
+  expect(await nextScans(auto)).toEqual([
+    ['assets', addSeconds(halfAnHourAgo, 3600)],
+    ['columns', addSeconds(halfAnHourAgo, 7200)],
+    ['asset_lineage', null],
+  ]);
+  expect(await nextScans(file('2.5'))).toEqual([
+    ['assets', addSeconds(halfAnHourAgo, 216_000)],
+    ['columns', addSeconds(halfAnHourAgo, 216_000)],
+    ['asset_lineage', null],
+  ]);
+  const { stdout } = await obsync(['status', '--db', auto]);
+  for (const words of [/│ assets .* in (?:29|30) min │/, /│ columns .* in (?:89|90) min │/, /│ tests .* due +│/])
+    expect(stdout).toMatch(words);
+  expect(stdout).toMatch(/│ asset_lineage .*│ +│\n/);
 });
 
 test('status exits quietly if its reader has closed the pipe', () => {

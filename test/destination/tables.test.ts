@@ -5,8 +5,8 @@ import { tableNamed, tableSqlOf } from '../../src/destination/sql/tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
 
 test.each(CATALOGUE)('the schema has every table that $name uses, with the columns that it writes', (stream) => {
-  const { table, staged, childTables = [], historyTables = [], parentTable, cascade, cascadeMarks } = stream;
-  const others = [...historyTables, ...parentsOf(stream), parentTable, cascade, cascadeMarks].flatMap(
+  const { table, staged, childTables = [], historyTables = [], parentTable, cascade = [], cascadeMarks } = stream;
+  const others = [...historyTables, ...parentsOf(stream), parentTable, ...cascade, cascadeMarks].flatMap(
     (each) => each?.table ?? [],
   );
   for (const name of [table, staged, ...childTables.flatMap((part) => [part.table, part.staged]), ...others])

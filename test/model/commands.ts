@@ -22,6 +22,7 @@ export interface SyncCommand {
   readonly pageSize: number;
   readonly concurrency: number;
   readonly full: boolean;
+  readonly fullEveryDays: number | 'auto';
   readonly history: boolean;
   readonly only: readonly CollectionName[] | undefined;
   readonly maxRequests: number | undefined;
@@ -54,6 +55,7 @@ export const PLAIN_SYNC: SyncCommand = {
   pageSize: 3,
   concurrency: 2,
   full: false,
+  fullEveryDays: 7,
   history: true,
   only: undefined,
   maxRequests: undefined,

@@ -71,7 +71,10 @@ async function shrinkPages(simulation: Simulation, plain: SyncCommand): Promise<
 const MAX_HALVING_RUNS = 8;
 
 /** Most rows may have vanished while the mirror could not see it: the guard rightly holds the removals back (R14). */
-async function applyHeldRemovals(simulation: Simulation, summary: RunSummary | null): Promise<RunSummary | null> {
+export async function applyHeldRemovals(
+  simulation: Simulation,
+  summary: RunSummary | null,
+): Promise<RunSummary | null> {
   const held = simulation.mirrored.rows('select 1 from held_removals').length;
   return held === 0 ? summary : (await simulation.perform({ ...PLAIN_SYNC, allowShrink: true })).summary;
 }

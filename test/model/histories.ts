@@ -70,6 +70,7 @@ function syncCommands(set: ActionSet, wireFaults: fc.Arbitrary<readonly WireFaul
     pageSize: fc.oneof({ weight: 9, arbitrary: fc.integer({ min: 1, max: 5 }) }, fc.constantFrom(100, 2000)),
     concurrency: fc.integer({ min: 1, max: 3 }),
     full: fc.nat({ max: 7 }).map((n) => n === 0),
+    fullEveryDays: fc.constantFrom<SyncCommand['fullEveryDays']>(7, 'auto'),
     history: fc.boolean(),
     only: fc.constantFrom(undefined, undefined, undefined, undefined, ...STREAM_SUBSETS),
     maxRequests: fc.option(fc.integer({ min: 2, max: 40 }), { nil: undefined, freq: 3 }),

@@ -1,6 +1,8 @@
 import type { CollectionName } from '../../src/streams/catalogue.ts';
+import type { RunSummary } from '../../src/sync/summary.ts';
 import { STREAM_TABLES } from '../support/catalogue.ts';
 import { pageOf, roundEndOf } from '../support/commit-parts.ts';
+import type { SyncCommand } from './commands.ts';
 import { FAR_FUTURE, type Item } from './environment.ts';
 import { checkpointHasRows, hasUntrustedTime } from './invariants/checkpoint-has-rows.ts';
 import {
@@ -19,6 +21,7 @@ import { mirrorTimesAdvance } from './invariants/mirror-times-advance.ts';
 import { newestWins } from './invariants/newest-wins.ts';
 import { removalsAreExplained } from './invariants/removals-are-explained.ts';
 import { requestBounds } from './invariants/request-bounds.ts';
+import { scansAreTimely } from './invariants/scans-are-timely.ts';
 import { snapshotsAreAtomic } from './invariants/snapshots-are-atomic.ts';
 import { watermarkAdvances } from './invariants/watermark-advances.ts';
 import { watermarkIsBounded } from './invariants/watermark-is-bounded.ts';
@@ -33,8 +36,15 @@ export function dumpTables(mirrored: TestMirror): string {
   return TABLES.map((table) => `${table} ${JSON.stringify(mirrored.rows(`select * from ${table}`))}`).join('\n');
 }
 
-/** Checks the invariants at every request and commit. `violations` adds those that hold after a run. */
-export function watchInvariants(mirrored: TestMirror, world: World): { violations(): string[] } {
+export interface InvariantWatch extends Pick<ReturnType<typeof scansAreTimely>, 'longestSeconds'> {
+  /** All violations so far, including those of what holds after a run. */
+  violations(): string[];
+  /** Call when a run has ended. */
+  endRun(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): void;
+}
+
+/** Checks the invariants at every request and commit. */
+export function watchInvariants(mirrored: TestMirror, world: World): InvariantWatch {
   const broken: string[] = [];
   const note = (name: string, found: readonly string[], where = ''): void => {
     for (const what of found) broken.push(`${name}: ${where}${what}`);
@@ -44,6 +54,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
     mirrorTimesAdvance(mirrored),
     historyIsComplete(mirrored, () => world.nowMs + mirrored.clockSkewMs),
   ];
+  const scans = scansAreTimely();
   const invariants: Readonly<Record<string, Invariant>> = {
     checkpointHasRows,
     watermarkAdvances,
@@ -53,6 +64,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
     marksAreKept,
     snapshotsAreAtomic,
     historyIsComplete: history.record,
+    scansAreTimely: scans.record,
   };
   let before: StreamState | null = null;
   let last: CommitTransition | null = null;
@@ -91,6 +103,8 @@ export function watchInvariants(mirrored: TestMirror, world: World): { violation
     last = transition;
   };
   return {
+    longestSeconds: scans.longestSeconds,
+    endRun: (summary, fullEveryDays) => note('scansAreTimely', scans.overdue(summary, fullEveryDays)),
     violations() {
       note('cyclesAreShort', cyclesAreShort(mirrored));
       note('dailyMeansMatch', dailyMeansMatch(mirrored));

@@ -1,7 +1,14 @@
 import { deepStrictEqual, strictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { type Command, PLAIN_SYNC } from './commands.ts';
-import { expectEqual, expectIdle, expectIntact, expectOrderIgnored, settle } from './expectations.ts';
+import {
+  applyHeldRemovals,
+  expectEqual,
+  expectIdle,
+  expectIntact,
+  expectOrderIgnored,
+  settle,
+} from './expectations.ts';
 import { unreadHistories } from './expected-rows.ts';
 import { histories } from './histories.ts';
 import { simulateOverHttp } from './http-simulation.ts';
@@ -59,7 +66,7 @@ export function propertiesOf(makeTwin?: MakeTwin): readonly Property[] {
     },
     {
       id: 'permissions',
-      title: 'rows that were hidden from the token for a while are mirrored by the weekly scans (R13, R18)',
+      title: 'rows that were hidden from the token for a while are mirrored by the scans that are due (R13, R18)',
       share: 10,
       property: permissions as never,
     },
@@ -106,7 +113,20 @@ async function expectPermissionsRestored(simulation: Simulation): Promise<void> 
   await settle(simulation);
   expectEqual(simulation);
   await expectIdle(simulation);
+  await expectTimely(simulation);
   expectIntact(simulation);
+}
+
+/** What goes out of sight takes with it what hangs on it, and brings it back, once the assets are scanned (R13). */
+async function expectTimely(simulation: Simulation): Promise<void> {
+  const { hidden } = simulation.world.environment('e1');
+  for (const change of [() => hidden.add('a1'), () => hidden.delete('a1')]) {
+    change();
+    simulation.world.advance(simulation.longestSeconds(['assets'], 'auto'));
+    const { summary } = await simulation.perform({ ...PLAIN_SYNC, fullEveryDays: 'auto' });
+    await applyHeldRemovals(simulation, summary);
+    expectEqual(simulation);
+  }
 }
 
 /** One list of `e1` always fails and runs have few requests: `e2` is mirrored nevertheless (R6, R9). */

@@ -5,7 +5,7 @@ import { applyAction, applyActionLate } from './actions.ts';
 import type { Command, SyncCommand } from './commands.ts';
 import { repairAll, restoreAsset } from './environment.ts';
 import { expectedRows } from './expected-rows.ts';
-import { watchInvariants } from './invariants.ts';
+import { type InvariantWatch, watchInvariants } from './invariants.ts';
 import type { MakeTwin } from './mirror-twin.ts';
 import { populate } from './populate.ts';
 import { isFeed } from './request-log.ts';
@@ -21,12 +21,10 @@ interface CommandResult {
 }
 
 /** A world, a mirror of it, and the invariants, which are checked after every commit. */
-export interface Simulation {
+export interface Simulation extends Pick<InvariantWatch, 'violations' | 'longestSeconds'> {
   readonly world: World;
   readonly mirrored: TestMirror;
   perform(command: Command): Promise<CommandResult>;
-  /** All violations of invariants so far. */
-  violations(): string[];
   close(): Promise<void>;
 }
 
@@ -97,6 +95,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
       if (error instanceof Crash) return null;
       throw error;
     });
+    if (summary !== null) invariants.endRun(summary, options.fullEveryDays);
     if (isFirstScan && (hadEdgeLag || world.environment('e1').edgeLag)) world.environment('e1').needsScan = true;
     world.beforeRequest = () => {};
     world.dateErrorMs = () => 0;
@@ -135,7 +134,8 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
       }
       return { summary: null, quiet: true };
     },
-    violations: () => invariants.violations(),
+    violations: invariants.violations,
+    longestSeconds: invariants.longestSeconds,
     close: async () => mirrored.close(),
   };
 }

@@ -1,6 +1,6 @@
 import type { DecisionOptions } from '../../src/core/context.ts';
 
-/** The defaults of the options that decisions depend on. */
+/** The defaults of the options that decisions depend on, but weekly scans: between them, tests watch the feeds. */
 export const DECISION_OPTIONS = {
   full: false,
   fullEveryDays: 7,

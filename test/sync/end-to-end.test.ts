@@ -51,7 +51,7 @@ async function sync(): Promise<RunSummary> {
   requests = [];
   const baseUrl = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`;
   const watch = { signal: new AbortController().signal, onProgress() {}, onSourceEvent() {} };
-  return runOnce(syncSettings({ baseUrl, db: join(folder, 'mirror.db'), token: 'secret' }), watch);
+  return runOnce(syncSettings({ baseUrl, db: join(folder, 'mirror.db'), token: 'secret', fullEvery: 7 }), watch);
 }
 
 /** The live rows of a table, without the mirror's own columns. */

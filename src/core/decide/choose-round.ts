@@ -10,10 +10,11 @@ import type {
 import { CLOCK_TOLERANCE_SECONDS, type Context, isFuture, isOutOfLookback, withinLookback } from '../context.ts';
 import type { RoundFacts } from '../ports/destination.ts';
 import { type FeedStream, idsParameterOf, type MarkedStream, type SnapshotStream, type Stream } from '../stream.ts';
-import { addDays, addSeconds, type Instant, sameHour } from '../time/instant.ts';
+import { addSeconds, type Instant, sameHour } from '../time/instant.ts';
 import { chunksOf } from './chunk.ts';
 import type { RowDifference } from './difference.ts';
 import { feedStep, lookupStep, newRound, scanSteps } from './round.ts';
+import { nextScanAt } from './scan-interval.ts';
 
 /** The new round, possibly with nothing to read, or the reason why none can begin. */
 export type RoundStart =
@@ -204,10 +205,11 @@ export function isTrusted(watermark: Instant | null, { serverTime, options }: Co
 }
 
 /** Why a scan is due although the feeds or marks could be read (R12, R13). */
-function dueReason({ scanDue, scanEndedAt }: Checkpoint, { latestServerTime, options }: Context): RoundReason | null {
-  if (scanDue !== null) return scanDue;
+function dueReason(checkpoint: Checkpoint, { latestServerTime, options }: Context): RoundReason | null {
+  if (checkpoint.scanDue !== null) return checkpoint.scanDue;
   if (latestServerTime === null) return null;
+  const dueAt = nextScanAt(checkpoint, options);
   // Without a trusted time, the age of the last scan is unknown.
-  const isUnknown = scanEndedAt === null || isFuture(scanEndedAt, latestServerTime);
-  return isUnknown || addDays(scanEndedAt, options.fullEveryDays) <= latestServerTime ? 'full-every' : null;
+  const isUnknown = dueAt === null || isFuture(checkpoint.scanEndedAt, latestServerTime);
+  return isUnknown || dueAt <= latestServerTime ? 'full-every' : null;
 }

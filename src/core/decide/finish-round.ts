@@ -5,6 +5,7 @@ import { isScanned, type Stream } from '../stream.ts';
 import { addDays, type Instant, laterOf } from '../time/instant.ts';
 import { isTrusted } from './choose-round.ts';
 import { isScannedAgain } from './round.ts';
+import { MAX_AUTO_DAYS } from './scan-interval.ts';
 import { readAt, roundReadAt } from './trusted-until.ts';
 
 /** The checkpoint after a round. The watermark moves, unless the run received no `Date` (R1, R2). */
@@ -33,6 +34,7 @@ export function checkpointAfterRound(
     scannedAt: (scan ? at : null) ?? checkpoint.scannedAt,
     scanEndedAt: (scan ? serverTime : null) ?? checkpoint.scanEndedAt,
     scanEndedCycle: scan ? cycle : checkpoint.scanEndedCycle,
+    scanPages: scan ? round.scanPages : checkpoint.scanPages,
     scanDue: dueAfter(stream, checkpoint, end, isKeptInDoubt(stream, checkpoint, watermark, context)),
     unavailable,
     finishedCycle: (unavailable || round.cycle === cycle) && !round.incomplete ? cycle : checkpoint.finishedCycle,
@@ -87,15 +89,16 @@ function withFeedProgress(
 }
 
 /**
- * Larger pages are tried again once a list has been read whole and `--full-every` has passed since they failed. The
- * limit doubles each time, undoing one halving (R24).
+ * Larger pages are tried again once a list has been read whole and `--full-every`, or the longest time under `auto`, has
+ * passed since they failed. The limit doubles each time, undoing one halving (R24).
  */
 function pageLimitAfter({ pageLimit }: Checkpoint, context: Context): Checkpoint['pageLimit'] {
   const { serverTime, latestServerTime, options } = context;
   if (pageLimit === null || latestServerTime === null) return pageLimit;
   const { rows, at } = pageLimit;
   if (at === null) return { rows, at: serverTime };
-  if (addDays(at, options.fullEveryDays) > latestServerTime) return pageLimit;
+  const days = options.fullEveryDays === 'auto' ? MAX_AUTO_DAYS : options.fullEveryDays;
+  if (addDays(at, days) > latestServerTime) return pageLimit;
   return 2 * rows >= options.pageSize ? null : { rows: 2 * rows, at: serverTime };
 }
 

@@ -218,15 +218,17 @@ function nextCheckpoint(input: PageInput, pendingIds: readonly string[], { serve
   };
   // After an interruption a heavy page is read again until all of it is written (R5, R27).
   if (decoded.isPart) return withRound(checkpoint, { ...shown, steps });
+  const scanPages = round.scanPages + (round.read.as === 'scan' ? 1 : 0);
   const pages = round.pages + 1;
   if (page.hasMore)
     return withRound(checkpoint, {
       ...shown,
       steps,
       pages,
+      scanPages,
       read: { ...withoutFailures(round.read), cursor: page.nextCursor },
     });
-  return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, read: null });
+  return withRound(checkpoint, { ...shown, steps: stepsAfter(stream, steps), pages, scanPages, read: null });
 }
 
 /** Whether a lookup returns a row that the reads did not (R12), or lacks one that the token may not see (R18). */

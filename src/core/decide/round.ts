@@ -28,6 +28,7 @@ export function newRound(
     run,
     cycle,
     pages: 0,
+    scanPages: 0,
     firstPageAt: null,
     lastMark,
     sweeps: hasRows,

@@ -44,6 +44,8 @@ export interface CycleQuery extends RunReach {
   /** T of the run. */
   readonly now: Instant | null;
   readonly full: boolean;
+  /** Recorded with the run, so a reader knows when scans are due (R13). */
+  readonly fullEvery: string;
 }
 
 /** What a run did to one stream: a row of the run log, with the names of its table. */

@@ -66,7 +66,7 @@ function bulkUpsert(
 
 export type ChangedRows = Pick<RowCounts, 'written' | 'deleted'>;
 
-/** Writes changes to a stream's own table. Dependent rows of deleted rows in other tables are deleted too (R18). */
+/** Writes changes to a stream's own table. Dependent rows of deleted rows in other tables are deleted too (R13, R18). */
 export function* writeChanges(
   scope: CommitScope,
   stream: Stream,
@@ -78,8 +78,13 @@ export function* writeChanges(
     changes.map((change) => change.row),
   );
   // A deleted row may have dependents again, which the service returned while it was deleted.
-  const dead = changes.filter(({ kind }) => kind === 'deleted' || kind === 'tombstoned').map(({ row }) => row['id']);
-  if (dead.length > 0) yield* cascadeMark(scope, stream, dead);
+  const dead = changes.filter(({ kind }) => kind === 'deleted' || kind === 'tombstoned').map(({ row }) => row);
+  if (dead.length > 0)
+    yield* cascadeMark(
+      scope,
+      stream,
+      dead.map((row) => row['id']),
+    );
   if (dead.length > 0) yield* cascadeDelete(scope, stream, dead);
   const moved = stream.scored ? changes.filter(({ kind }) => kind !== 'inserted' && kind !== 'updated') : [];
   if (moved.length > 0)
@@ -91,12 +96,14 @@ export function* writeChanges(
   return { written: changes.length - deleted, deleted };
 }
 
-function* cascadeDelete(scope: CommitScope, { cascade }: Stream, ids: readonly unknown[]): SqlStatements<void> {
-  if (cascade === undefined) return;
-  for (const by of cascade.by) {
-    const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
-    const sql = `delete from ${nameOf(cascade.table)} where env_id = @env and ${among}`;
-    yield* execute(scope, sql, { ids: JSON.stringify(ids) });
+function* cascadeDelete(scope: CommitScope, { cascade = [] }: Stream, dead: readonly Row[]): SqlStatements<void> {
+  for (const { table, by: fields, deletion } of cascade) {
+    const ids = dead.filter((row) => deletion === undefined || row['deletion'] === deletion).map((row) => row['id']);
+    for (const by of ids.length === 0 ? [] : fields) {
+      const among = `${quote(by)} in (select value from ${scope.dialect.texts('@ids')})`;
+      const sql = `delete from ${nameOf(table)} where env_id = @env and ${among}`;
+      yield* execute(scope, sql, { ids: JSON.stringify(ids) });
+    }
   }
 }
 

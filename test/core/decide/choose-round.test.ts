@@ -89,6 +89,7 @@ describe('a feed stream', () => {
         run: 6,
         cycle: 5,
         pages: 0,
+        scanPages: 0,
         firstPageAt: null,
         lastMark: 0,
       },
@@ -193,6 +194,24 @@ describe('the choice between a scan and the feeds', () => {
       '--full-every sets the number of days (R13)',
       checkpoint(),
       context({ options: { fullEveryDays: 1 } }),
+      'scan: full-every',
+    ],
+    [
+      '--full-every auto: a scan is due ten minutes per page after the last one ended (R13)',
+      checkpoint({ scanPages: 144 }),
+      context({ options: { fullEveryDays: 'auto' } }),
+      'scan: full-every',
+    ],
+    [
+      '--full-every auto: no scan is due before (R13)',
+      checkpoint({ scanPages: 145 }),
+      context({ options: { fullEveryDays: 'auto' } }),
+      'feed: increment',
+    ],
+    [
+      '--full-every auto: the latest time decides what is due (R1, R13)',
+      checkpoint({ scanPages: 145 }),
+      context({ latestServerTime: addSeconds(T, 600), options: { fullEveryDays: 'auto' } }),
       'scan: full-every',
     ],
     [

@@ -75,6 +75,12 @@ describe('the times of the last scan', () => {
     expect(ended).toMatchObject({ scannedAt: FIRST, scanEndedAt: T, scanEndedCycle: 5 });
   });
 
+  test('a scan records how many pages its lists took, and the feeds keep that number (R13)', () => {
+    const pagesAfter = (given: Round): number => settle(under(given, { scanPages: 7 }), NOTHING, context()).scanPages;
+    expect(pagesAfter({ ...scan, scanPages: 2 })).toBe(2);
+    expect(pagesAfter(feed)).toBe(7);
+  });
+
   test('the feeds do not change them', () => {
     const ended = settle(under(feed), NOTHING, context());
     expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 4 });
@@ -85,6 +91,15 @@ describe('the times of the last scan', () => {
     const ended = settle(dateless, NOTHING, context({ serverTime: null }));
     expect(ended).toMatchObject({ scannedAt: LAST_WEEK, scanEndedAt: LAST_WEEK, scanEndedCycle: 5 });
   });
+});
+
+test('under --full-every auto, larger pages are tried again after a week, however often the list is scanned (R24)', () => {
+  const limitAfter = (days: number): unknown => {
+    const limited = under(scan, { pageLimit: { rows: 500, at: addDays(T, -days) } });
+    return settle(limited, NOTHING, context({ options: { fullEveryDays: 'auto' } })).pageLimit;
+  };
+  expect(limitAfter(6)).toMatchObject({ rows: 500 });
+  expect(limitAfter(7)).toMatchObject({ rows: 1000 });
 });
 
 describe('the scan that is due after a round', () => {

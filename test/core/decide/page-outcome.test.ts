@@ -119,6 +119,14 @@ describe('the commit of a page (R5)', () => {
     });
   });
 
+  test('a scan counts the pages of its lists, but no feed and no lookup (R13)', () => {
+    const counted = (given: Given): unknown =>
+      arrive({ ...given, round: { pages: 3, scanPages: 2 } }).commit.checkpoint.round?.scanPages;
+    expect([counted({}), counted({ next: 'c2' })]).toEqual([3, 3]);
+    expect([counted({ read: feed }), counted({ read: { as: 'tombstones' } })]).toEqual([2, 2]);
+    expect(arrive({ isPart: true }).commit.checkpoint.round?.scanPages).toBe(0);
+  });
+
   test('it keeps the time of the round’s first page (R2)', () => {
     const later = arrive({ round: { pages: 1, firstPageAt: YESTERDAY }, next: 'c2' });
     expect(later.commit.checkpoint.round).toMatchObject({ pages: 2, firstPageAt: YESTERDAY });

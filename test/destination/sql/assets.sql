@@ -8,13 +8,13 @@ insert into mirror_environments (env_id, mirrored_at)
   set mirrored_at = excluded.mirrored_at;
 
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
-    "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
+    "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
-      "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
+      "scan_pages" = excluded."scan_pages", "scan_due" = excluded."scan_due", "unavailable" = excluded."unavailable",
       "finished_cycle" = excluded."finished_cycle", "round" = excluded."round", "page_limit" = excluded."page_limit",
       "page_limit_at" = excluded."page_limit_at", "waiting_scan" = excluded."waiting_scan",
       "returned_count" = excluded."returned_count";
@@ -547,6 +547,10 @@ insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platf
       "parent_id" = excluded."parent_id", "path" = excluded."path", "created_at" = excluded."created_at",
       "updated_at" = excluded."updated_at", "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at",
       "deletion" = excluded."deletion", "mirrored_at" = excluded."mirrored_at", "extra" = excluded."extra";
+
+delete from "asset_health_scores" where env_id = @env and "asset_id" in (select value from json_each(@ids));
+
+delete from "asset_health_score_dimensions" where env_id = @env and "asset_id" in (select value from json_each(@ids));
 
 insert into stale_health_days (env_id, day)
   select distinct h.env_id, substr(h.bucket_at, 1, 10)

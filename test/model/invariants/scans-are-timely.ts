@@ -1,0 +1,62 @@
+import { addSeconds } from '../../../src/core/time/instant.ts';
+import type { RunSummary } from '../../../src/sync/summary.ts';
+import { SCANNED_STREAMS } from '../../support/catalogue.ts';
+import type { SyncCommand } from '../commands.ts';
+import { isScan } from '../request-log.ts';
+import { DAY, HOUR } from '../world.ts';
+import type { Invariant } from './commit-transition.ts';
+
+interface FinishedScan {
+  /** T of the run in which it ended. */
+  readonly at: string;
+  readonly pages: number;
+}
+
+/** How long a stream may go without a scan (R13). */
+function scanIntervalSeconds(fullEveryDays: SyncCommand['fullEveryDays'], pages: number): number {
+  return fullEveryDays === 'auto' ? Math.min(7 * DAY, Math.max(HOUR, pages * 600)) : fullEveryDays * DAY;
+}
+
+/** Counts the pages of each scan, and checks after each run that no stream that is done was due for another one (R13). */
+export function scansAreTimely(): {
+  readonly record: Invariant;
+  overdue(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): string[];
+  /** The longest that any of these streams may now go without a scan. */
+  longestSeconds(streams: readonly string[], fullEveryDays: SyncCommand['fullEveryDays']): number;
+} {
+  const counted = new Map<string, number>();
+  const finished = new Map<string, FinishedScan>();
+  return {
+    record(transition) {
+      const key = `${transition.envId} ${transition.stream}`;
+      const { before, after, commit, read, page, serverTime } = transition;
+      if (before.round === null && before.waiting === null) counted.set(key, 0);
+      if (page !== null && read !== null && after.round?.mode === 'scan' && isScan(read))
+        counted.set(key, (counted.get(key) ?? 0) + 1);
+      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan' || serverTime === null) return [];
+      const pages = counted.get(key) ?? 0;
+      finished.set(key, { at: serverTime, pages });
+      const stored = commit.checkpoint.scanPages;
+      return stored === pages ? [] : [`its scan took ${pages} pages, but the checkpoint says ${stored}`];
+    },
+    overdue({ run, cycle, server_time: now, streams }, fullEveryDays) {
+      if (now === null || run !== cycle) return [];
+      const done = streams.filter(
+        ({ stream, status }) => status === 'done' && SCANNED_STREAMS.includes(stream as never),
+      );
+      return done.flatMap(({ env_id, stream }) => {
+        const scan = finished.get(`${env_id} ${stream}`);
+        if (scan === undefined || now < addSeconds(scan.at, scanIntervalSeconds(fullEveryDays, scan.pages))) return [];
+        return [
+          `${env_id} ${stream} is done at ${now}, but its last scan, of ${scan.pages} pages, ended at ${scan.at}`,
+        ];
+      });
+    },
+    longestSeconds(streams, fullEveryDays) {
+      const pages = [...finished]
+        .filter(([key]) => streams.includes(key.split(' ')[1] ?? ''))
+        .map(([, scan]) => scan.pages);
+      return Math.max(...pages.map((each) => scanIntervalSeconds(fullEveryDays, each)));
+    },
+  };
+}
