@@ -86,7 +86,7 @@ const NO_FAULTS: fc.Arbitrary<readonly WireFault[]> = fc.constant([]);
 
 /** Random histories of a world. `wireFaults` draws the faults of each sync over HTTP. */
 export function histories(set: ActionSet, maxLength = 24, wireFaults = NO_FAULTS): fc.Arbitrary<Command[]> {
-  const short: Command[] = [1, 60, HOUR, 5 * HOUR].map((seconds) => ({ type: 'advance', seconds }));
+  const short: Command[] = [1, 60, 600, HOUR, 5 * HOUR].map((seconds) => ({ type: 'advance', seconds }));
   const long: Command[] = [2, 8, 30, 88, 90, 100].map((days) => ({ type: 'advance', seconds: days * DAY }));
   const command = fc.oneof(
     { weight: 12, arbitrary: actions(set).map((action): Command => ({ type: 'act', action })) },

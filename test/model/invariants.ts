@@ -36,7 +36,7 @@ export function dumpTables(mirrored: TestMirror): string {
   return TABLES.map((table) => `${table} ${JSON.stringify(mirrored.rows(`select * from ${table}`))}`).join('\n');
 }
 
-export interface InvariantWatch extends Pick<ReturnType<typeof scansAreTimely>, 'longestSeconds'> {
+export interface InvariantWatch extends Pick<ReturnType<typeof scansAreTimely>, 'autoSeconds'> {
   /** All violations so far, including those of what holds after a run. */
   violations(): string[];
   /** Call when a run has ended. */
@@ -103,7 +103,7 @@ export function watchInvariants(mirrored: TestMirror, world: World): InvariantWa
     last = transition;
   };
   return {
-    longestSeconds: scans.longestSeconds,
+    autoSeconds: scans.autoSeconds,
     endRun: (summary, fullEveryDays) => note('scansAreTimely', scans.overdue(summary, fullEveryDays)),
     violations() {
       note('cyclesAreShort', cyclesAreShort(mirrored));

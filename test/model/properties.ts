@@ -122,7 +122,7 @@ async function expectTimely(simulation: Simulation): Promise<void> {
   const { hidden } = simulation.world.environment('e1');
   for (const change of [() => hidden.add('a1'), () => hidden.delete('a1')]) {
     change();
-    simulation.world.advance(simulation.longestSeconds(['assets'], 'auto'));
+    simulation.world.advance(simulation.autoSeconds('e1', 'assets'));
     const { summary } = await simulation.perform({ ...PLAIN_SYNC, fullEveryDays: 'auto' });
     await applyHeldRemovals(simulation, summary);
     expectEqual(simulation);

@@ -21,7 +21,7 @@ interface CommandResult {
 }
 
 /** A world, a mirror of it, and the invariants, which are checked after every commit. */
-export interface Simulation extends Pick<InvariantWatch, 'violations' | 'longestSeconds'> {
+export interface Simulation extends Pick<InvariantWatch, 'violations' | 'autoSeconds'> {
   readonly world: World;
   readonly mirrored: TestMirror;
   perform(command: Command): Promise<CommandResult>;
@@ -135,7 +135,7 @@ export function simulate(ids: readonly string[], makeTwin?: MakeTwin): Simulatio
       return { summary: null, quiet: true };
     },
     violations: invariants.violations,
-    longestSeconds: invariants.longestSeconds,
+    autoSeconds: invariants.autoSeconds,
     close: async () => mirrored.close(),
   };
 }

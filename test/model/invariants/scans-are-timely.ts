@@ -1,4 +1,5 @@
 import { addSeconds } from '../../../src/core/time/instant.ts';
+import type { CollectionName } from '../../../src/streams/catalogue.ts';
 import type { RunSummary } from '../../../src/sync/summary.ts';
 import { SCANNED_STREAMS } from '../../support/catalogue.ts';
 import type { SyncCommand } from '../commands.ts';
@@ -21,8 +22,8 @@ function scanIntervalSeconds(fullEveryDays: SyncCommand['fullEveryDays'], pages:
 export function scansAreTimely(): {
   readonly record: Invariant;
   overdue(summary: RunSummary, fullEveryDays: SyncCommand['fullEveryDays']): string[];
-  /** The longest that any of these streams may now go without a scan. */
-  longestSeconds(streams: readonly string[], fullEveryDays: SyncCommand['fullEveryDays']): number;
+  /** How long after its last scan the stream is due for another one under `auto`. */
+  autoSeconds(envId: string, stream: CollectionName): number;
 } {
   const counted = new Map<string, number>();
   const finished = new Map<string, FinishedScan>();
@@ -52,11 +53,6 @@ export function scansAreTimely(): {
         ];
       });
     },
-    longestSeconds(streams, fullEveryDays) {
-      const pages = [...finished]
-        .filter(([key]) => streams.includes(key.split(' ')[1] ?? ''))
-        .map(([, scan]) => scan.pages);
-      return Math.max(...pages.map((each) => scanIntervalSeconds(fullEveryDays, each)));
-    },
+    autoSeconds: (envId, stream) => scanIntervalSeconds('auto', finished.get(`${envId} ${stream}`)?.pages ?? 0),
   };
 }
