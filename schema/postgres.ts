@@ -1,5 +1,5 @@
-import { sql } from 'drizzle-orm';
-import { type PgTable, uniqueIndex } from 'drizzle-orm/pg-core';
+import { getTableName, sql } from 'drizzle-orm';
+import { index, type PgTable, uniqueIndex } from 'drizzle-orm/pg-core';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import * as alertTables from './alerts.ts';
 import * as assetTables from './assets.ts';
@@ -15,6 +15,12 @@ import * as syncTables from './sync.ts';
  * PostgreSQL has.
  */
 
+/** The refresh of a replica asks for the newest rows, which are the last ones of the table: a block range index is small. */
+function historyInPostgres(table: SQLiteTable): PgTable {
+  const name = `${getTableName(table)}_newest`;
+  return inPostgres(table, { indexes: (t) => [index(name).using('brin', t['mirrored_at'] as never)] });
+}
+
 export const environments = inPostgres(assetTables.environments);
 export const assets = inPostgres(assetTables.assets);
 export const columns = inPostgres(assetTables.columns);
@@ -22,10 +28,10 @@ export const assetLineage = inPostgres(assetTables.assetLineage);
 export const columnLineage = inPostgres(assetTables.columnLineage);
 export const tests = inPostgres(testTables.tests);
 export const latestTestExecutions = inPostgres(testTables.latestTestExecutions);
-export const testExecutions = inPostgres(testTables.testExecutions);
+export const testExecutions = historyInPostgres(testTables.testExecutions);
 export const assetHealthScores = inPostgres(healthTables.assetHealthScores);
 export const assetHealthScoreDimensions = inPostgres(healthTables.assetHealthScoreDimensions);
-export const assetHealthScoreHistory = inPostgres(healthTables.assetHealthScoreHistory);
+export const assetHealthScoreHistory = historyInPostgres(healthTables.assetHealthScoreHistory);
 
 /** `row_number` replaces SQLite's `rowid`: of two staged rows with one key, the later one has the higher number. */
 const stagedInPostgres = (table: SQLiteTable): PgTable =>
