@@ -18,7 +18,13 @@ import * as syncTables from './sync.ts';
 /** The refresh of a replica asks for the newest rows, which are the last ones of the table: a block range index is small. */
 function historyInPostgres(table: SQLiteTable): PgTable {
   const name = `${getTableName(table)}_newest`;
-  return inPostgres(table, { indexes: (t) => [index(name).using('brin', t['mirrored_at'] as never)] });
+  return inPostgres(table, {
+    indexes: (t) => [
+      index(name)
+        .using('brin', t['mirrored_at'] as never)
+        .with({ autosummarize: true }),
+    ],
+  });
 }
 
 export const environments = inPostgres(assetTables.environments);

@@ -466,8 +466,8 @@ CREATE TABLE "verifications" (
 --> statement-breakpoint
 CREATE INDEX "asset_health_score_dimensions_staged_by_env" ON "asset_health_score_dimensions_staged" USING btree ("env_id");--> statement-breakpoint
 CREATE INDEX "asset_health_scores_staged_by_env" ON "asset_health_scores_staged" USING btree ("env_id");--> statement-breakpoint
-CREATE INDEX "asset_health_score_history_newest" ON "asset_health_score_history" USING brin ("mirrored_at");--> statement-breakpoint
-CREATE INDEX "test_executions_newest" ON "test_executions" USING brin ("mirrored_at");--> statement-breakpoint
+CREATE INDEX "asset_health_score_history_newest" ON "asset_health_score_history" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
+CREATE INDEX "test_executions_newest" ON "test_executions" USING brin ("mirrored_at") WITH (autosummarize=true);--> statement-breakpoint
 CREATE INDEX "asset_lineage_by_downstream" ON "asset_lineage" USING btree ("env_id","downstream_asset_id","upstream_asset_id");--> statement-breakpoint
 CREATE INDEX "asset_lineage_staged_by_env" ON "asset_lineage_staged" USING btree ("env_id");--> statement-breakpoint
 CREATE INDEX "assets_live" ON "assets" USING btree ("env_id","mirrored_at","id") WHERE deleted_at is null;--> statement-breakpoint
