@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { copy, exportMirror } from '../../src/index.ts';
 import { furnish } from '../model/furnish.ts';
 import { createWorld } from '../model/world.ts';
+import { allRows } from '../support/filled-mirror.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
 import { serveWorld } from '../support/world-server.ts';
 import { SERVE_TOKEN, serving } from './serving.ts';
@@ -37,6 +38,22 @@ const rename = (name: string) =>
 /** Asks until the answer is this one; a test that never gets it ends with its time limit. */
 async function until<Answer>(expected: Answer, ask: () => Promise<Answer> | Answer): Promise<void> {
   while (JSON.stringify(await ask()) !== JSON.stringify(expected));
+}
+
+/** The name of the asset in a replica; null while there is none. */
+function nameIn(cwd: string): unknown {
+  if (!existsSync(join(cwd, 'replica.db'))) return null;
+  const connection = new Sqlite(join(cwd, 'replica.db'), { readonly: true });
+  const found = connection.prepare("select name from assets where env_id = 'e1' and id = 'a1'").pluck().get();
+  connection.close();
+  return found;
+}
+
+function rowsOf(path: string): Record<string, unknown[]> {
+  const connection = new Sqlite(path, { readonly: true });
+  const rows = allRows(connection);
+  connection.close();
+  return rows;
 }
 
 describe('obsync serve of a mirror in PostgreSQL', () => {
@@ -78,13 +95,7 @@ describe('obsync copy --follow', () => {
     const following = start(['copy', '--follow', '--to', 'replica.db', '--log-level', 'info'], { cwd, env });
     await following.logged('refreshed');
     await rename('followed');
-    const name = () => {
-      const connection = new Sqlite(join(cwd, 'replica.db'), { readonly: true });
-      const found = connection.prepare("select name from assets where env_id = 'e1' and id = 'a1'").pluck().get();
-      connection.close();
-      return found;
-    };
-    await until('followed', name);
+    await until('followed', () => nameIn(cwd));
     following.kill('SIGTERM');
     expect(await following.ended).toMatchObject({ code: 143, stdout: '' });
     const ended = await obsync(['sync', '--base-url', service.url, '--db', 'replica.db'], {
@@ -92,6 +103,25 @@ describe('obsync copy --follow', () => {
       env: { OBSYNC_TOKEN: TOKEN },
     });
     expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('replica.db is a replica') });
+  });
+
+  test('a process that is killed while it writes leaves a replica that the next one completes', async () => {
+    const cwd = folder();
+    const env = { OBSYNC_DB: schema.url };
+    for (const after of ['', 'refreshed', '']) {
+      const following = start(['copy', '--follow', '--to', 'replica.db', '--log-level', 'info'], { cwd, env });
+      if (after !== '') await following.logged(after);
+      await rename('killed');
+      following.kill('SIGKILL');
+      await following.ended;
+    }
+    const following = start(['copy', '--follow', '--to', 'replica.db', '--log-level', 'info'], { cwd, env });
+    await rename('completed');
+    await until('completed', () => nameIn(cwd));
+    following.kill('SIGTERM');
+    await following.ended;
+    await copy({ db: schema.url, to: join(cwd, 'copy.db') });
+    expect(rowsOf(join(cwd, 'replica.db'))).toEqual(rowsOf(join(cwd, 'copy.db')));
   });
 
   test('refuses a mirror in a file, and creates nothing', async () => {
