@@ -18,7 +18,7 @@ export interface FollowingReplica {
 /** Starts to follow a mirror; the replica is complete when the promise resolves. @throws SyncError */
 export async function startFollowing(
   settings: FollowSettings,
-  log: Pick<FastifyBaseLogger, 'info' | 'warn'>,
+  log: Pick<FastifyBaseLogger, 'info' | 'warn' | 'error'>,
 ): Promise<FollowingReplica> {
   const store = await openStore(settings.db);
   const { path } = replicaPlace(store, settings.replica);
@@ -37,6 +37,7 @@ export async function startFollowing(
   };
   const thread = startRunThread();
   const ended = thread.follow(settings, { signal: stop.signal, onProgress });
+  ended.catch((error: unknown) => log.error(`the replica is no longer refreshed: restart the server (${error})`));
   const close = async (): Promise<void> => {
     stop.abort();
     await ended.catch(() => {});

@@ -81,7 +81,7 @@ export interface Round {
   readonly due: ScanDue | null;
   /** Pages committed so far. */
   readonly pages: number;
-  /** Those of a scan's lists, again after a restart (R13). */
+  /** Pages of the scan's lists; pages that are read again after a restart count again (R13). */
   readonly scanPages: number;
   /** T of the run that committed the first page: the next watermark (R2). */
   readonly firstPageAt: Instant | null;

@@ -3,6 +3,7 @@ import { needsNoReplica, replicaPlace } from './mirror-file.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { refreshReplica } from './refresh-replica.ts';
 import type { ReplicaSource } from './sql/copied-tables.ts';
+import { fileError } from './sqlite/file-error.ts';
 
 export type ReplicaEvent =
   /** The replica equals the mirror as it was at `atMs` or later. */
@@ -30,9 +31,11 @@ export async function followReplica(
   const { openReplicaSource } = store;
   if (openReplicaSource === null) throw needsNoReplica(store);
   const place = replicaPlace(store, replica);
+  const explain = (error: unknown): unknown => store.explain(fileError(place.path, error));
   let [source, failures]: [ReplicaSource | null, number] = [null, 0];
   try {
     for (let refreshes = 0; !signal.aborted; refreshes++) {
+      const begunMs = performance.now();
       try {
         source ??= await openReplicaSource();
         const atMs = Date.now();
@@ -42,11 +45,13 @@ export async function followReplica(
         // After a failed statement the server refuses all others of its transaction.
         await source?.close();
         source = null;
-        if (refreshes === 0) throw error;
-        if (!signal.aborted) onProgress({ type: 'failed', message: (store.explain(error) as Error).message });
+        if (refreshes === 0) throw explain(error);
+        if (!signal.aborted) onProgress({ type: 'failed', message: (explain(error) as Error).message });
         failures++;
       }
-      await sleepFor(failures > 1 ? RETRY_MS : POLL_MS, undefined, { signal }).catch(() => {});
+      // During a large scan, a refresh may take longer than a poll should.
+      const pollMs = Math.max(POLL_MS, performance.now() - begunMs);
+      await sleepFor(failures > 1 ? RETRY_MS : pollMs, undefined, { signal }).catch(() => {});
     }
   } finally {
     await source?.close();

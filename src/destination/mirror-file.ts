@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { takeLock } from '../../state/lock.ts';
 import { userFolder } from '../../state/user-folder.ts';
 import { SyncError } from '../core/errors.ts';
 import type { MirrorStore } from './mirror-store.ts';
 import { refreshReplica } from './refresh-replica.ts';
 import { removeFile } from './sqlite/copy.ts';
 import { fileError } from './sqlite/file-error.ts';
+import { sqliteMigrationTimes } from './sqlite/migrations.ts';
+import { networkFileSystemOf } from './sqlite/network-folder.ts';
 import { isDamage } from './sqlite/open.ts';
-import type { ReplicaPlace } from './sqlite/replica-file.ts';
+import { isIntact, type ReplicaPlace } from './sqlite/replica-file.ts';
 
 export interface MirrorFileOptions {
   /** The file of the replica; by default, one in this user's cache folder. */
@@ -47,17 +50,26 @@ export async function withMirrorFile<Result>(
 export function needsNoReplica({ display }: Pick<MirrorStore, 'display'>): SyncError {
   return new SyncError(
     'usage',
-    `${display} is a file, which needs no replica: leave it out, or name a mirror in PostgreSQL`,
+    `${display} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`,
   );
 }
 
-/** @throws SyncError `usage` if there can be no folder for replicas */
-export function replicaPlace({ display }: Pick<MirrorStore, 'display'>, replica: string | undefined): ReplicaPlace {
-  if (replica !== undefined) return { path: replica, isOwn: false };
+/** @throws SyncError `usage` if there can be no replica */
+export function replicaPlace(store: Pick<MirrorStore, 'display'>, replica: string | undefined): ReplicaPlace {
+  const place = replica === undefined ? ownPlace(store) : { path: replica, isOwn: false };
+  const fs = networkFileSystemOf(place.path);
+  if (fs === null) return place;
+  const text = `${place.path}, the replica of the mirror, is on a network file system (${fs}), where SQLite can lose rows`;
+  throw new SyncError('usage', `${text}: name a file on a local disk with --replica, or a folder with XDG_CACHE_HOME`);
+}
+
+function ownPlace({ display }: Pick<MirrorStore, 'display'>): ReplicaPlace {
   try {
     const folder = userFolder('cache');
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const name = createHash('sha256').update(display).digest('hex').slice(0, 16);
+    // Versions of obsync don't replace each other's replicas.
+    const of = `${display} ${sqliteMigrationTimes().last}`;
+    const name = createHash('sha256').update(of).digest('hex').slice(0, 16);
     return { path: join(folder, `replica-${name}.db`), isOwn: true };
   } catch (cause) {
     const text = 'the replica of the mirror cannot be in the cache folder of this user: name a file with --replica';
@@ -65,10 +77,14 @@ export function replicaPlace({ display }: Pick<MirrorStore, 'display'>, replica:
   }
 }
 
-/** The next command makes it again. */
+/** Removes a damaged replica, unless another process is replacing it: the next command makes it again. */
 function damagedReplica(path: string, cause: unknown): SyncError {
-  removeFile(path);
-  return new SyncError('run', `${path}, the replica of the mirror, was damaged and has been removed: run again`, {
-    cause,
-  });
+  try {
+    const lock = takeLock(path);
+    if (!isIntact(path)) removeFile(path);
+    lock.release();
+  } catch {
+    // The damage is what the user has to know.
+  }
+  return new SyncError('run', `${path}, the replica of the mirror, was damaged: run again`, { cause });
 }

@@ -45,16 +45,23 @@ export async function refreshReplica(
   }
 }
 
-/** How often, and how long after, a lock is tried again: ten minutes, because a large mirror takes minutes to copy. */
+/** A large mirror takes minutes to copy. With the time that `takeLock` waits, these tries take ten minutes. */
 const [TRIES, RETRY_MS] = [2000, 100];
+
+const stopped = (): SyncError =>
+  new SyncError('signal', 'stopped before the replica was refreshed: nothing was changed');
 
 async function lockWhenFree(path: string, signal: AbortSignal): Promise<MirrorLock> {
   for (let tries = 1; ; tries++)
     try {
       return takeLock(path);
     } catch (error) {
-      if (!(error instanceof SyncError && error.recovery === 'locked') || tries === TRIES || signal.aborted)
-        throw error;
+      if (signal.aborted) throw stopped();
+      if (!(error instanceof SyncError && error.recovery === 'locked')) throw error;
+      if (tries === TRIES)
+        throw new SyncError('locked', `another process has been refreshing ${path} for ten minutes: stop it`, {
+          cause: error,
+        });
       await sleep(RETRY_MS);
     }
 }
@@ -73,8 +80,9 @@ async function refresh(source: ReplicaSource, open: () => ReplicaFile, signal: A
 
 async function applyChanges(file: ReplicaFile, snapshot: SourceSnapshot, signal: AbortSignal): Promise<RefreshReport> {
   const found = await snapshot.versions();
-  const steps = planRefresh(COPIED_TABLES, file.known, found);
-  const isWhole = steps.some(({ table, envId }) => tableOf(table).hasEnvironments && envId === null);
+  const newestRun = file.known?.newestRun ?? null;
+  const nonceThen = newestRun === null ? null : await snapshot.nonceOf(newestRun.id);
+  const { isWhole, steps } = planRefresh(COPIED_TABLES, file.known, found, nonceThen);
   if (steps.length === 0) {
     file.abandon();
     return { rows: 0, isWhole };
@@ -98,7 +106,7 @@ async function applyStep(
   if (after === null) file.clear(table, envId);
   let count = 0;
   for await (const rows of snapshot.rows(table, { envId, after })) {
-    if (signal.aborted) throw new SyncError('signal', 'stopped before the replica was refreshed: nothing was changed');
+    if (signal.aborted) throw stopped();
     file.insert(table, rows, after === null ? 'append' : 'replace');
     count += rows.length;
   }

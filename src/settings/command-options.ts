@@ -38,8 +38,8 @@ export const COMMAND_OPTIONS = {
     type: 'boolean',
     default: false,
     describe:
-      'keep the file --to equal to a mirror in PostgreSQL until stopped, within two seconds of each commit: a replica, which only obsync ' +
-      'writes',
+      'keep a replica of a mirror in PostgreSQL in the file --to until stopped; commits arrive within two seconds, and only obsync may ' +
+      'write it',
   },
   config: { type: 'string', describe: 'JSON file of options, such as {"baseUrl": "https://…", "fullEvery": 14}' },
 } as const satisfies Readonly<Record<string, OptionEntry>>;

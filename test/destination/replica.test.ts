@@ -1,4 +1,4 @@
-import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
@@ -10,6 +10,7 @@ import type { ReplicaSource } from '../../src/destination/sql/copied-tables.ts';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { loadStore } from '../../src/destination/stores.ts';
 import { addressOf } from '../../src/settings/addresses/mirror-address.ts';
+import { takeLock } from '../../state/lock.ts';
 import { allRows, fillAllTables } from '../support/filled-mirror.ts';
 import { type TestSchema, testSchema } from '../support/postgres.ts';
 import { testFolder } from '../support/test-folder.ts';
@@ -146,13 +147,17 @@ describe('a replica of a mirror in PostgreSQL', () => {
 
   test.each([
     ['truncated', () => truncateSync(place.path, 40_960)],
+    ['damaged in its middle', () => damageFrom(8192)],
     ['of another version of obsync', () => inReplica('update __drizzle_migrations set created_at = created_at - 1')],
     ['without its state', () => inReplica('delete from replica')],
   ])('is made again if it is %s', async (_, damage) => {
     await refresh();
     damage();
+    // Reads every table, so the damage is met.
+    await schema.ask('update mirror set cursor_key = md5(cursor_key)');
     expect(await refresh()).toMatchObject({ isWhole: true });
     await expectEqual();
+    expect(await refresh()).toEqual({ rows: 0, isWhole: false });
   });
 
   test('in the place that obsync chose is made again even if the file is no database', async () => {
@@ -181,6 +186,18 @@ describe('a replica of a mirror in PostgreSQL', () => {
     expect(() => openForWriting(place.path)).toThrow(/is a replica of a mirror in PostgreSQL/);
   });
 
+  test('waits for the process that refreshes it, and stops waiting at a signal (R27)', async () => {
+    await refresh();
+    const lock = takeLock(place.path);
+    const stop = new AbortController();
+    const waiting = refreshReplica(source, place, stop.signal);
+    stop.abort();
+    await expect(waiting).rejects.toMatchObject({ recovery: 'signal' });
+    const next = refresh();
+    lock.release();
+    expect(await next).toEqual({ rows: 0, isWhole: false });
+  });
+
   test('is refreshed by one process at a time, and readers see its last state meanwhile', async () => {
     await refresh();
     const reader = new Sqlite(place.path, { readonly: true });
@@ -195,6 +212,12 @@ describe('a replica of a mirror in PostgreSQL', () => {
     expect(count()).toBe(0);
   });
 });
+
+/** Overwrites the replica's file from an offset on. */
+function damageFrom(offset: number): void {
+  const bytes = readFileSync(place.path);
+  writeFileSync(place.path, bytes.fill(0xee, offset));
+}
 
 /** Changes the replica's file. */
 function inReplica(sql: string): void {
@@ -222,11 +245,13 @@ describe('a command that needs a mirror as a file', () => {
       withMirrorFile(
         mirror,
         async () => {
+          damageFrom(8192);
           throw damage;
         },
         { replica },
       ),
     ).rejects.toMatchObject({ recovery: 'run', cause: damage, message: expect.stringContaining('run again') });
+    expect(existsSync(replica)).toBe(false);
     await withMirrorFile(mirror, async () => {}, { replica });
     await expectEqual();
   });
@@ -236,7 +261,7 @@ describe('a command that needs a mirror as a file', () => {
     openForWriting(path).connection.close();
     await expect(withMirrorFile(await store(path), async () => {}, { replica: place.path })).rejects.toMatchObject({
       recovery: 'usage',
-      message: `${path} is a file, which needs no replica: leave it out, or name a mirror in PostgreSQL`,
+      message: `${path} is a file, which needs no replica: leave out --replica or --follow, or name a mirror in PostgreSQL with --db`,
     });
   });
 });

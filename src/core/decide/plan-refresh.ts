@@ -3,8 +3,10 @@ import type { PrunedHistory } from './retention.ts';
 
 /** What decides, at one instant, which rows of a mirror a replica lacks. */
 export interface MirrorVersions {
-  /** Identifies the mirror and its history: another one after a restore or a failover. */
+  /** Identifies the mirror: another one after a failover, or after a dump was restored. */
   readonly identity: string;
+  /** The newest run. A mirror that was restored from a backup has lost it, or has another one with its id. */
+  readonly newestRun: { readonly id: number; readonly nonce: string } | null;
   /** The time of the last commit to each environment (R21). */
   readonly clocks: ReadonlyMap<string, Instant>;
   /** A text per table and environment that changes with any of its rows; `''` stands for a table without environments. */
@@ -14,6 +16,8 @@ export interface MirrorVersions {
 /** What the plan needs to know of a table. */
 export interface RefreshedTable {
   readonly name: string;
+  /** Whether its rows belong to environments. */
+  readonly hasEnvironments: boolean;
   /** Whether `mirrored_at` tells when each row changed (R21); otherwise only the table's version shows a change. */
   readonly isStamped: boolean;
 }
@@ -27,23 +31,33 @@ export interface RefreshStep {
   readonly after: Instant | null;
 }
 
-/** Which rows a replica must read; all of them if it is a replica of another mirror or of a lost state of this one. */
+/** What a refresh reads. */
+export interface RefreshPlan {
+  /** Whether that is everything: the replica is new, or one of another mirror or of a lost state of this one. */
+  readonly isWhole: boolean;
+  readonly steps: readonly RefreshStep[];
+}
+
+/** `nonceThen` is the nonce that the mirror has for the newest run that the replica knows; null without such a run. */
 export function planRefresh(
   tables: readonly RefreshedTable[],
   known: MirrorVersions | null,
   found: MirrorVersions,
-): RefreshStep[] {
-  if (known === null || known.identity !== found.identity || isSetBack(known, found))
-    return tables.map(({ name }) => ({ table: name, envId: null, after: null }));
-  return tables.flatMap(({ name, isStamped }) => {
+  nonceThen: string | null,
+): RefreshPlan {
+  if (known === null || isLost(known, found, nonceThen))
+    return { isWhole: true, steps: tables.map(({ name }) => ({ table: name, envId: null, after: null })) };
+  const steps = tables.flatMap(({ name, hasEnvironments, isStamped }) => {
     if (isStamped) return changedClocks(name, known.clocks, found.clocks);
-    const [before, now] = [known.versions.get(name), found.versions.get(name)];
-    return changedKeys(before, now).map((envId) => ({ table: name, envId: envId || null, after: null }));
+    const changed = changedKeys(known.versions.get(name), found.versions.get(name));
+    return changed.map((envId) => ({ table: name, envId: hasEnvironments ? envId : null, after: null }));
   });
+  return { isWhole: false, steps };
 }
 
 /** A clock never runs backwards (R21), and an environment keeps its clock. */
-function isSetBack(known: MirrorVersions, found: MirrorVersions): boolean {
+function isLost(known: MirrorVersions, found: MirrorVersions, nonceThen: string | null): boolean {
+  if (known.identity !== found.identity || (known.newestRun?.nonce ?? null) !== nonceThen) return true;
   return [...known.clocks].some(([envId, at]) => (found.clocks.get(envId) ?? '') < at);
 }
 

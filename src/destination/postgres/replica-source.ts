@@ -14,18 +14,30 @@ export function replicaSource(connection: ListConnection, address: MirrorName): 
   return {
     async inSnapshot(work) {
       await beginIn(connection, address.schema, 'isolation level repeatable read, read only');
-      await refuseOtherVersion(connection, address);
-      const done = await work(snapshotOn(connection));
-      await connection.run('commit');
-      return done;
+      try {
+        await connection.run(ONE_CONNECTION);
+        await refuseOtherVersion(connection, address);
+        return await work(snapshotOn(connection));
+      } finally {
+        // It has changed nothing, and after a failed statement the server would refuse all others. A lost connection fails
+        // the next snapshot.
+        await connection.run('rollback').catch(() => {});
+      }
     },
     close: () => connection.close(),
   };
 }
 
+/** Citus takes a snapshot per connection to a node. Other servers accept the setting and ignore it. */
+const ONE_CONNECTION = 'set local citus.max_adaptive_executor_pool_size to 1';
+
 function snapshotOn(connection: ListConnection): SourceSnapshot {
   return {
     versions: () => readVersions(connection),
+    async nonceOf(runId) {
+      const [[nonce] = []] = await connection.list('select nonce from sync_runs where id = $1', [runId]);
+      return nonce === undefined ? null : String(nonce);
+    },
     rows: (table, selection) => readRows(connection, table, selection),
     async count({ name }, envId) {
       const [where, values] = envId === null ? ['', []] : [' where env_id = $1', [envId]];
@@ -36,8 +48,10 @@ function snapshotOn(connection: ListConnection): SourceSnapshot {
 }
 
 async function readVersions(connection: ListConnection): Promise<MirrorVersions> {
-  const [[identity] = []] = await connection.list(IDENTITY);
+  // Before any row: a row that is committed after its clock was read is read again by the next refresh.
   const clocks = await connection.list('select env_id, mirrored_at from mirror_environments');
+  const [[identity] = []] = await connection.list(IDENTITY);
+  const [newest] = await connection.list('select id, nonce from sync_runs order by id desc limit 1');
   const versions = new Map<string, Map<string, string>>();
   for (const [table, envId, version] of await connection.list(VERSIONS)) {
     const ofTable = versions.get(String(table)) ?? new Map<string, string>();
@@ -45,6 +59,7 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
   }
   return {
     identity: String(identity),
+    newestRun: newest === undefined ? null : { id: Number(newest[0]), nonce: String(newest[1]) },
     clocks: new Map(clocks.map(([envId, at]) => [String(envId), String(at)])),
     versions,
   };
@@ -52,7 +67,7 @@ async function readVersions(connection: ListConnection): Promise<MirrorVersions>
 
 /** A restored dump has tables with other numbers, and a server that took over for another has another timeline. */
 const IDENTITY = `select concat_ws(' ', (select cursor_key from mirror), 'mirror'::regclass::oid,
-  (select timeline_id from pg_control_checkpoint()))`;
+  (select system_identifier from pg_control_system()), (select timeline_id from pg_control_checkpoint()))`;
 
 /**
  * `xmin` is the number of the transaction that wrote a row. It grows, so no change leaves both the number of rows and

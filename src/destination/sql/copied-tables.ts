@@ -53,6 +53,8 @@ export interface ColumnStretch {
 /** What a replica reads of its mirror, as of one instant. */
 export interface SourceSnapshot {
   versions(): Promise<MirrorVersions>;
+  /** The nonce of a run; null without it. */
+  nonceOf(runId: number): Promise<string | null>;
   /** The rows in portions of bounded size. */
   rows(table: CopiedTable, selection: RowSelection): AsyncIterable<readonly CopiedRow[]>;
   /** How many rows the table has of an environment; of all if null. */

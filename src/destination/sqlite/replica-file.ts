@@ -93,6 +93,20 @@ function look(path: string): FoundFile {
   }
 }
 
+/** Whether SQLite finds no damage in a file. */
+export function isIntact(path: string): boolean {
+  let connection: Database | null = null;
+  try {
+    connection = new Sqlite(path, { readonly: true });
+    return connection.pragma('quick_check(1)', { simple: true }) === 'ok';
+  } catch (error) {
+    if (isDamage(error)) return false;
+    throw error;
+  } finally {
+    connection?.close();
+  }
+}
+
 /**
  * Reads the header of a file that SQLite does not open. It must not be called for an intact file: closing a file
  * releases all locks that this process has on it, also those of SQLite.
@@ -111,12 +125,16 @@ function hasReplicaHeader(path: string): boolean {
 /** Where SQLite's file format has the number of a file's program. */
 const [HEADER_BYTES, APPLICATION_ID_AT] = [100, 68];
 
+const MAX_IDLE_LOG_BYTES = 16 * 2 ** 20;
+
 function openCurrent(path: string): ReplicaFile {
   const connection = new Sqlite(path, { timeout: 10_000 });
   try {
     connection.pragma('synchronous = NORMAL');
     // Changed rows are all over the file: copying the log into it at every refresh would write each page twice.
     connection.pragma('wal_autocheckpoint = 20000');
+    // With a permanent reader, the log would otherwise keep the largest size it ever had.
+    connection.pragma(`journal_size_limit = ${MAX_IDLE_LOG_BYTES}`);
     connection.exec('begin immediate');
     return {
       ...contents(connection),
@@ -174,6 +192,7 @@ async function retain(
 
 interface StoredState {
   readonly identity: string;
+  readonly newestRun: MirrorVersions['newestRun'];
   readonly clocks: readonly [string, string][];
   readonly versions: readonly [string, readonly [string, string][]][];
 }
@@ -182,17 +201,19 @@ interface StoredState {
 function readState(connection: Database): MirrorVersions | null {
   const text = connection.prepare<[], string>('select state from replica').pluck().get();
   if (text === undefined) return null;
-  const { identity, clocks, versions } = JSON.parse(text) as StoredState;
+  const { identity, newestRun, clocks, versions } = JSON.parse(text) as StoredState;
   return {
     identity,
+    newestRun,
     clocks: new Map(clocks),
     versions: new Map(versions.map(([table, ofTable]) => [table, new Map(ofTable)])),
   };
 }
 
-function save(connection: Database, { identity, clocks, versions }: MirrorVersions): void {
+function save(connection: Database, { identity, newestRun, clocks, versions }: MirrorVersions): void {
   const state: StoredState = {
     identity,
+    newestRun,
     clocks: [...clocks],
     versions: [...versions].map(([table, ofTable]) => [table, [...ofTable]]),
   };

@@ -7,8 +7,8 @@ import {
 } from '../../../src/core/decide/plan-refresh.ts';
 
 const TABLES = [
-  { name: 'assets', isStamped: true },
-  { name: 'marks', isStamped: false },
+  { name: 'assets', hasEnvironments: true, isStamped: true },
+  { name: 'marks', hasEnvironments: true, isStamped: false },
 ];
 
 const [EARLY, LATE] = ['2026-11-20T04:00:00.000000Z', '2026-11-20T05:00:00.000000Z'];
@@ -24,50 +24,64 @@ function versions({
 }): MirrorVersions {
   return {
     identity,
+    newestRun: { id: 7, nonce: 'of run 7' },
     clocks: new Map(Object.entries(clocks)),
     versions: new Map([['marks', new Map(Object.entries(marks))]]),
   };
 }
 
 describe('what a replica reads of its mirror', () => {
+  const plan = (found: MirrorVersions) => planRefresh(TABLES, known, found, 'of run 7');
   const known = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700' } });
 
   test('nothing if neither a clock nor a version changed', () => {
-    expect(planRefresh(TABLES, known, known)).toEqual([]);
+    expect(plan(known)).toEqual({ isWhole: false, steps: [] });
   });
 
   test('of a table with times, the rows after the last known clock of the environments that moved (R21)', () => {
     const found = versions({ clocks: { e1: LATE, e2: EARLY }, marks: { e1: '1 700' } });
-    expect(planRefresh(TABLES, known, found)).toEqual([{ table: 'assets', envId: 'e1', after: EARLY }]);
+    expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e1', after: EARLY }]);
   });
 
   test('of a new environment, every row', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY, e3: EARLY }, marks: { e1: '1 700' } });
-    expect(planRefresh(TABLES, known, found)).toEqual([{ table: 'assets', envId: 'e3', after: null }]);
+    expect(plan(found).steps).toEqual([{ table: 'assets', envId: 'e3', after: null }]);
   });
 
   test('of a table without times, every row of an environment whose version changed, also to no rows', () => {
     const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e2: '1 702' } });
-    expect(planRefresh(TABLES, known, found)).toEqual([
+    expect(plan(found).steps).toEqual([
       { table: 'marks', envId: 'e1', after: null },
       { table: 'marks', envId: 'e2', after: null },
     ]);
   });
 
-  test.each([
-    ['is new', null, known],
-    ['is that of another mirror', known, versions({ ...{ clocks: { e1: LATE, e2: LATE } }, identity: 'other' })],
+  test('of rejected environments, whose id is empty, only their rows', () => {
+    const found = versions({ clocks: { e1: EARLY, e2: EARLY }, marks: { e1: '1 700', '': '1 703' } });
+    expect(plan(found)).toEqual({ isWhole: false, steps: [{ table: 'marks', envId: '', after: null }] });
+  });
+
+  const later = versions({ clocks: { e1: LATE, e2: LATE } });
+  test.each<[string, MirrorVersions | null, MirrorVersions, string | null]>([
+    ['the replica is new', null, known, null],
+    ['it is that of another mirror', known, { ...later, identity: 'other' }, 'of run 7'],
+    ['the mirror no longer has the newest run that it knows', known, later, null],
+    ['the mirror has another run with that id, as after a restore', known, later, 'another'],
     [
-      'knows a later time than the mirror',
+      'it knows a later time than the mirror',
       known,
       versions({ clocks: { e1: '2026-11-20T03:00:00.000000Z', e2: LATE } }),
+      'of run 7',
     ],
-    ['knows an environment that the mirror lacks', known, versions({ clocks: { e1: LATE } })],
-  ])('everything if the replica %s', (_, replica, mirror) => {
-    expect(planRefresh(TABLES, replica, mirror)).toEqual([
-      { table: 'assets', envId: null, after: null },
-      { table: 'marks', envId: null, after: null },
-    ]);
+    ['it knows an environment that the mirror lacks', known, versions({ clocks: { e1: LATE } }), 'of run 7'],
+  ])('everything if %s', (_, replica, mirror, nonceThen) => {
+    expect(planRefresh(TABLES, replica, mirror, nonceThen)).toEqual({
+      isWhole: true,
+      steps: [
+        { table: 'assets', envId: null, after: null },
+        { table: 'marks', envId: null, after: null },
+      ],
+    });
   });
 });
 
