@@ -79,9 +79,11 @@ describe('obsync serve of a mirror in PostgreSQL', () => {
 
   test('a server whose connection is lost answers from the replica as it was, and follows again', async () => {
     const server = await serving(['--rate-limit', 'off'], {
-      env: { OBSYNC_SERVE_TOKEN: SERVE_TOKEN, OBSYNC_DB: schema.url },
+      env: { OBSYNC_SERVE_TOKEN: SERVE_TOKEN, OBSYNC_DB: `${schema.url}&application_name=${schema.schema}` },
     });
-    await schema.ask("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'obsync'");
+    await schema.ask(
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = '${schema.schema}'`,
+    );
     await server.logged('the replica stays as it is');
     expect((await server.get('/public/beta/e1/assets/a1')).status).toBe(200);
     await server.logged('the replica follows the mirror again');
