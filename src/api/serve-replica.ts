@@ -32,7 +32,7 @@ export async function startFollowing(
       ready.resolve();
       return;
     }
-    if (!hasFailed) log.warn(`the replica stays as it is, and is refreshed again soon: ${event.message}`);
+    log.warn(event.message);
     hasFailed = true;
   };
   const thread = startRunThread();

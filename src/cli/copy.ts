@@ -26,13 +26,14 @@ export const copyTo: CommandAction = async (args, io) => {
 };
 
 async function followTo(args: CommandArguments, log: Logger, signal: AbortSignal): Promise<never> {
+  let isFirst = true;
   await followMirror({
     ...(libraryOptions(args) as unknown as FollowOptions),
     signal,
     onProgress(event) {
-      if (event.type === 'failed')
-        log.warn(`the replica stays as it is, and is refreshed again soon: ${event.message}`);
-      else if (event.rows > 0) log.info(`${counted(event.rows, 'row')} refreshed`);
+      if (event.type === 'failed') log.warn(event.message);
+      else if (isFirst || event.rows > 0) log.info(`${counted(event.rows, 'row')} refreshed`);
+      isFirst = false;
     },
   });
   throw new SyncError('signal', 'stopped: the replica stays as it is');

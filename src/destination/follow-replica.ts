@@ -8,7 +8,7 @@ import { fileError } from './sqlite/file-error.ts';
 export type ReplicaEvent =
   /** The replica equals the mirror as it was at `atMs` or later. */
   | { readonly type: 'refreshed'; readonly rows: number; readonly isWhole: boolean; readonly atMs: number }
-  /** The replica stays as it is until a later refresh succeeds. */
+  /** The replica stays as it is until a later refresh succeeds; the next failures are not reported. */
   | { readonly type: 'failed'; readonly message: string };
 
 export interface FollowWatch {
@@ -46,8 +46,12 @@ export async function followReplica(
         await source?.close();
         source = null;
         if (refreshes === 0) throw explain(error);
-        if (!signal.aborted) onProgress({ type: 'failed', message: (explain(error) as Error).message });
         failures++;
+        if (failures === 1 && !signal.aborted)
+          onProgress({
+            type: 'failed',
+            message: `the replica stays as it is, and is refreshed again soon: ${(explain(error) as Error).message}`,
+          });
       }
       // During a large scan, a refresh may take longer than a poll should.
       const pollMs = Math.max(POLL_MS, performance.now() - begunMs);
