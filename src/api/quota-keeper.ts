@@ -1,6 +1,5 @@
 import { performance } from 'node:perf_hooks';
 import { accountKey } from '../../state/account-key.ts';
-import { fileKeeper, machineTime, quotaFilePath } from '../../state/quota-file.ts';
 import type { QuotaChange, QuotaKeeper } from '../core/ports/quota-keeper.ts';
 import { detach, mergeQuotaStates, type QuotaState, UNKNOWN_QUOTA } from '../core/quota/quota-state.ts';
 import type { SyncSettings } from '../settings/sync-settings.ts';
@@ -19,8 +18,24 @@ export function openQuotaKeeper(
 ): QuotaKeeper | undefined {
   if (!shareQuota) return undefined;
   const account = accountKey({ baseUrl, token });
-  const shared = openInDatabase?.(account, nowMs) ?? fileKeeper({ path: quotaFilePath, account, now: machineTime });
+  const shared = openInDatabase?.(account, nowMs) ?? keeperInFile(account);
   return withUnsharedFallback(shared, { nowMs, onUnshared });
+}
+
+/** Loads SQLite at the first change, because a run with a mirror in PostgreSQL needs none of it. */
+function keeperInFile(account: string): QuotaKeeper {
+  let loading: Promise<QuotaKeeper> | null = null;
+  const load = async (): Promise<QuotaKeeper> => {
+    const { fileKeeper, machineTime, quotaFilePath } = await import('../../state/quota-file.ts');
+    return fileKeeper({ path: quotaFilePath, account, now: machineTime });
+  };
+  return {
+    async change(apply) {
+      loading ??= load();
+      return (await loading).change(apply);
+    },
+    close: async () => (await loading)?.close(),
+  };
 }
 
 /** How long a process counts alone before it retries sharing. */

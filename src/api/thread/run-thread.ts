@@ -1,8 +1,8 @@
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import { type RecoveryKind, SyncError } from '../../core/errors.ts';
 import type { SourceEvent } from '../../core/ports/source.ts';
-import { type CopyEvent, type CopyReport, type CopyWatch, copyMirror } from '../../destination/copy-mirror.ts';
-import { type FollowWatch, followReplica, type ReplicaEvent } from '../../destination/follow-replica.ts';
+import type { CopyEvent, CopyReport, CopyWatch } from '../../destination/copy-mirror.ts';
+import type { FollowWatch, ReplicaEvent } from '../../destination/follow-replica.ts';
 import type { CollectionsEvent } from '../../settings/collection-events.ts';
 import type { SyncSettings } from '../../settings/sync-settings.ts';
 import { streamKey } from '../../sync/sync-environments.ts';
@@ -11,7 +11,7 @@ import type { VerifyExportSettings } from '../compare-export.ts';
 import type { ExportEvent, ExportSettings } from '../export-mirror.ts';
 import { openStore } from '../open-store.ts';
 import { runOnce } from '../session.ts';
-import { type VerifySettings, verifyOnce } from '../verify-mirror.ts';
+import type { VerifySettings } from '../verify-mirror.ts';
 
 export type ThreadJob =
   | { readonly do: 'sync'; readonly settings: SyncSettings }
@@ -116,10 +116,10 @@ async function execute(
   switch (job.do) {
     case 'sync':
       return runOnce(job.settings, { signal, onSourceEvent, onProgress: onSync });
+    // The others are loaded on demand: a sync needs no Parquet writer, and with PostgreSQL none of SQLite.
     case 'verify':
-      return verifyOnce(job.settings, { signal, onSourceEvent, ...onVerify });
+      return (await import('../verify-mirror.ts')).verifyOnce(job.settings, { signal, onSourceEvent, ...onVerify });
     case 'export':
-      // Loaded only here: a sync needs no Parquet writer.
       return (await import('../export-mirror.ts')).exportOnce(job.settings, { signal, onProgress: onExport });
     case 'verify-export':
       return (await import('../compare-export.ts')).verifyExportOnce(job.settings, signal);
@@ -133,11 +133,12 @@ async function execute(
 }
 
 async function copyOnce({ db, to }: CopySettings, watch: CopyWatch): Promise<CopyReport> {
+  const { copyMirror } = await import('../../destination/copy-mirror.ts');
   return copyMirror(await openStore(db), await openStore(to), watch);
 }
 
 async function follow({ db, replica }: FollowSettings, watch: FollowWatch): Promise<void> {
-  const store = await openStore(db);
+  const [store, { followReplica }] = await Promise.all([openStore(db), import('../../destination/follow-replica.ts')]);
   try {
     return await followReplica(store, replica, watch);
   } catch (error) {
