@@ -168,8 +168,8 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
     const { schema } = await setUp();
     const address = addressOf(schema.url);
     if (address.kind !== 'postgres') throw new Error('not in PostgreSQL');
-    const quotas = openQuotaDatabase(address, neverStop);
     const pool = openPool({ ...address, maxConnections: 1 });
+    const quotas = openQuotaDatabase(pool, { schema: address.schema, signal: neverStop });
     const longestMs = async (inside: PostgresConnection) =>
       (
         await inside.query(
@@ -178,7 +178,6 @@ describe('one writer per environment of a mirror in PostgreSQL (R26)', () => {
       ).rows;
     expect(await pool.transaction(longestMs)).toEqual([{ ms: LEASE_MS }]);
     expect(await quotas.transaction(longestMs)).toEqual([{ ms: 10_000 }]);
-    await pool.close();
     await quotas.close();
   });
 

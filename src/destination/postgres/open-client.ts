@@ -1,4 +1,4 @@
-import { Client, type ClientBase, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
 import { driverError } from './lost-connection.ts';
 import { socketOf } from './socket.ts';
@@ -12,15 +12,15 @@ export const PIPELINE = { pipeline: true } as const;
  * @throws LostConnection if the server was reached and then fell silent; the socket's error if it cannot be reached
  */
 export async function openClient(timeout: AnswerTimeout): Promise<Client> {
-  const client = new Client({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
-  // An error between two statements is reported by the next one.
-  client.on('error', () => {});
   let isReached = false;
-  socketOf(client).once('connect', () => {
+  const Watched = watchedClient(() => {
     isReached = true;
   });
+  const client = new Watched({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
+  // An error between two statements is reported by the next one.
+  client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
-    throw isReached || isReset(error) ? driverError(error) : error;
+    throw connectingError(error, isReached);
   });
   endWhenSilent(client, timeout);
   return client;
@@ -32,6 +32,21 @@ export function closeClient(client: ClientBase & { end(): Promise<void> }): Prom
   return client.end();
 }
 
+/** A client that reports when it has reached something at the address. */
+function watchedClient(onReached: () => void): typeof Client {
+  return class extends Client {
+    constructor(config?: string | ClientConfig) {
+      super(config);
+      socketOf(this).once('connect', onReached);
+    }
+  };
+}
+
+/** What an error means while a connection is being opened: until the server has been reached, it is not lost. */
+function connectingError(error: unknown, isReached: boolean): unknown {
+  return isReached || isReset(error) ? driverError(error) : error;
+}
+
 /** Whether something at the address hung up before it was identified. */
 function isReset(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ECONNRESET';
@@ -41,6 +56,8 @@ function isReset(error: unknown): boolean {
 export interface ClientPool {
   readonly pool: Pool;
   readonly open: ReadonlySet<PoolClient>;
+  /** @throws LostConnection if the server was reached before; the socket's error if it never was */
+  connect(): Promise<PoolClient>;
   close(): Promise<void>;
 }
 
@@ -51,7 +68,11 @@ export function openClientPool(
   { onLost, onSilent }: { onLost?: ((error: Error) => void) | undefined; onSilent?: () => void } = {},
 ): ClientPool {
   const open = new Set<PoolClient>();
-  const pool = new Pool({ ...client, ...options });
+  let isReached = false;
+  const Watched = watchedClient(() => {
+    isReached = true;
+  });
+  const pool = new Pool({ ...client, ...options, Client: Watched });
   // The pool replaces lost connections; their outstanding statements fail.
   pool.on('error', (error) => onLost?.(error));
   pool.on('connect', (connected) => {
@@ -64,5 +85,9 @@ export function openClientPool(
     open.forEach(hasten);
     return pool.end();
   };
-  return { pool, open, close };
+  const connect = (): Promise<PoolClient> =>
+    pool.connect().catch((error: unknown) => {
+      throw connectingError(error, isReached);
+    });
+  return { pool, open, connect, close };
 }

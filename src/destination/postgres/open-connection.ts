@@ -46,19 +46,20 @@ async function openOnce(address: PostgresAddress): Promise<OpenConnection> {
     run: async (text) => void (await facing(client.query(text))),
     close: () => closeClient(client),
   };
-  await checkServer(open, display);
-  return open;
-}
-
-async function checkServer(open: OpenConnection, display: string): Promise<void> {
   try {
-    const [[version, encoding] = []] = await open.list(SERVER_FACTS);
-    refuseOldServer(display, Number(version));
-    refuseOtherEncoding(display, String(encoding));
+    await checkServer(open, display);
+    return open;
   } catch (error) {
     await open.close();
     throw error;
   }
+}
+
+/** @throws SyncError `usage` if the server is too old, or its database cannot hold every character */
+export async function checkServer(connection: PostgresConnection, display: string): Promise<void> {
+  const [{ version, encoding } = {}] = (await connection.query(SERVER_FACTS)).rows;
+  refuseOldServer(display, Number(version));
+  refuseOtherEncoding(display, String(encoding));
 }
 
 /** Begins a transaction in a mirror's schema with no time limit. */

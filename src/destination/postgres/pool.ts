@@ -1,4 +1,5 @@
-import { type ClientBase, DatabaseError, type Pool, type PoolClient } from 'pg';
+import PQueue from 'p-queue';
+import { type ClientBase, DatabaseError, type PoolClient } from 'pg';
 import type { Row } from '../../core/stream.ts';
 import type { PostgresConnection } from './connection.ts';
 import { destroyConnection } from './destroy-connection.ts';
@@ -34,9 +35,13 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
     for (const each of open) if (!busy.has(each)) destroyConnection(each);
   };
   const options = { ...PIPELINE, max: maxConnections, types: SQLITE_TYPES };
-  const { pool, open, close } = openClientPool({ client, answerTimeoutMs }, options, { onSilent });
-  const session: PostgresDatabase['session'] = async (work) => {
-    const connected = await connect(pool);
+  const { open, connect, close } = openClientPool({ client, answerTimeoutMs }, options, { onSilent });
+  const inTurn = createTurns(maxConnections);
+  const useConnection: PostgresDatabase['session'] = async (work) => {
+    const connected = await connect().catch((error: unknown) => {
+      // Other processes may soon release theirs.
+      throw sqlStateOf(error) === TOO_MANY_CONNECTIONS ? new LostConnection(error) : error;
+    });
     busy.add(connected);
     try {
       const done = await work(connectionOf(connected));
@@ -50,6 +55,7 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
       busy.delete(connected);
     }
   };
+  const session: PostgresDatabase['session'] = (work) => inTurn(() => useConnection(work));
   return {
     session,
     transaction: (work, use) => session((connection) => inTransaction(connection, { ...settings, use }, work)),
@@ -62,20 +68,29 @@ export function openPool({ client, answerTimeoutMs, maxConnections, ...settings 
   };
 }
 
+/** Opening a connection takes longer than most transactions, so work waits this long for a busy one, in milliseconds. */
+const PATIENCE_MS = 200;
+
+/** Runs work one at a time, and more at a time each time that work has waited for long. */
+function createTurns(most: number): <Done>(work: () => Promise<Done>) => Promise<Done> {
+  const turns = new PQueue({ concurrency: 1 });
+  const widen = (): void => {
+    turns.concurrency = Math.min(most, turns.concurrency + 1);
+  };
+  return (work) => {
+    const waiting = setTimeout(widen, PATIENCE_MS);
+    return turns.add(() => {
+      clearTimeout(waiting);
+      return work();
+    });
+  };
+}
+
 /** Uses a connection of its own, because all others may be busy. */
 async function cancelBackends(timeout: AnswerTimeout, backends: readonly (number | null)[]): Promise<void> {
   const client = await openClient(timeout);
   await client.query('select pg_cancel_backend(backend) from unnest($1::int[]) as backend', [backends]);
   await closeClient(client);
-}
-
-async function connect(pool: Pool): Promise<PoolClient> {
-  try {
-    return await pool.connect();
-  } catch (error) {
-    // During a run, other processes may soon release theirs.
-    throw sqlStateOf(error) === TOO_MANY_CONNECTIONS ? new LostConnection(error) : driverError(error);
-  }
 }
 
 export function connectionOf(client: ClientBase): PostgresConnection {

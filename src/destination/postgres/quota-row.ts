@@ -3,6 +3,7 @@ import { type AccountTimeReading, accountTime } from '../../core/quota/account-t
 import { quotaOfText, textOfQuota } from '../../core/quota/quota-text.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { TransactionWork } from './transaction.ts';
+import { codeOf } from './views.ts';
 
 /** How long a transaction may hold the row of a quota without a statement. */
 export const QUOTA_IDLE_MS = 10_000;
@@ -24,15 +25,15 @@ export interface QuotaRowOptions {
  * account may have schemas of their own, so the row is in none of them. Its clock is the server's.
  */
 export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
-  let isReady = false;
   let seen: AccountTimeReading['seen'] = null;
   return {
     async change(quotaChange) {
-      if (!isReady) await options.transaction(prepare);
-      isReady = true;
-      const { result, atMs, ownMs } = await options.transaction((transaction) =>
-        changeRow(transaction, options, { quotaChange, seen }),
-      );
+      const change = () => options.transaction((transaction) => changeRow(transaction, options, { quotaChange, seen }));
+      const { result, atMs, ownMs } = await change().catch(async (error: unknown) => {
+        if (codeOf(error) !== NO_TABLE) throw error;
+        await options.transaction(prepare);
+        return change();
+      });
       seen = { atMs, ownMs };
       return result;
     },
@@ -40,9 +41,11 @@ export function rowKeeper(options: QuotaRowOptions): QuotaKeeper {
   };
 }
 
-/** Creates the table if it is missing; only then does the user need permission to create a schema. */
+/** PostgreSQL's code for a missing table. */
+const NO_TABLE = '42P01';
+
+/** Creates the table unless another process has; only then does the user need permission to create a schema. */
 async function prepare(connection: PostgresConnection): Promise<void> {
-  if (await isThere(connection)) return;
   // A transaction lock, because two processes creating the same schema would fail.
   await connection.query("select pg_advisory_xact_lock(hashtextextended('obsync_accounts', 0))");
   if (await isThere(connection)) return;

@@ -134,7 +134,8 @@ export function sqlStateOf(error: unknown): string | null {
 }
 
 /** Selects the server's version number, such as 180004 for 18.4, and the encoding of its database. */
-export const SERVER_FACTS = "select current_setting('server_version_num')::int, current_setting('server_encoding')";
+export const SERVER_FACTS =
+  "select current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding";
 
 /** @throws SyncError `usage` for a server that lacks what the statements need */
 export function refuseOldServer(display: string, versionNumber: number): void {

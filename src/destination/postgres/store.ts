@@ -15,14 +15,14 @@ import { heldEnvironments } from './leases.ts';
 import { POSTGRES_LIMITS } from './limits.ts';
 import { isTransient } from './lost-connection.ts';
 import { comparedVersion, migratePostgres, postgresVersion } from './migrations.ts';
-import { type OpenConnection, openConnection } from './open-connection.ts';
-import { openPool } from './pool.ts';
+import { checkServer, type OpenConnection, openConnection } from './open-connection.ts';
+import { openPool, type PostgresPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
-import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
+import { QUOTA_IDLE_MS, type QuotaRowOptions, rowKeeper } from './quota-row.ts';
 import { openReplicaSource } from './replica-source.ts';
 import { type RetryWaiting, translateErrors, WAITING, withRetry } from './retry.ts';
-import { serverError, sqlStateOf } from './server-error.ts';
+import { connectError, serverError, sqlStateOf } from './server-error.ts';
 import { postgresState } from './state.ts';
 import { tableStatistics, withStatistics } from './statistics.ts';
 import { inTransaction, type TransactionWork } from './transaction.ts';
@@ -30,6 +30,7 @@ import { inTransaction, type TransactionWork } from './transaction.ts';
 export function postgresStore(address: PostgresAddress, clock: () => Instant): MirrorStore {
   const { display, schema } = address;
   const explain = (error: unknown): unknown => explained(display, error);
+  const share = sharePool(address);
   const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
   /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
@@ -37,18 +38,7 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     return withRetry(waiting, () => onConnection(address, waiting, work));
   };
   const reading = <Done>(work: TransactionWork<Done>): Promise<Done> =>
-    connected(async (connection) => {
-      const settings = {
-        schema,
-        mode: 'isolation level repeatable read, read only',
-        idleTimeoutMs: 0,
-        use: 'read',
-      } as const;
-      return inTransaction(connection, settings, async (inside) => {
-        await refuseOtherVersion(inside, address);
-        return work(inside);
-      });
-    });
+    connected((connection) => readOn(connection, address, work));
   return {
     display,
     file: null,
@@ -58,22 +48,36 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
       distribute: () => connected((connection) => distributeTables(connection, schema)),
     },
     explain,
-    exists: () => connected(async (connection) => (await postgresVersion(connection, schema)) > 0),
+    exists: () => withRetry({ ...WAITING, patience: { isOver: false } }, () => mirrorExists(share(), address)),
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal, { alertRules } = {}) => openMirror(address, { explainAny: explain, signal, clock, alertRules }),
+    open: (signal, { alertRules } = {}) =>
+      openMirror(address, share(), { explainAny: explain, signal, clock, alertRules }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     // The result stands whether or not it is recorded.
     record: (verification) => once((connection) => record(connection, schema, verification)).catch(() => {}),
-    openQuotaKeeper: (account, nowMs, signal) => openQuotaKeeper(address, { account, nowMs, signal }),
+    openQuotaKeeper: (account, nowMs, signal) =>
+      openQuotaKeeper(openQuotaDatabase(share(), { schema, signal }), { account, nowMs }),
     openReplicaSource: () => openReplicaSource(address),
     openCopySource: () => openPostgresSource(address),
     openCopyTarget: () => openPostgresTarget(address),
   };
+}
+
+function readOn<Done>(
+  connection: OpenConnection,
+  address: PostgresAddress,
+  work: TransactionWork<Done>,
+): Promise<Done> {
+  const mode = 'isolation level repeatable read, read only';
+  return inTransaction(connection, { schema: address.schema, mode, idleTimeoutMs: 0, use: 'read' }, async (inside) => {
+    await refuseOtherVersion(inside, address);
+    return work(inside);
+  });
 }
 
 async function record(connection: OpenConnection, schema: string, verification: Verification): Promise<void> {
@@ -97,12 +101,50 @@ async function onConnection<Done>(
   }
 }
 
+/** A run keeps this connection, because it has opened its quota before. */
+async function mirrorExists(pool: PostgresPool, { schema, display }: PostgresAddress): Promise<boolean> {
+  try {
+    return await pool.session(async (connection) => {
+      await checkServer(connection, display);
+      return (await postgresVersion(connection, schema)) > 0;
+    });
+  } catch (error) {
+    throw connectError(display, error);
+  } finally {
+    await pool.close();
+  }
+}
+
 function explained(display: string, error: unknown): unknown {
   return error instanceof SyncError ? error : serverError(display, error);
 }
 
-/** How many transactions of a run may be open at a time. The commits of an environment are serialized anyway. */
-const MAX_CONNECTIONS = 4;
+/**
+ * How many transactions of a run may be open at a time, including one of the quota. The commits of an environment are
+ * serialized anyway.
+ */
+const MAX_CONNECTIONS = 5;
+
+/** The mirror, its quota and the search for it share one pool, which is closed when the last of them closes it. */
+function sharePool(address: PostgresAddress): () => PostgresPool {
+  let shared: PostgresPool | null = null;
+  let users = 0;
+  return () => {
+    const pool = shared ?? openPool({ ...address, maxConnections: MAX_CONNECTIONS });
+    shared = pool;
+    users += 1;
+    let isClosed = false;
+    const close = async (): Promise<void> => {
+      if (isClosed) return;
+      isClosed = true;
+      users -= 1;
+      if (users > 0) return;
+      shared = null;
+      await pool.close();
+    };
+    return { ...pool, close };
+  };
+}
 
 /** How long after a signal a statement is cancelled, and its connection dropped, in milliseconds (R27). */
 const [CANCEL_MS, BREAK_OFF_MS] = [2000, 3000];
@@ -137,13 +179,13 @@ interface PostgresWriterOptions {
 
 async function openMirror(
   address: PostgresAddress,
+  database: PostgresPool,
   { explainAny, signal, clock, alertRules }: PostgresWriterOptions,
 ): Promise<OpenMirror> {
   const { schema, display } = address;
   const owner = randomUUID();
   const waiting: RetryWaiting = { ...WAITING, signal, patience: { isOver: false } };
   const explain = (error: unknown): unknown => (isStopped(error, signal) ? stopped(error) : explainAny(error));
-  const database = openPool({ ...address, maxConnections: MAX_CONNECTIONS });
   const statistics = tableStatistics(database, schema);
   const presence = createPresence({
     after,
@@ -185,26 +227,25 @@ async function openMirror(
   };
 }
 
-interface QuotaAccount {
-  readonly account: string;
-  readonly nowMs: () => number;
-  readonly signal: AbortSignal;
+function openQuotaKeeper(
+  { transaction, close }: QuotaDatabase,
+  options: Pick<QuotaRowOptions, 'account' | 'nowMs'>,
+): QuotaKeeper {
+  return { change: rowKeeper({ ...options, transaction }).change, close };
 }
 
-function openQuotaKeeper(address: PostgresAddress, { account, nowMs, signal }: QuotaAccount): QuotaKeeper {
-  const { transaction, close } = openQuotaDatabase(address, signal);
-  return { change: rowKeeper({ transaction, account, nowMs }).change, close };
-}
+type QuotaDatabase = ReturnType<typeof openQuotaDatabase>;
 
-/** One connection whose transactions may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
-export function openQuotaDatabase(address: PostgresAddress, signal: AbortSignal) {
-  const database = openPool({ ...address, maxConnections: 1, idleTimeoutMs: QUOTA_IDLE_MS });
-  const prevent = afterAbort(signal, BREAK_OFF_MS, database.breakOff);
+/** Transactions that may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
+export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
+  const prevent = afterAbort(signal, BREAK_OFF_MS, pool.breakOff);
+  const settings = { schema, idleTimeoutMs: QUOTA_IDLE_MS };
   return {
-    transaction: <Done>(work: TransactionWork<Done>) => withRetry(WAITING, () => database.transaction(work)),
+    transaction: <Done>(work: TransactionWork<Done>) =>
+      withRetry(WAITING, () => pool.session((connection) => inTransaction(connection, settings, work))),
     close(): Promise<void> {
       prevent();
-      return database.close();
+      return pool.close();
     },
   };
 }

@@ -30,9 +30,9 @@ type TransactionOptions = Pick<TransactionSettings, 'schema'> &
   Partial<TransactionSettings> & { readonly use?: TransactionUse | undefined };
 
 /**
- * Does the work in one transaction of this connection. The first statement is sent together with `begin` if it changes
- * nothing; if `begin` failed, for example because it was cancelled, that statement would run outside of the
- * transaction. All others wait for `begin`.
+ * Does the work in one transaction of this connection, which begins with its first statement. That statement is sent
+ * together with `begin` if it changes nothing; if `begin` failed, for example because it was cancelled, it would run
+ * outside of the transaction. All others wait for `begin`.
  * @throws UnknownOutcome if it is unknown whether the transaction was committed
  */
 export async function inTransaction<Done>(
@@ -47,17 +47,17 @@ export async function inTransaction<Done>(
     answer.catch((reason: unknown) => failures.push(reason));
     return answer;
   };
-  const begun = recordFailure(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
+  let begun: Promise<SqlAnswer> | null = null;
   const sent: Promise<unknown>[] = [];
-  let isFirst = true;
   const query: PostgresConnection['query'] = (text, values) => {
-    const isEarly = isFirst && CHANGES_NOTHING.test(text);
-    isFirst = false;
+    const isEarly = begun === null && CHANGES_NOTHING.test(text);
+    begun ??= recordFailure(connection.query(use === 'write-once' ? `${begin}; ${NUMBER}` : begin));
     return recordFailure(isEarly ? connection.query(text, values) : begun.then(() => connection.query(text, values)));
   };
   const send: PostgresTransaction['send'] = (text, values) => void sent.push(query(text, values));
   try {
     const done = await work({ query, send });
+    if (begun === null) return done;
     // Everything sent precedes the commit. If one of the statements fails, the server answers the commit with a
     // rollback.
     const { rows } = await begun;
@@ -71,7 +71,8 @@ export async function inTransaction<Done>(
     // After a failure the server refuses all later statements; the first failure is the reason.
     const reason = sqlStateOf(error) === REFUSED ? failures[0] : error;
     // If the rollback fails, the next transaction on the connection is refused, and is retried.
-    if (!(isLost(reason) || reason instanceof UnknownOutcome)) await connection.query('rollback').catch(() => {});
+    const isOpen = begun !== null && !(isLost(reason) || reason instanceof UnknownOutcome);
+    if (isOpen) await connection.query('rollback').catch(() => {});
     throw reason;
   }
 }

@@ -1,0 +1,47 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { sync } from '../../src/index.ts';
+import { furnish } from '../model/furnish.ts';
+import { createWorld } from '../model/world.ts';
+import { tcpProxy } from '../support/postgres/tcp-proxy.ts';
+import { messageReader } from '../support/postgres/wire.ts';
+import { testSchema } from '../support/postgres.ts';
+import { serveWorld } from '../support/world-server.ts';
+
+/** A mirror behind a proxy that counts connections and statements. */
+async function setUp() {
+  const world = createWorld(['e1']);
+  for (const place of world.environments.values()) furnish(place);
+  const server = await serveWorld(world);
+  const schema = await testSchema();
+  const counts = { connections: 0, statements: 0 };
+  const proxy = await tcpProxy(schema.url, (client, upstream) => {
+    counts.connections += 1;
+    const read = messageReader(true);
+    client.on('data', (chunk) => {
+      counts.statements += read(chunk).filter(({ type }) => type === 'Q' || type === 'P').length;
+    });
+    client.pipe(upstream).pipe(client);
+  });
+  onTestFinished(async () => {
+    await proxy.close();
+    await server.close();
+    await schema.drop();
+  });
+  const options = { baseUrl: server.url, token: 'the-token', db: proxy.url };
+  return {
+    async syncCounted() {
+      Object.assign(counts, { connections: 0, statements: 0 });
+      expect(await sync(options)).toMatchObject({ status: 'done', error: null });
+      return { ...counts };
+    },
+  };
+}
+
+test('a sync without changes opens two connections, one of them for its lease, and sends at most 560 statements', async () => {
+  const { syncCounted } = await setUp();
+  await syncCounted();
+  // On a busy machine a commit may take so long that another connection is opened.
+  const idle = [await syncCounted(), await syncCounted(), await syncCounted()];
+  expect(Math.min(...idle.map(({ connections }) => connections))).toBe(2);
+  expect(Math.min(...idle.map(({ statements }) => statements))).toBeLessThanOrEqual(560);
+});
