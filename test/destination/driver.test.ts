@@ -8,6 +8,7 @@ import { decodePage } from '../../src/core/decode/decode.ts';
 import type { Stream } from '../../src/core/stream.ts';
 import { commitStatements } from '../../src/destination/sql/commit.ts';
 import type { SqlStatements } from '../../src/destination/sql/statements.ts';
+import { upsert } from '../../src/destination/sql/write-rows.ts';
 import { perform, sqliteScope } from '../../src/destination/sqlite/driver.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { clockOfOneWriter } from '../../state/mirror-clock.ts';
@@ -100,4 +101,19 @@ test('a commit has the same result when its driver waits after every statement (
     ]),
   });
   expect(await played(oneByOne)).toEqual(expected);
+});
+
+test('a write takes the columns that its own rows share, whatever an earlier write of the table shared', () => {
+  const mirror = openForWriting(':memory:');
+  onTestFinished(() => {
+    mirror.connection.close();
+  });
+  const scope = { ...sqliteScope(mirror, 'e'), run: 1, marking: new Set<never>(), mirroredAt: START };
+  const rows = ['c', 'd', 'e'].map((id) => ({ ...column(id), name: `name of ${id}`, data_type: `type of ${id}` }));
+  perform(mirror.prepare, upsert(scope, 'columns', rows, { added: { name: 'shared' } }));
+  const before = mirror.connection.prepare('select name, data_type from columns order by id').raw().all();
+  expect(before).toEqual(['c', 'd', 'e'].map((id) => ['shared', `type of ${id}`]));
+  perform(mirror.prepare, upsert(scope, 'columns', rows, { added: { data_type: 'shared' } }));
+  const after = mirror.connection.prepare('select name, data_type from columns order by id').raw().all();
+  expect(after).toEqual(['c', 'd', 'e'].map((id) => [`name of ${id}`, 'shared']));
 });

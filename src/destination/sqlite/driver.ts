@@ -12,7 +12,7 @@ import { withFileErrors } from './file-error.ts';
 /** The prepared statement with this name, prepared once per connection. Without `text`, the name is the SQL itself. */
 export type PrepareStatement = (name: string, text?: () => string) => Statement;
 
-/** Syncs of one mirror prepare up to 450: no statement names an environment. A server has one per set of filters. */
+/** Syncs of one mirror prepare up to 460: no statement names an environment. A server has one per set of filters. */
 const MAX_STATEMENTS = 500;
 
 export function createStatementCache(connection: Database): PrepareStatement {
@@ -83,29 +83,35 @@ function answer(statement: Statement, values: object): SqlAnswer {
 /** A power of two. The remaining rows are written in halves of it, so a table needs few statements. */
 const ROWS_PER_STATEMENT = 64;
 
-/** Writes many rows with few statements; values are bound by position. */
-function write(prepare: PrepareStatement, upsert: BulkUpsert): SqlAnswer {
-  const { table, rows, conflict } = upsert;
+/** Writes many rows with few statements. What differs between rows is bound by position, the rest once by name. */
+function write(prepare: PrepareStatement, { table, rows, same, conflict }: BulkUpsert): SqlAnswer {
+  const own = table.columns.filter((name) => (same[name] ?? null) === null);
+  const sql = (count: number) => upsertSql({ table, conflict }, own, count);
+  const shape = `${conflict} ${table.name} ${own.join()}`;
   let changes = 0;
   let size = ROWS_PER_STATEMENT;
   for (let start = 0; start < rows.length; start += size) {
     while (start + size > rows.length) size /= 2;
     const count = size;
-    const statement = prepare(`${conflict} ${table.name} ${count}`, () => upsertSql(upsert, count));
-    changes += statement.run(...valuesOf(upsert, start, count)).changes;
+    const statement = prepare(`${shape} ${count}`, () => sql(count));
+    changes += statement.run(valuesOf(rows, own, start, count), same).changes;
   }
   return { rows: [], changes };
 }
 
-function valuesOf({ table, rows, same }: BulkUpsert, start: number, count: number): ColumnValue[] {
-  const values: ColumnValue[] = [];
-  for (const row of rows.slice(start, start + count))
-    for (const name of table.columns) values.push(same[name] ?? row[name] ?? null);
+function valuesOf(rows: readonly Row[], own: readonly string[], start: number, count: number): ColumnValue[] {
+  const values = new Array<ColumnValue>(own.length * count);
+  let at = 0;
+  for (const row of rows.slice(start, start + count)) for (const name of own) values[at++] = row[name] ?? null;
   return values;
 }
 
-function upsertSql({ table, conflict }: BulkUpsert, count: number): string {
-  const row = `(${table.columns.map(() => '?').join(', ')})`;
+function upsertSql(
+  { table, conflict }: Pick<BulkUpsert, 'table' | 'conflict'>,
+  own: readonly string[],
+  count: number,
+): string {
+  const row = `(${table.columns.map((name) => (own.includes(name) ? '?' : `:${name}`)).join(', ')})`;
   const insert = `insert into ${quote(table.name)} (${list(table.columns)}) values ${Array(count).fill(row).join(', ')}`;
   return `${insert} ${onConflict(SQLITE, table, conflict)}`;
 }

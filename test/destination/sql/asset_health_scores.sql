@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -59,11 +59,11 @@ insert into staged_keys
 
 insert into "asset_health_scores_staged" ("env_id", "asset_id", "score", "test_count", "bucket_at", "extra",
     "read_number")
-  values (?, ?, ?, ?, ?, ?, ?);
+  values (:env_id, ?, ?, ?, ?, ?, :read_number);
 
 insert into "asset_health_score_dimensions_staged" ("env_id", "asset_id", "dimension", "score", "test_count",
     "bucket_at", "extra", "read_number")
-  values (?, ?, ?, ?, ?, ?, ?, ?);
+  values (:env_id, ?, ?, ?, ?, ?, ?, :read_number);
 
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
@@ -72,14 +72,23 @@ insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stre
 
 insert into "asset_health_score_history" ("env_id", "asset_id", "dimension", "score", "test_count", "bucket_at",
     "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, :dimension, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "asset_id", "dimension", "bucket_at") do update
   set "score" = excluded."score", "test_count" = excluded."test_count", "mirrored_at" = excluded."mirrored_at",
       "extra" = excluded."extra"
   where ("asset_health_score_history"."score" is distinct from excluded."score" or "asset_health_score_history"."test_count" is distinct from excluded."test_count" or ("asset_health_score_history"."extra" is distinct from excluded."extra"
             and not same_json("asset_health_score_history"."extra", excluded."extra")));
 
-insert into "stale_health_days" ("env_id", "day") values (?, ?) on conflict do nothing;
+insert into "asset_health_score_history" ("env_id", "asset_id", "dimension", "score", "test_count", "bucket_at",
+    "mirrored_at", "extra")
+  values (:env_id, ?, ?, ?, ?, ?, :mirrored_at, ?)
+  on conflict ("env_id", "asset_id", "dimension", "bucket_at") do update
+  set "score" = excluded."score", "test_count" = excluded."test_count", "mirrored_at" = excluded."mirrored_at",
+      "extra" = excluded."extra"
+  where ("asset_health_score_history"."score" is distinct from excluded."score" or "asset_health_score_history"."test_count" is distinct from excluded."test_count" or ("asset_health_score_history"."extra" is distinct from excluded."extra"
+            and not same_json("asset_health_score_history"."extra", excluded."extra")));
+
+insert into "stale_health_days" ("env_id", "day") values (:env_id, ?) on conflict do nothing;
 
 
 -- keys that a read has shown
@@ -108,7 +117,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -646,7 +655,7 @@ select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream 
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 

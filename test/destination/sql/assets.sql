@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -25,7 +25,7 @@ insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "
 insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
     "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
     "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
       "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
@@ -46,7 +46,7 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'assets';
 insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
     "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
     "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
       "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
@@ -95,7 +95,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -116,7 +116,7 @@ delete from rejected_rows as r
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -485,7 +485,7 @@ select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream 
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -537,7 +537,7 @@ select t."id", t."name", t."kind", t."source_type", t."data_platform", t."db_nam
 insert into "assets" ("env_id", "id", "name", "kind", "source_type", "data_platform", "db_name", "schema_name",
     "table_name", "materialization", "bi_platform", "bi_type", "url", "description", "owners", "tags", "parent_id",
     "path", "created_at", "updated_at", "synced_at", "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "kind" = excluded."kind", "source_type" = excluded."source_type",
       "data_platform" = excluded."data_platform", "db_name" = excluded."db_name", "schema_name" = excluded."schema_name",
@@ -562,7 +562,7 @@ insert into stale_health_days (env_id, day)
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?), (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 

@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -49,7 +49,7 @@ insert into staged_keys
   on conflict do nothing;
 
 insert into "column_lineage_staged" ("env_id", "upstream_column_id", "downstream_column_id", "extra", "read_number")
-  values (?, ?, ?, ?, ?);
+  values (:env_id, ?, ?, ?, :read_number);
 
 insert into seen_pages (env_id, stream, read_number, keys) values (@envId, @stream, @readNumber, @keys);
 
@@ -80,7 +80,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -1584,7 +1584,7 @@ select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream 
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 

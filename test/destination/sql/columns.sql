@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -24,7 +24,7 @@ insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "
 
 insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
     "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
@@ -39,7 +39,7 @@ delete from missing_found as m where m.env_id = @env and m.stream = 'columns';
 
 insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
     "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
@@ -59,7 +59,7 @@ update "columns"
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?), (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -106,7 +106,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -127,7 +127,7 @@ delete from rejected_rows as r
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -211,7 +211,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
 
 insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
     "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
@@ -231,7 +231,7 @@ update "columns"
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?), (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -626,7 +626,7 @@ select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream 
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -675,7 +675,7 @@ select t."id", t."asset_id", t."name", t."data_type", t."synced_at", t."deleted_
 
 insert into "columns" ("env_id", "id", "asset_id", "name", "data_type", "synced_at", "deleted_at", "deletion",
     "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "asset_id" = excluded."asset_id", "name" = excluded."name", "data_type" = excluded."data_type",
       "synced_at" = excluded."synced_at", "deleted_at" = excluded."deleted_at", "deletion" = excluded."deletion",
@@ -695,7 +695,7 @@ update "columns"
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?), (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?), (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 

@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -25,7 +25,7 @@ insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "
 insert into "test_executions" ("env_id", "sub_test_unique_id", "id", "test_id", "sub_type", "status", "failure_count",
     "start_time", "duration_seconds", "column_name", "quality_dimension", "result_reason", "exception", "description",
     "synced_at", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "sub_test_unique_id", "id") do update
   set "test_id" = excluded."test_id", "sub_type" = excluded."sub_type", "status" = excluded."status",
       "failure_count" = excluded."failure_count", "start_time" = excluded."start_time",
@@ -59,7 +59,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -82,11 +82,13 @@ delete from rejected_rows as r
 update history_failures set run_id = null where env_id = @env and test_id = @testId;
 
 insert into "test_readings" ("env_id", "test_id", "read_at", "mirrored_at")
-  values (?, ?, ?, ?)
+  values (:env_id, ?, ?, :mirrored_at)
   on conflict ("env_id", "test_id") do update
   set "read_at" = excluded."read_at", "mirrored_at" = excluded."mirrored_at";
 
-insert into "test_execution_gaps" ("env_id", "test_id", "gap_from", "gap_to") values (?, ?, ?, ?) on conflict do nothing;
+insert into "test_execution_gaps" ("env_id", "test_id", "gap_from", "gap_to")
+  values (:env_id, ?, ?, ?)
+  on conflict do nothing;
 
 
 -- a history that could not be read
@@ -94,7 +96,7 @@ insert into "test_execution_gaps" ("env_id", "test_id", "gap_from", "gap_to") va
 select page_limit from history_failures where env_id = @env and test_id = @testId;
 
 insert into "history_failures" ("env_id", "test_id", "run_id", "page_limit")
-  values (?, ?, ?, ?)
+  values (:env_id, ?, :run_id, ?)
   on conflict ("env_id", "test_id") do update
   set "run_id" = excluded."run_id", "page_limit" = excluded."page_limit";
 

@@ -10,7 +10,7 @@ insert into mirror_environments (env_id, mirrored_at)
 insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "scan_ended_at", "scan_ended_cycle",
     "scan_pages", "scan_due", "unavailable", "finished_cycle", "round", "page_limit", "page_limit_at", "waiting_scan",
     "returned_count")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
   on conflict ("env_id", "stream") do update
   set "watermark" = excluded."watermark", "scanned_at" = excluded."scanned_at",
       "scan_ended_at" = excluded."scan_ended_at", "scan_ended_cycle" = excluded."scan_ended_cycle",
@@ -25,7 +25,7 @@ insert into "sync_checkpoints" ("env_id", "stream", "watermark", "scanned_at", "
 insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
     "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
     "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
       "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
@@ -51,7 +51,7 @@ update sync_checkpoints
 insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
     "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
     "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
       "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
@@ -92,7 +92,7 @@ delete from held_removals as x
 -- rows that no table can take
 
 insert into "rejected_rows" ("run_id", "env_id", "stream", "row_key", "reason", "payload", "seen_at")
-  values (?, ?, ?, ?, ?, ?, ?)
+  values (:run_id, :env_id, :stream, ?, ?, ?, :seen_at)
   on conflict ("env_id", "stream", "row_key") do update
   set "run_id" = excluded."run_id", "reason" = excluded."reason", "payload" = excluded."payload",
       "seen_at" = excluded."seen_at";
@@ -182,7 +182,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
 insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
     "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
     "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
       "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
@@ -577,7 +577,7 @@ select distinct h.key_1 from held_removals h where h.env_id = @env and h.stream 
 select last_mark from mirror_environments where env_id = @env;
 
 insert into "marks" ("env_id", "stream", "id", "number", "left_by_run")
-  values (?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?)
   on conflict ("env_id", "stream", "id") do update
   set "number" = excluded."number", "left_by_run" = excluded."left_by_run";
 
@@ -629,7 +629,7 @@ select t."id", t."name", t."test_type", t."definition_type", t."source_type", t.
 insert into "tests" ("env_id", "id", "name", "test_type", "definition_type", "source_type", "severity", "disabled",
     "asset_id", "column_name", "config", "owners", "tags", "description", "path", "project", "updated_at", "synced_at",
     "deleted_at", "deletion", "mirrored_at", "extra")
-  values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  values (:env_id, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, :mirrored_at, ?)
   on conflict ("env_id", "id") do update
   set "name" = excluded."name", "test_type" = excluded."test_type", "definition_type" = excluded."definition_type",
       "source_type" = excluded."source_type", "severity" = excluded."severity", "disabled" = excluded."disabled",
