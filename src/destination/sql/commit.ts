@@ -188,12 +188,13 @@ function* clearReturned(
     scope,
     `select ${existsFlag(own('rejected_rows'))} rejected_rows, ${existsFlag(own('held_removals'))} held_removals`,
   );
+  if (standing?.['rejected_rows'] !== 1 && standing?.['held_removals'] !== 1) return false;
   const joined = JSON.stringify(keys.map(joinKey));
   for (const [table, key, isKept] of [
     ['rejected_rows', 'row_key', keepsRejected],
     ['held_removals', 'key_1', false],
   ] as const)
-    if (standing?.[table] === 1 && !isKept)
+    if (standing[table] === 1 && !isKept)
       cleared += yield* run(
         scope,
         `delete ${own(table)} and x.${key} in (select value from ${scope.dialect.texts('@joined')})`,
