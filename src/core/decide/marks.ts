@@ -10,11 +10,16 @@ export interface FollowUpMark {
  * The marks that a change makes (R13, R18, R22). An inserted row whose `synced_at` is before `visibleSince` is not new:
  * it has become visible, so it counts as restored.
  */
-export function changeMarks(stream: Stream, { row, kind }: RowChange, visibleSince: string | null): FollowUpMark[] {
+export function changeMarks(
+  { marks }: Pick<Stream, 'marks'>,
+  { row, kind }: RowChange,
+  visibleSince: string | null,
+): FollowUpMark[] {
+  if (marks.length === 0) return [];
   const shown = kind === 'inserted' || kind === 'updated' || kind === 'restored';
   const granted = kind === 'inserted' && visibleSince !== null && String(row['synced_at'] ?? '') < visibleSince;
   const moved = kind === 'deleted' || kind === 'restored' || granted;
-  return stream.marks
+  return marks
     .filter((rule) => (rule.on === 'shown' ? shown : moved))
     .filter((rule) => rule.where === undefined || row[rule.where.field] === rule.where.is)
     .map((rule) => ({ stream: rule.stream, id: String(row[rule.id]) }));

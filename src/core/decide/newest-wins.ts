@@ -25,7 +25,7 @@ export function newestWins(
       ? applyUntimedTombstone(existing, shown.deletedAt)
       : applyTombstone(stream, existing, shown, shown.deletedAt);
   const row = fieldsShown(stream, shown.row);
-  if (existing === undefined) return { row: { ...blank(stream), ...row, ...LIVE }, kind: 'inserted' };
+  if (existing === undefined) return { row: inserted(stream, row), kind: 'inserted' };
   const trusted =
     until !== null &&
     !isAfter(existing['synced_at'], until) &&
@@ -60,6 +60,13 @@ export function absent(existing: Row, at: Instant): RowChange {
 /** A tombstone with an untrusted time only says that the row is gone (R10). */
 function applyUntimedTombstone(existing: Row | undefined, at: Instant): RowChange | null {
   return existing !== undefined && existing['deleted_at'] === null ? absent(existing, at) : null;
+}
+
+/** A new live row. Most of a first sync are copies of only one object, which is much cheaper than of several. */
+function inserted(stream: Stream, row: Row): Row {
+  return stream.subtypeColumns === undefined
+    ? { ...row, deleted_at: null, deletion: null }
+    : { ...blank(stream), ...row, ...LIVE };
 }
 
 const LIVE: Row = { deleted_at: null, deletion: null };

@@ -74,15 +74,18 @@ function unreturnedIds({ checkpoint: { round }, decoded: { rows, rejected } }: P
 function stillDeleted({ stream, decoded, existing }: PageInput, changes: readonly RowChange[]): readonly string[] {
   const { parent } = stream;
   if (parent === undefined) return [];
-  const after = new Map(changes.map(({ row }) => [row[stream.key[0]], row]));
-  const dead = decoded.rows
-    .filter(({ deletedAt }) => deletedAt === null)
-    .map(({ key, row }) => ({
-      parentId: row[parent.by],
-      row: after.get(joinKey(key)) ?? existing.get(joinKey(key)),
-    }))
-    .filter(({ parentId, row }) => typeof parentId === 'string' && row !== undefined && row['deleted_at'] !== null);
-  return [...new Set(dead.map(({ parentId }) => String(parentId)))];
+  const isDead = (row: Row): boolean => row['deleted_at'] !== null;
+  const dead = new Set([...existing].filter(([, row]) => isDead(row)).map(([key]) => key));
+  for (const { row } of changes) {
+    const key = String(row[stream.key[0]]);
+    if (isDead(row)) dead.add(key);
+    else dead.delete(key);
+  }
+  if (dead.size === 0) return [];
+  const parentIds = decoded.rows
+    .filter(({ key, deletedAt }) => deletedAt === null && dead.has(joinKey(key)))
+    .map(({ row }) => row[parent.by]);
+  return [...new Set(parentIds.filter((id) => typeof id === 'string'))];
 }
 
 /** What the rows of a page change, by the kind of the stream. */
@@ -116,9 +119,10 @@ function mergeRows(
   }
   const list = [...changes.values()];
   const granted = visibleSince(checkpoint, read);
-  const marks = [...changes]
-    .flatMap(([key, change]) => changeMarks(stream, asDeletion(change, existing.get(key)), granted))
-    .filter((mark) => markableStreams.has(mark.stream));
+  const making = { marks: stream.marks.filter((rule) => markableStreams.has(rule.stream)) };
+  const marks = [...changes].flatMap(([key, change]) =>
+    changeMarks(making, asDeletion(change, existing.get(key)), granted),
+  );
   // A tombstone older than the row changes nothing and does not count as seeing the row.
   const shown = decoded.rows.filter((row) => row.deletedAt === null || changes.has(joinKey(row.key)));
   return {

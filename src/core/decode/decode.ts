@@ -116,15 +116,16 @@ export function decodeItem(
   const decoded = decodeFields(stream.fields, item, RESERVED);
   const fault = decoded.fault ?? historyFault(stream, decoded.row);
   if (fault !== null && deletedAt === null) return reject(item, key, fault);
-  const parts: Row[][] = [];
+  const parts: Row[][] = stream.childTables === undefined ? NO_PARTS : [];
   for (const part of stream.childTables ?? []) {
     const rows = decodePart(part, item, decoded.row);
     if (typeof rows === 'string') return reject(item, key, rows);
     parts.push(rows);
-    decoded.unknown.delete(part.each);
+    decoded.unknown?.delete(part.each);
   }
   if (isFuture(decoded.row['synced_at'], latest)) disbelieve(decoded, item);
-  const row = { ...decoded.row, extra: asJson(decoded.unknown) };
+  const { row } = decoded;
+  row['extra'] = asJson(decoded.unknown);
   return latest !== null && isFuture(deletedAt, latest)
     ? { key, row, deletedAt: latest, isUntimed: true, parts }
     : { key, row, deletedAt, parts };
@@ -170,25 +171,30 @@ function withinLimits(
 }
 
 /** An untrusted time counts as missing, so the next response replaces the row (R10). `extra` keeps it as sent. */
-function disbelieve({ row, unknown }: DecodedFields, item: ListItem): void {
-  row['synced_at'] = null;
-  unknown.set('synced_at', item['synced_at']);
+function disbelieve(decoded: DecodedFields, item: ListItem): void {
+  decoded.row['synced_at'] = null;
+  decoded.unknown ??= new Map();
+  decoded.unknown.set('synced_at', item['synced_at']);
 }
+
+/** For rows of streams without child tables. */
+const NO_PARTS: Row[][] = [];
 
 const RESERVED: ReadonlySet<string> = new Set(['deleted_at']);
 
 interface DecodedFields {
   readonly row: Record<string, ColumnValue>;
-  /** Fields that are not in the catalogue, and values of the wrong type (R19, R20). */
-  readonly unknown: Map<string, unknown>;
+  /** Fields that are not in the catalogue, and values of the wrong type (R19, R20); null if there are none. */
+  unknown: Map<string, unknown> | null;
   /** What is wrong with a required field; null if nothing is. */
   readonly fault: string | null;
 }
 
 function decodeFields(fields: Fields, item: ListItem, reserved: ReadonlySet<string>): DecodedFields {
   const row: Record<string, ColumnValue> = {};
-  const unknown = new Map<string, unknown>();
-  const misfits: [path: readonly string[], sent: unknown][] = [];
+  // A first sync decodes a million rows, so nothing is allocated that most of them don't need.
+  let unknown: Map<string, unknown> | null = null;
+  let misfits: [path: readonly string[], sent: unknown][] | null = null;
   let fault: string | null = null;
   for (const name in fields) {
     const field = fields[name];
@@ -196,21 +202,33 @@ function decodeFields(fields: Fields, item: ListItem, reserved: ReadonlySet<stri
     const sent = field.from === undefined ? item[name] : dig(item, field.from);
     const value = sent === undefined || sent === null ? (field.empty ?? null) : toValue(field, sent);
     row[name] = value ?? (field.required ? fallbackValue(field, sent) : null);
-    if (value === undefined) misfits.push([field.from ?? [name], sent]);
+    if (value === undefined) {
+      misfits ??= [];
+      misfits.push([field.from ?? [name], sent]);
+    }
     if (field.required && row[name] === null) fault ??= faultOf(name, field, sent);
   }
   for (const name in item) {
     if (Object.hasOwn(fields, name) || reserved.has(name)) continue;
     const rest = isSource(fields, [name]) ? restOf(fields, name, item[name]) : item[name];
-    if (rest !== undefined) unknown.set(name, rest);
+    if (rest === undefined) continue;
+    unknown ??= new Map();
+    unknown.set(name, rest);
   }
-  for (const [path, sent] of misfits) putBack(unknown, path, sent);
+  for (const [path, sent] of misfits ?? []) unknown = putBack(unknown ?? new Map(), path, sent);
   return { row, unknown, fault };
 }
 
 /** Puts a value back where it was sent: under its name, or inside its object. */
-function putBack(unknown: Map<string, unknown>, [name = '', inner]: readonly string[], sent: unknown): void {
-  unknown.set(name, inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent });
+function putBack(
+  unknown: Map<string, unknown>,
+  [name = '', inner]: readonly string[],
+  sent: unknown,
+): Map<string, unknown> {
+  return unknown.set(
+    name,
+    inner === undefined ? sent : { ...(unknown.get(name) as object | undefined), [inner]: sent },
+  );
 }
 
 function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | string {
@@ -224,7 +242,8 @@ function decodePart(table: ChildTable, item: ListItem, owner: Row): Row[] | stri
     for (const name of table.key) if (!(name in row)) row[name] = owner[name] ?? null;
     const unusable = keyFault(table.key.map((name) => row[name]));
     if (unusable !== null) return `${table.each}: ${unusable}`;
-    rows.push({ ...row, extra: asJson(unknown) });
+    row['extra'] = asJson(unknown);
+    rows.push(row);
   }
   return rows;
 }
@@ -245,8 +264,8 @@ function rejectKey(stream: DecodableStream, item: unknown, reason: string): Reje
   return isJsonObject(item) && tombstoneOf(stream, item) ? null : reject(item, null, reason);
 }
 
-function asJson(unknown: ReadonlyMap<string, unknown>): string | null {
-  return unknown.size === 0 ? null : toJson(Object.fromEntries(unknown));
+function asJson(unknown: ReadonlyMap<string, unknown> | null): string | null {
+  return unknown === null || unknown.size === 0 ? null : toJson(Object.fromEntries(unknown));
 }
 
 function dig(item: ListItem, from: readonly string[]): unknown {
