@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { getTableName } from 'drizzle-orm';
-import { prunedHistory } from '../../schema/histories.ts';
 import { type MirrorLock, takeLock } from '../../state/lock.ts';
-import { type PruningReach, planRefresh, prunedStretches, type RefreshStep } from '../core/decide/plan-refresh.ts';
+import { planRefresh, prunedStretches, type RefreshStep } from '../core/decide/plan-refresh.ts';
 import type { PruningRule } from '../core/decide/retention.ts';
 import { SyncError } from '../core/errors.ts';
 import {
@@ -12,7 +10,6 @@ import {
   type ReplicaSource,
   type SourceSnapshot,
 } from './sql/copied-tables.ts';
-import { rowObject } from './sql/portions.ts';
 import { isDamage } from './sqlite/open.ts';
 import { openReplicaFile, type ReplicaFile, type ReplicaPlace, startReplica } from './sqlite/replica-file.ts';
 
@@ -87,12 +84,13 @@ async function applyChanges(file: ReplicaFile, snapshot: SourceSnapshot, signal:
     file.abandon();
     return { rows: 0, isWhole };
   }
-  const pruned = isWhole ? [] : prunedStretches(file.pruned(), await readPruned(snapshot));
+  const before = file.pruned();
   let rows = 0;
   for (const step of steps) rows += await applyStep(file, snapshot, { step, signal });
   await dropDeleted(file, snapshot, steps);
-  for (const { envId, table, from, before } of pruned)
-    await retainKeys(file, snapshot, { table: tableOf(table), envId, within: { column: TIMES[table], from, before } });
+  const pruned = isWhole ? [] : prunedStretches(before, file.pruned());
+  for (const { envId, table, ...limits } of pruned)
+    await retainKeys(file, snapshot, { table: tableOf(table), envId, within: { column: TIMES[table], ...limits } });
   file.finish(found);
   return { rows, isWhole };
 }
@@ -156,15 +154,6 @@ const TIMES: Readonly<Record<PruningRule['history'], string>> = {
   asset_health_score_history: 'bucket_at',
   test_executions: 'start_time',
 };
-
-async function readPruned(snapshot: SourceSnapshot): Promise<PruningReach[]> {
-  const table = tableOf(getTableName(prunedHistory));
-  const columns = table.columns.map(({ name }) => name);
-  const found: PruningReach[] = [];
-  for await (const rows of snapshot.rows(table, {}))
-    found.push(...rows.map((row) => rowObject(columns, row) as unknown as PruningReach));
-  return found;
-}
 
 const TABLES = new Map(COPIED_TABLES.map((table) => [table.name, table]));
 
