@@ -24,7 +24,7 @@ export interface MirrorFile {
 }
 
 /** The most disk space that the log keeps once all of it has been copied into the file. */
-const MAX_IDLE_LOG_BYTES = 16 * 1024 * 1024;
+export const MAX_IDLE_LOG_BYTES = 16 * 1024 * 1024;
 
 /**
  * Opens the mirror for its one writer, and creates or migrates the file if needed. Commits that change no row wait up

@@ -6,7 +6,7 @@ import type { ColumnStretch, CopiedRow, CopiedTable } from '../sql/copied-tables
 import { list, matches, quote } from '../sql/tables.ts';
 import { insertRows, removeFile, startFile } from './copy.ts';
 import { sqliteMigrationTimes, sqliteVersion } from './migrations.ts';
-import { isDamage, isReplica, mirrorExists, REPLICA_ID, refuseNoFolder } from './open.ts';
+import { isDamage, isReplica, MAX_IDLE_LOG_BYTES, mirrorExists, REPLICA_ID, refuseNoFolder } from './open.ts';
 
 /** A replica during a refresh, in one transaction. */
 export interface ReplicaFile {
@@ -81,26 +81,26 @@ interface FoundFile {
 }
 
 function look(path: string): FoundFile {
-  let connection: Database | null = null;
-  try {
-    connection = new Sqlite(path, { readonly: true });
-    return { isReplica: isReplica(connection), version: sqliteVersion(connection) };
-  } catch (error) {
-    if (isDamage(error)) return { isReplica: hasReplicaHeader(path), version: null };
-    throw error;
-  } finally {
-    connection?.close();
-  }
+  const found = readUndamaged(path, (connection) => ({
+    isReplica: isReplica(connection),
+    version: sqliteVersion(connection),
+  }));
+  return found ?? { isReplica: hasReplicaHeader(path), version: null };
 }
 
 /** Whether SQLite finds no damage in a file. */
 export function isIntact(path: string): boolean {
+  return readUndamaged(path, (connection) => connection.pragma('quick_check(1)', { simple: true })) === 'ok';
+}
+
+/** Null if the file is damaged. */
+function readUndamaged<Found>(path: string, read: (connection: Database) => Found): Found | null {
   let connection: Database | null = null;
   try {
     connection = new Sqlite(path, { readonly: true });
-    return connection.pragma('quick_check(1)', { simple: true }) === 'ok';
+    return read(connection);
   } catch (error) {
-    if (isDamage(error)) return false;
+    if (isDamage(error)) return null;
     throw error;
   } finally {
     connection?.close();
@@ -124,8 +124,6 @@ function hasReplicaHeader(path: string): boolean {
 
 /** Where SQLite's file format has the number of a file's program. */
 const [HEADER_BYTES, APPLICATION_ID_AT] = [100, 68];
-
-const MAX_IDLE_LOG_BYTES = 16 * 2 ** 20;
 
 function openCurrent(path: string): ReplicaFile {
   const connection = new Sqlite(path, { timeout: 10_000 });
