@@ -2,11 +2,10 @@ import type { ReplicaEvent } from '../destination/follow-replica.ts';
 import { givenAddress } from '../settings/addresses/mirror-address.ts';
 import { checkOptions } from '../settings/check-options.ts';
 import { OptionError } from '../settings/option-error.ts';
-import type { MirrorOptions, OptionsNamed } from '../settings/options.ts';
-import { refuseNetworkFs } from './open-store.ts';
+import type { MirrorOptions } from '../settings/options.ts';
 import { startRunThread } from './thread/in-thread.ts';
 
-export interface FollowOptions extends MirrorOptions, OptionsNamed<'allowNetworkFs'> {
+export interface FollowOptions extends MirrorOptions {
   /** The file of the replica. */
   readonly to: string;
   /** Ends the following when aborted. */
@@ -18,10 +17,9 @@ export interface FollowOptions extends MirrorOptions, OptionsNamed<'allowNetwork
 /** Keeps a file equal to a mirror in PostgreSQL until the signal, in a thread. @throws SyncError */
 export async function followMirror(options: FollowOptions): Promise<void> {
   checkOptions(options);
-  const { to, allowNetworkFs = false, signal = new AbortController().signal, onProgress = () => {} } = options;
+  const { to, signal = new AbortController().signal, onProgress = () => {} } = options;
   const db = givenAddress(options);
   if (typeof to !== 'string' || to === '') throw new OptionError('to', 'no file for the replica: name one with --to');
-  refuseNetworkFs({ db: to, allowNetworkFs });
   const thread = startRunThread();
   try {
     await thread.follow({ db, replica: to }, { signal, onProgress });

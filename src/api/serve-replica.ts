@@ -37,7 +37,6 @@ export async function startFollowing(
   };
   const thread = startRunThread();
   const ended = thread.follow(settings, { signal: stop.signal, onProgress });
-  ended.catch((error: unknown) => log.error(`the replica is no longer refreshed: restart the server (${error})`));
   const close = async (): Promise<void> => {
     stop.abort();
     await ended.catch(() => {});
@@ -49,5 +48,6 @@ export async function startFollowing(
     await thread.close();
     throw error;
   }
+  ended.catch((error: unknown) => log.error(`the replica is no longer refreshed: restart the server (${error})`));
   return { path, of: store.display, lagSeconds: (nowMs) => (nowMs - equalAtMs) / 1000, close };
 }
