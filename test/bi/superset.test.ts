@@ -68,6 +68,18 @@ describe.each([
   });
 });
 
+test.each([
+  ['sslmode=verify-full', 'db.example.com:5432/warehouse?sslmode=verify-full&sslrootcert=system'],
+  ['sslrootcert=system', 'db.example.com:5432/warehouse?sslmode=verify-full&sslrootcert=system'],
+  ['sslmode=require', 'db.example.com:5432/warehouse?sslmode=require'],
+  ['sslmode=require&host=/run/pg', '/warehouse?host=%2Frun%2Fpg&port=5432'],
+])('Superset encrypts its connection to PostgreSQL as %s says', (parameters, place) => {
+  const db = `postgres://bi@db.example.com/warehouse?${parameters}`;
+  const bytes = filesOf('superset', { db }).get('obsync-postgresql.zip')?.bytes ?? new Uint8Array();
+  const { sqlalchemy_uri } = contentOf({ bytes: unzipSync(bytes)['obsync/databases/obsync.yaml'] ?? new Uint8Array() });
+  expect(sqlalchemy_uri).toBe(`postgresql://bi:XXXXXXXXXX@${place}`);
+});
+
 test('the Superset imports of the two databases share no id', () => {
   const ids = [
     ['sqlite', '/data/obsync.db'],

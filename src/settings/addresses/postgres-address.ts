@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg';
 import { SyncError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
-import { isUnencryptedRemote, tlsOptions } from './postgres-tls.ts';
+import { isUnencryptedRemote, tlsKeywords, tlsOptions } from './postgres-tls.ts';
 import type { ConnectionKeywords } from './postgres-url.ts';
 import { readService } from './service-file.ts';
 
@@ -67,7 +67,14 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     ...(find('sslnegotiation') === 'direct' ? { sslnegotiation: 'direct' } : {}),
     ...(find('channel_binding') === 'require' ? { enableChannelBinding: true } : {}),
   };
-  return { kind: 'postgres', schema, display, client, answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')) };
+  return {
+    kind: 'postgres',
+    schema,
+    display,
+    tls: tlsKeywords(find),
+    client,
+    answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')),
+  };
 }
 
 /** Warnings about an address that is valid but probably a mistake. @throws SyncError `usage` */

@@ -27,6 +27,17 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
   };
 }
 
+/**
+ * The same for programs with libpq, which without `sslrootcert` don't use the system's certificates. A certificate in a
+ * file of this machine is left out.
+ */
+export function tlsKeywords(find: (name: string) => string | undefined): Readonly<Record<string, string>> {
+  const root = find('sslrootcert') ?? SYSTEM;
+  if (find('sslmode') === undefined && find('sslrootcert') !== SYSTEM) return {};
+  const sslmode = modeOf(find);
+  return { sslmode, ...(sslmode === 'verify-full' && root === SYSTEM ? { sslrootcert: SYSTEM } : {}) };
+}
+
 /** Whether rows, and perhaps the password, travel unencrypted to another host without an explicit `sslmode=disable`. */
 export function isUnencryptedRemote(host: string, find: (name: string) => string | undefined): boolean {
   const mode = modeOf(find);
