@@ -199,7 +199,10 @@ function scanReason({ scanEndedCycle, watermark }: Checkpoint, context: Context)
 }
 
 /** Whether a watermark may be a bound: not without a server time, nor if its feed would start in the future (R1). */
-export function isTrusted(watermark: Instant | null, { serverTime, options }: Context): boolean {
+export function isTrusted(
+  watermark: Instant | null,
+  { serverTime, options }: Pick<Context, 'serverTime' | 'options'>,
+): boolean {
   const toleranceSeconds = Math.min(CLOCK_TOLERANCE_SECONDS, options.overlapSeconds);
   return watermark !== null && serverTime !== null && watermark <= addSeconds(serverTime, toleranceSeconds);
 }

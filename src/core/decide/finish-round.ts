@@ -114,13 +114,17 @@ function dueAfter(
   return scanDue ?? (isInDoubt ? 'clock' : null);
 }
 
-/** Whether a scan left an untrusted watermark in place: the next run must not start a feed there (R1). */
+/**
+ * Whether a scan left in place a watermark that was in the future when it was read: the next feed must not start there,
+ * even if time has passed it since (R1).
+ */
 function isKeptInDoubt(
   { method }: Stream,
   { round, watermark }: RoundCheckpoint,
   after: Instant | null,
-  context: Context,
+  { serverTime, options }: Context,
 ): boolean {
-  if (method !== 'feed' || round.mode !== 'scan' || watermark === null || context.serverTime === null) return false;
-  return after === watermark && !isTrusted(watermark, context);
+  if (method !== 'feed' || round.mode !== 'scan' || watermark === null || serverTime === null) return false;
+  const isFed = (round.fedUntil ?? null) === watermark;
+  return after === watermark && !isFed && !isTrusted(watermark, { serverTime: roundReadAt(round, serverTime), options });
 }

@@ -49,6 +49,16 @@ describe('the watermark after a round (R2)', () => {
     expect([due({ watermark: dayAhead }), due({ watermark: YESTERDAY })]).toEqual(['clock', null]);
   });
 
+  test('another scan is due if the watermark lay ahead when the scan began, even if it is past at its end (R1)', () => {
+    const ahead = addDays(FIRST, 1);
+    const late = context({ serverTime: addDays(ahead, 1), newestReading: addDays(ahead, 1) });
+    const ended = settle(under(scan, { watermark: ahead }), NOTHING, late);
+    expect(ended).toMatchObject({ watermark: ahead, scanDue: 'clock' });
+    // The feeds reached it while the scan waited.
+    const fed = settle(under({ ...scan, fedUntil: ahead }, { watermark: ahead }), NOTHING, late);
+    expect(fed).toMatchObject({ watermark: ahead, scanDue: null });
+  });
+
   test('it becomes the T of this run if a later answer shows that T to be earlier than the first page (R1)', () => {
     const early = context({ serverTime: addDays(FIRST, -1), newestReading: T });
     expect(settle(under(feed, { watermark: LAST_WEEK }), NOTHING, early).watermark).toBe(addDays(FIRST, -1));
