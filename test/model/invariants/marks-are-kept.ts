@@ -59,8 +59,12 @@ function isMarkSettled(transition: CommitTransition, id: string, number: number)
   const asked = reads.filter((each) => !isConfirmation(each, stream) && isComplete(each) && number <= each.lastMark);
   const paying = asked.filter((each) => settlesMark(each, { stream, id, parent }));
   if (!TYPED.includes(stream) && stream !== 'column_lineage') return paying.length > 0;
-  // A round counts from its first page: a stored read whose first page was never committed is requested again later.
-  const settled = paying.filter((each) => !mayLag(transition, { ...each, at: each.firstRequestAt }, parent));
+  // A round counts from its first page: a stored read whose first page was never committed is requested again later. In
+  // a run without a date, only the round knows when that was.
+  const firstPageAt = transition.before.round?.firstPageAt ?? null;
+  const settled = paying.filter(
+    (each) => !mayLag(transition, { ...each, at: each.firstRequestAt ?? firstPageAt }, parent),
+  );
   return settled.some((each) => returnsMarked(each, id)) || (settled.length > 0 && isConfirmed(transition, id));
 }
 
