@@ -125,6 +125,6 @@ function isKeptInDoubt(
   { serverTime, options }: Context,
 ): boolean {
   if (method !== 'feed' || round.mode !== 'scan' || watermark === null || serverTime === null) return false;
-  const isFed = (round.fedUntil ?? null) === watermark;
-  return after === watermark && !isFed && !isTrusted(watermark, { serverTime: roundReadAt(round, serverTime), options });
+  const whenRead = { serverTime: roundReadAt(round, serverTime), options };
+  return after === watermark && round.fedUntil !== watermark && !isTrusted(watermark, whenRead);
 }
