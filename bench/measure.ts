@@ -103,7 +103,8 @@ export async function openBench(world: WorldSize): Promise<Bench> {
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
-async function serve(world: WorldSize): Promise<{ server: ChildProcess; baseUrl: string }> {
+/** The service in a process of its own, until its stdin ends. */
+export async function serve(world: WorldSize): Promise<{ server: ChildProcess; baseUrl: string }> {
   const args = ['--max-old-space-size=12288', 'bench/page-server.ts', JSON.stringify(world)];
   const server = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   const port = await new Promise<string>((resolve) => createInterface({ input: server.stdout }).once('line', resolve));

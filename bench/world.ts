@@ -71,19 +71,19 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
     tableOrder(Math.floor(n / COLUMNS_PER_TABLE)) * COLUMNS_PER_TABLE + (n % COLUMNS_PER_TABLE);
   const downstream = shuffled(columns, 101);
   const upstream = shuffled(columns, 7919);
-  const asset = (n: number, generation: number): Item => ({
+  const asset = (at: number, generation: number, n = tableOrder(at)): Item => ({
     id: assetOf(n),
     name: `${WORDS[n % 7]}_${n}`,
     kind: 'table',
     source_type: 'dbt',
-    description: `One row for each of ${WORDS[n % 7]}, as the shop reports it${generation > 0 && changesAt(n) ? `, version ${generation}` : ''}`,
+    description: `One row for each of ${WORDS[n % 7]}, as the shop reports it${generation > 0 && changesAt(at) ? `, version ${generation}` : ''}`,
     owners: ['data-platform'],
     tags: ['finance', 'daily'],
     parent_id: null,
     path: `models/marts/area_${n % 13}`,
     created_at: time(n),
     updated_at: time(n),
-    synced_at: syncedAt(n, generation),
+    synced_at: generation > 0 && changesAt(at) ? new Date(generation).toISOString() : time(n),
   });
   const edge = (n: number): Item => ({
     upstream_column_id: columnOf(upstream(n)),
@@ -102,12 +102,12 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
       return numbers[path.startsWith('assets') ? 'assets' : path]?.get(id) ?? [];
     },
     lists: {
-      assets: { rows: tables, feed: true, row: (n, generation) => asset(tableOrder(n), generation) },
+      assets: { rows: tables, feed: true, row: (n, generation) => asset(n, generation) },
       'assets/tables': {
         rows: tables,
         feed: true,
         row: (n, generation) => ({
-          ...asset(tableOrder(n), generation),
+          ...asset(n, generation),
           data_platform: 'snowflake',
           db_name: 'analytics',
           schema_name: `schema_${n % 97}`,
@@ -175,10 +175,11 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
       'asset-health-scores': {
         rows: tables,
         feed: false,
-        row: (n, generation) => ({
+        // They change once an hour.
+        row: (n) => ({
           asset_id: assetOf(tableOrder(n)),
           dimensions: ['freshness', 'validity'].map((dimension, i) => ({ dimension, ...bucket(n + i) })),
-          total: bucket(n + (changesAt(n) ? generation : 0)),
+          total: bucket(n),
         }),
       },
     },

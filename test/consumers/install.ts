@@ -1,7 +1,7 @@
-import { type SpawnSyncOptions, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { installRequirements, run, start } from './install-requirements.ts';
 import {
   ALERTMANAGER_PROGRAMS,
   ALERTMANAGER_VERSION,
@@ -33,33 +33,18 @@ import {
 const [REQUIREMENTS, CONSTRAINTS] = ['requirements', 'constraints'].map((name) =>
   join(import.meta.dirname, `${name}.txt`),
 ) as [string, string];
-const PIP = ['install', '--quiet', '--disable-pip-version-check', '-r', REQUIREMENTS, '-c', CONSTRAINTS];
 
 const ALERTMANAGER_MODULES = ['alertmanager', 'amtool'].map(
   (name) => `github.com/prometheus/alertmanager/cmd/${name}@v${ALERTMANAGER_VERSION}`,
 );
 
-/** A registry may accept a connection and never answer. */
-const TIMEOUT_MS = 900_000;
-
-for (const [command, args] of [
-  ['python3', ['-m', 'venv', VENV]],
-  [join(VENV, 'bin/pip'), PIP],
-] as const)
-  if (!run(command, args)) {
-    console.error(`test:consumers needs python3 and PyPI: \`${command} ${args.join(' ')}\` failed`);
-    process.exit(1);
-  }
+if (!installRequirements(VENV, ['-r', REQUIREMENTS, '-c', CONSTRAINTS])) {
+  console.error(`test:consumers needs python3 and PyPI: installing ${REQUIREMENTS} failed`);
+  process.exit(1);
+}
 
 const superset = join(import.meta.dirname, 'superset.txt');
-if (
-  !existsSync(SUPERSET) &&
-  !(
-    run('python3', ['-m', 'venv', SUPERSET_VENV]) &&
-    run(join(SUPERSET_VENV, 'bin/pip'), ['install', '--quiet', '-r', superset])
-  )
-)
-  leaveOut('Superset', 'PyPI');
+if (!existsSync(SUPERSET) && !installRequirements(SUPERSET_VENV, ['-r', superset])) leaveOut('Superset', 'PyPI');
 
 const java = Number(/"(\d+)/.exec(start('java', ['-version']).stderr ?? '')?.[1] ?? 0);
 const jdbc = JDBC_VERSIONS.map((version) => [`org.xerial:sqlite-jdbc:${version}`, 11] as const);
@@ -142,13 +127,4 @@ function emptied(path: string): string {
 
 function leaveOut(program: string, needs: string): void {
   console.error(`test:consumers leaves out ${program}, which needs ${needs}`);
-}
-
-function run(command: string, args: readonly string[], where: SpawnSyncOptions = {}): boolean {
-  return start(command, args, where).status === 0;
-}
-
-function start(command: string, args: readonly string[], where: SpawnSyncOptions = {}) {
-  const stdio = ['ignore', 'ignore', 'pipe'] as const;
-  return spawnSync(command, args, { ...where, stdio: [...stdio], encoding: 'utf8', timeout: TIMEOUT_MS });
 }
