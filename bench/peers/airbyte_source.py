@@ -6,10 +6,11 @@ import sys
 
 from lists import EVER, FEEDS, FOLDER, OVERLAP_MINUTES, PAGE_ROWS, SERVICE, SNAPSHOTS, TOKEN, live_rows
 
-os.environ["DO_NOT_TRACK"] = "1"
+os.environ["DO_NOT_TRACK"] = os.environ["AIRBYTE_OFFLINE_MODE"] = "1"
 os.environ["AIRBYTE_PROJECT_DIR"] = FOLDER
 
 import airbyte as ab  # noqa: E402
+import duckdb  # noqa: E402
 
 FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 
@@ -101,17 +102,17 @@ MANIFEST = {
     "spec": {"type": "Spec", "connection_specification": {"type": "object", "properties": {}}},
 }
 
-cache = ab.caches.DuckDBCache(db_path=f"{FOLDER}/airbyte.duckdb", schema_name="main")
-if sys.argv[1] == "rows":
-    import duckdb
+FILE = f"{FOLDER}/airbyte.duckdb"
 
-    db = duckdb.connect(f"{FOLDER}/airbyte.duckdb")
+if sys.argv[1] == "rows":
+    db = duckdb.connect(FILE)
+    existing = {row[0] for row in db.execute("select table_name from information_schema.tables").fetchall()}
     tables = {}
     for name in [*FEEDS, *SNAPSHOTS]:
-        found = db.execute(live_rows(name))
+        found = db.execute(live_rows(name, existing))
         names = [column[0] for column in found.description]
         tables[name] = [dict(zip(names, row)) for row in found.fetchall()]
     print(json.dumps(tables, default=str))
 else:
     source = ab.get_source("source-service", config={}, source_manifest=MANIFEST, streams="*")
-    source.read(cache=cache, skip_validation=True)
+    source.read(cache=ab.caches.DuckDBCache(db_path=FILE, schema_name="main"), skip_validation=True)

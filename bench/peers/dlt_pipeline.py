@@ -71,9 +71,10 @@ if sys.argv[1] == "rows":
     tables = {}
     with pipeline.sql_client() as sql:
         for name in [*FEEDS, *SNAPSHOTS]:
-            with sql.execute_query(f"select * from {sql.make_qualified_table_name(name)}") as cursor:
-                names = [column[0] for column in cursor.description]
-                tables[name] = [dict(zip(names, row)) for row in cursor.fetchall()]
+            names = list(pipeline.default_schema.get_table_columns(name))
+            columns = ", ".join(f'"{column}"' for column in names)
+            found = sql.execute_sql(f"select {columns} from {sql.make_qualified_table_name(name)}")
+            tables[name] = [dict(zip(names, row)) for row in found]
     print(json.dumps(tables, default=str))
 else:
     # A killed run may have left a package, which is loaded first.

@@ -25,9 +25,9 @@ SNAPSHOTS = {
 }
 
 
-def live_rows(name):
-    """The query for the current rows, for a program that keeps tombstones in a table of their own."""
-    if name not in FEEDS:
+def live_rows(name, tables):
+    """The query for the current rows, for a program that keeps tombstones in a table of their own once it has any."""
+    if f"{name}_deleted" not in tables:
         return f'select * from "{name}"'
     gone = f'select 1 from "{name}_deleted" d where d.id = t.id and d.deleted_at >= t.synced_at'
     return f'select * from "{name}" t where not exists ({gone})'

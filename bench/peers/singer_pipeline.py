@@ -13,8 +13,9 @@ STATE = f"{FOLDER}/state.json"
 
 if sys.argv[1] == "rows":
     db = sqlite3.connect(f"{FOLDER}/singer.db")
+    tables = {name for (name,) in db.execute("select name from sqlite_schema where type = 'table'")}
     db.row_factory = sqlite3.Row
-    print(json.dumps({name: [dict(row) for row in db.execute(live_rows(name))] for name in [*FEEDS, *SNAPSHOTS]}))
+    print(json.dumps({name: [dict(row) for row in db.execute(live_rows(name, tables))] for name in [*FEEDS, *SNAPSHOTS]}))
 else:
     state = ["--state", STATE] if os.path.exists(STATE) else []
     tap = subprocess.Popen([sys.executable, f"{HERE}/singer_tap.py", *state], stdout=subprocess.PIPE)

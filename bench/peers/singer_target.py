@@ -1,6 +1,10 @@
-"""Singer: a target for SQLite on the SDK's SQLSink, because no current one is on PyPI. Lists without feeds are replaced."""
+"""Singer: a target for SQLite on the SDK's SQLSink, because none on PyPI is current.
+
+Lists without feeds are replaced.
+"""
 
 import json
+from decimal import Decimal
 
 from singer_sdk import typing as th
 from singer_sdk.sql import SQLConnector, SQLSink, SQLTarget
@@ -28,7 +32,14 @@ class SQLiteSink(SQLSink):
         return super().generate_insert_statement(full_table_name, schema).prefix_with("OR REPLACE")
 
     def preprocess_record(self, record, context):
-        return {name: json.dumps(value) if isinstance(value, (list, dict)) else value for name, value in record.items()}
+        return {name: plain(value) for name, value in record.items()}
+
+
+def plain(value):
+    """What SQLite can store: the SDK passes numbers as Decimal, and lists and objects as they are."""
+    if isinstance(value, (list, dict)):
+        return json.dumps(value, default=float)
+    return float(value) if isinstance(value, Decimal) else value
 
 
 class ReplacingSink(SQLiteSink):
@@ -40,6 +51,7 @@ class ReplacingSink(SQLiteSink):
 
 class TargetSQLite(SQLTarget):
     name = "target-sqlite"
+    default_sink_class = SQLiteSink
     config_jsonschema = th.PropertiesList().to_dict()
 
     def get_sink_class(self, stream_name):

@@ -1,4 +1,7 @@
-"""sqlite-utils: a loop over the pages. `changes` reads the feeds where there are any, `everything` rereads all lists."""
+"""sqlite-utils: a loop over the pages.
+
+`changes` reads the feeds where there are any, `everything` rereads all lists.
+"""
 
 import json
 import sys
@@ -42,7 +45,9 @@ def replace(name, path, key):
 
 
 def watermark(feed):
-    return next((row["at"] for row in db["watermarks"].rows_where("feed = ?", [feed])), None) if db["watermarks"].exists() else None
+    if not db["watermarks"].exists():
+        return None
+    return next((row["at"] for row in db["watermarks"].rows_where("feed = ?", [feed])), None)
 
 
 def read_feed(name, path):
