@@ -41,7 +41,11 @@ def rows(path, **query):
 
 
 def replace(name, path, key):
-    db[name].insert_all(rows(path), pk=key, replace=True, truncate=True, alter=True)
+    found = list(rows(path))
+    if found:
+        db[name].insert_all(found, pk=key, replace=True, truncate=True, alter=True)
+    elif db[name].exists():
+        db[name].delete_where()
 
 
 def watermark(feed):
