@@ -128,13 +128,16 @@ function signatureOf(path: readonly string[], query: Query): string {
     .digest('base64url');
 }
 
+/** Some readers parse whatever looks like JSON. */
+const OPAQUE = 'cursor ';
+
 function cursorEncoder(world: World, signature: string): (key: string) => string {
-  return (key) => Buffer.from(JSON.stringify([world.cursorEpoch, signature, key])).toString('base64url');
+  return (key) => `${OPAQUE}${JSON.stringify([world.cursorEpoch, signature, key])}`;
 }
 
 /** @throws ApiError for an expired cursor */
 function openCursor(world: World, cursor: string): [signature: string, after: string] {
-  const [epoch, signature, after] = JSON.parse(String(Buffer.from(cursor, 'base64url'))) as [number, string, string];
+  const [epoch, signature, after] = JSON.parse(cursor.slice(OPAQUE.length)) as [number, string, string];
   if (epoch !== world.cursorEpoch) throw new ApiError(400, 'invalid_cursor', '400 invalid_cursor');
   return [signature, after];
 }
