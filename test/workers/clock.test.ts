@@ -24,7 +24,8 @@ test.each([
     }
     const started = [await work.start(), await work.start()];
     await work.until(
-      "e.status = 'done' and e.worker is null and e.due_at > now() and (select count(*) from obsync_accounts.account_environments) = 4",
+      `e.status = 'done' and e.worker is null and e.due_at > now() and (select count(*) from obsync_accounts.workers) = 2
+        and (select count(*) from obsync_accounts.account_environments) = 4`,
     );
     expect(work.service.begun.toSorted()).toEqual(['a/e1', 'a/e2', 'b/e1', 'b/e2']);
     expect(started.flatMap(({ events }) => events).filter(({ type }) => type === 'trouble')).toEqual([]);
