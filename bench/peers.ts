@@ -15,8 +15,8 @@ import { THOUSANDS_AT_SCALE_1 } from './world.ts';
  */
 const options = process.argv.slice(2);
 const thousands = Number(options.find((option) => /^\d+$/.test(option)) ?? 100);
-const only = options[options.indexOf('--only') + 1] ?? '';
-const programs = installPrograms().filter(({ name }) => !options.includes('--only') || name.includes(only));
+const only = options.includes('--only') ? options[options.indexOf('--only') + 1] : '';
+const programs = installPrograms(only ?? '');
 const { print, printed } = createPrinter();
 
 /** Three syncs: into an empty folder, after a change of one row in a hundred, and without a change. */

@@ -61,9 +61,10 @@ const OBSYNC: Program = {
   },
 };
 
-/** obsync, and the peers that can be installed here. */
-export function installPrograms(): Program[] {
-  return [OBSYNC, ...PEERS.filter(([venv]) => install(venv)).map(peer)];
+/** Of the programs whose name contains the text: obsync, and the peers that can be installed here. */
+export function installPrograms(text: string): Program[] {
+  const peers = PEERS.filter(([venv, name]) => name.includes(text) && install(venv));
+  return [...(OBSYNC.name.includes(text) ? [OBSYNC] : []), ...peers.map(peer)];
 }
 
 function install(venv: string): boolean {
