@@ -69,9 +69,10 @@ describe.each([
 });
 
 test.each([
-  ['sslmode=verify-full', 'db.example.com:5432/warehouse?sslmode=verify-full&sslrootcert=system'],
-  ['sslrootcert=system', 'db.example.com:5432/warehouse?sslmode=verify-full&sslrootcert=system'],
+  ['sslmode=verify-full', 'db.example.com:5432/warehouse?sslmode=verify-full'],
+  ['sslrootcert=system', 'db.example.com:5432/warehouse?sslmode=verify-full'],
   ['sslmode=require', 'db.example.com:5432/warehouse?sslmode=require'],
+  [`sslmode=require&sslrootcert=${import.meta.filename}`, 'db.example.com:5432/warehouse?sslmode=verify-ca'],
   ['sslmode=require&host=/run/pg', '/warehouse?host=%2Frun%2Fpg&port=5432'],
 ])('Superset encrypts its connection to PostgreSQL as %s says', (parameters, place) => {
   const db = `postgres://bi@db.example.com/warehouse?${parameters}`;

@@ -115,8 +115,8 @@ function dueAfter(
 }
 
 /**
- * Whether a scan left in place a watermark that was in the future when it was read: the next feed must not start there,
- * even if time has passed it since (R1).
+ * Whether a scan left in place a watermark that was still in the future when the scan read its first page, or may have
+ * been: the next feed must not start there, even if time has passed it since (R1).
  */
 function isKeptInDoubt(
   { method }: Stream,

@@ -28,14 +28,14 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
 }
 
 /**
- * The same for programs with libpq, which without `sslrootcert` don't use the system's certificates. A certificate in a
- * file of this machine is left out.
+ * The same for other programs with libpq; empty if it is left to them. The certificate to check against is left out: a
+ * file may not exist there, and not every libpq finds those of the system. Without one, libpq refuses to connect.
  */
 export function tlsKeywords(find: (name: string) => string | undefined): Readonly<Record<string, string>> {
-  const root = find('sslrootcert') ?? SYSTEM;
-  if (find('sslmode') === undefined && find('sslrootcert') !== SYSTEM) return {};
-  const sslmode = modeOf(find);
-  return { sslmode, ...(sslmode === 'verify-full' && root === SYSTEM ? { sslrootcert: SYSTEM } : {}) };
+  const root = find('sslrootcert');
+  if (find('sslmode') === undefined && root !== SYSTEM) return {};
+  const mode = modeOf(find);
+  return { sslmode: mode === 'require' && root !== undefined ? 'verify-ca' : mode };
 }
 
 /** Whether rows, and perhaps the password, travel unencrypted to another host without an explicit `sslmode=disable`. */

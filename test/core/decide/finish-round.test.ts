@@ -54,6 +54,9 @@ describe('the watermark after a round (R2)', () => {
     const late = context({ serverTime: addDays(ahead, 1), newestReading: addDays(ahead, 1) });
     const ended = settle(under(scan, { watermark: ahead }), NOTHING, late);
     expect(ended).toMatchObject({ watermark: ahead, scanDue: 'clock' });
+    // Nobody knows when a scan began whose first page had no `Date`.
+    const undated = settle(under({ ...scan, firstPageAt: null }, { watermark: YESTERDAY }), NOTHING, late);
+    expect(undated).toMatchObject({ watermark: YESTERDAY, scanDue: 'clock' });
     // The feeds reached it while the scan waited.
     const fed = settle(under({ ...scan, fedUntil: ahead }, { watermark: ahead }), NOTHING, late);
     expect(fed).toMatchObject({ watermark: ahead, scanDue: null });
