@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { serve } from './measure.ts';
 import { differences, serviceRows } from './peers/compare.ts';
-import { installPrograms, type Place, type Program, start, usageOf } from './peers/programs.ts';
+import { installPrograms, type Place, PROGRAMS, type Program, start, usageOf } from './peers/programs.ts';
 import { outcome, SITUATIONS } from './peers/situations.ts';
 import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
@@ -17,9 +17,11 @@ const options = process.argv.slice(2);
 const thousands = Number(options.find((option) => /^\d+$/.test(option)) ?? 100);
 const only = options.includes('--only') ? options[options.indexOf('--only') + 1] : '';
 const programs = installPrograms(only ?? '');
+if (options.includes('--keep') && programs.length < PROGRAMS)
+  throw new Error('--keep needs the figures of all programs');
 const { print, printed } = createPrinter();
 
-/** Three syncs: into an empty folder, after a change of one row in a hundred, and without a change. */
+/** Three syncs: into an empty folder, without a change, and after a change of one row in a hundred. */
 async function measure(program: Program): Promise<void> {
   const { server, baseUrl } = await serve({ scale: thousands / THOUSANDS_AT_SCALE_1 });
   const place = { url: baseUrl, environment: 'bench', folder: mkdtempSync(join(tmpdir(), 'peers-')) };
@@ -68,6 +70,7 @@ for (const [name, situation] of Object.entries(SITUATIONS)) {
   print(`| ${name} | ${cells.join(' | ')} |`);
 }
 print(`| right of ${Object.keys(SITUATIONS).length} | ${[...right.values()].join(' | ')} |`);
-const LEGEND = `By \`npm run bench:peers\`; [what each program gets wrong](why.md). Written is what a program passes to the system,
-including what it sends through sockets and pipes. "Right" compares the rows with those that the service returns then.`;
+const LEGEND = `By \`npm run bench:peers\`; [what each program gets wrong](why.md). One run, so compare within it. Written is what a
+program passes to write calls, including those for sockets and pipes; peak is that of its largest process, and Singer
+runs two. "Right" compares the rows with those that the service returns afterwards.`;
 if (options.includes('--keep')) saveFigures('# Other programs', `${LEGEND}\n\n${printed()}`);

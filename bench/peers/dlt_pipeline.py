@@ -50,7 +50,8 @@ def feed(name, path):
 
 def snapshot(name, path, key):
     settings = {"name": name, "primary_key": key, "write_disposition": "replace", "max_table_nesting": 0}
-    return dlt.resource(lambda: (yield from pages(path)), **settings)
+    # An empty page would keep dlt from emptying the table.
+    return dlt.resource(lambda: (yield from filter(None, pages(path))), **settings)
 
 
 @dlt.source

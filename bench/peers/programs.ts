@@ -35,12 +35,14 @@ const PEERS = [
   ['airbyte', 'PyAirbyte to DuckDB', 'airbyte_source.py', 'duckdb'],
 ] as const;
 
-const LIVE = ' and deleted_at is null';
+/** How many there are, obsync among them. */
+export const PROGRAMS = PEERS.length + 1;
+
 const TABLES: Readonly<Record<string, string>> = {
-  assets: `assets where true${LIVE}`,
-  table_assets: `assets where kind = 'table'${LIVE}`,
-  columns: `columns where true${LIVE}`,
-  tests: `tests where true${LIVE}`,
+  assets: 'assets where deleted_at is null',
+  table_assets: "assets where kind = 'table' and deleted_at is null",
+  columns: 'columns where deleted_at is null',
+  tests: 'tests where deleted_at is null',
   asset_lineage: 'asset_lineage',
   column_lineage: 'column_lineage',
   latest_test_executions: 'latest_test_executions',
