@@ -192,7 +192,7 @@ function connectionOf(mirror: MirrorLocation): string {
   if (mirror.kind === 'file') return `sqlite:///file:${pathToFileURL(mirror.path).pathname}?mode=ro&uri=true`;
   const { username, host, pathname } = new URL(mirror.display);
   const login = `postgresql://${username}:${PASSWORD_MASK}@`;
-  const socket = host.startsWith('%2F') ? decodeURIComponent(host).split(':') : null;
-  const query = new URLSearchParams(socket === null ? mirror.tls : { host: socket[0] ?? '', port: socket[1] ?? '' });
-  return `${login}${socket === null ? host : ''}${pathname}${query.size === 0 ? '' : `?${query}`}`;
+  const [folder = '', port = ''] = decodeURIComponent(host).split(':');
+  if (host.startsWith('%2F')) return `${login}${pathname}?${new URLSearchParams({ host: folder, port })}`;
+  return `${login}${host}${pathname}${mirror.sslmode === undefined ? '' : `?sslmode=${mirror.sslmode}`}`;
 }

@@ -6,8 +6,8 @@ export type MirrorLocation =
       readonly schema: string;
       /** `postgres://user@host:port/database?schema=name`, without a password. */
       readonly display: string;
-      /** `sslmode` and the like, as libpq has them. */
-      readonly tls: Readonly<Record<string, string>>;
+      /** As libpq has it; missing if it is left to the tool. */
+      readonly sslmode?: string;
     };
 
 /** The schema of the mirror's views. SQLite calls that of an opened file `main`. */

@@ -6,6 +6,6 @@ export interface PostgresAddress extends AnswerTimeout {
   readonly schema: string;
   /** For messages, logs and reports: `postgres://user@host:port/database?schema=name`. Never contains a password. */
   readonly display: string;
-  /** How it is encrypted, in the keywords of PostgreSQL's own programs; empty if it is left to them. */
-  readonly tls: Readonly<Record<string, string>>;
+  /** How other programs with libpq encrypt their connections; missing if it is left to them. */
+  readonly sslmode?: string;
 }

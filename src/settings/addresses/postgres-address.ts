@@ -3,7 +3,7 @@ import type { ClientConfig } from 'pg';
 import { SyncError } from '../../core/errors.ts';
 import type { PostgresAddress } from '../../destination/postgres/address.ts';
 import { findPassword } from './password-file.ts';
-import { isUnencryptedRemote, tlsKeywords, tlsOptions } from './postgres-tls.ts';
+import { isUnencryptedRemote, libpqSslMode, tlsOptions } from './postgres-tls.ts';
 import type { ConnectionKeywords } from './postgres-url.ts';
 import { readService } from './service-file.ts';
 
@@ -71,7 +71,7 @@ export function postgresAddress(said: ConnectionKeywords, env: NodeJS.ProcessEnv
     kind: 'postgres',
     schema,
     display,
-    tls: tlsKeywords(find),
+    ...optional('sslmode', libpqSslMode(find)),
     client,
     answerTimeoutMs: answerTimeoutOf(find('tcp_user_timeout')),
   };

@@ -28,14 +28,14 @@ export function tlsOptions(find: (name: string) => string | undefined): NonNulla
 }
 
 /**
- * The same for other programs with libpq; empty if it is left to them. The certificate to check against is left out: a
- * file may not exist there, and not every libpq finds those of the system. Without one, libpq refuses to connect.
+ * The mode for other programs with libpq; undefined if it is left to them. They find the certificate to check against by
+ * themselves, or refuse to connect: a file may not exist there, and not every libpq finds those of the system.
  */
-export function tlsKeywords(find: (name: string) => string | undefined): Readonly<Record<string, string>> {
+export function libpqSslMode(find: (name: string) => string | undefined): string | undefined {
   const root = find('sslrootcert');
-  if (find('sslmode') === undefined && root !== SYSTEM) return {};
+  if (find('sslmode') === undefined && root !== SYSTEM) return undefined;
   const mode = modeOf(find);
-  return { sslmode: mode === 'require' && root !== undefined ? 'verify-ca' : mode };
+  return mode === 'require' && root !== undefined ? 'verify-ca' : mode;
 }
 
 /** Whether rows, and perhaps the password, travel unencrypted to another host without an explicit `sslmode=disable`. */

@@ -360,7 +360,6 @@ test('a migration blocked by another program fails fast, names that program, and
       kind: 'postgres',
       schema: own.schema,
       display: '',
-      tls: {},
       client: { connectionString: own.serverUrl, application_name },
     }) as const;
   const [reader, writer] = [await openConnection(address('dashboard')), await openConnection(address('obsync'))];
@@ -389,7 +388,6 @@ test('processes that create the same mirror at once wait for each other', async 
     kind: 'postgres',
     schema: own.schema,
     display: '',
-    tls: {},
     client: { connectionString: own.serverUrl },
   } as const;
   const connections = await Promise.all([1, 2, 3, 4].map(() => openConnection(address)));
@@ -406,7 +404,7 @@ test('processes that create the same mirror at once wait for each other', async 
 test('a transaction sees a mirror that another process creates while it is open', async () => {
   const own = await testSchema();
   const client = { connectionString: own.serverUrl };
-  const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', tls: {}, client });
+  const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
   try {
     await connection.run('begin');
     expect(await postgresVersion(connection, own.schema)).toBe(0);

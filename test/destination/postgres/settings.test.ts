@@ -16,7 +16,7 @@ beforeAll(async () => {
     'default_transaction_isolation=serializable',
   ];
   const client = { connectionString: place.serverUrl, options: options.map((each) => `-c ${each}`).join(' ') };
-  const address: PostgresAddress = { kind: 'postgres', schema: place.schema, display: '', tls: {}, client };
+  const address: PostgresAddress = { kind: 'postgres', schema: place.schema, display: '', client };
   connection = await openConnection(address);
   await migratePostgres(connection, place.schema);
   // Behind a pooler, it belongs to another program.
