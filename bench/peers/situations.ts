@@ -13,9 +13,10 @@ import {
   remove,
   removeAsset,
 } from '../../test/model/environment.ts';
-import { errorReply, parseRequest, type Reply, replyTo } from '../../test/model/replies.ts';
-import { createWorld, DAY, HOUR, receive, type World } from '../../test/model/world.ts';
-import { type ApiServer, startApiServer } from '../../test/support/api-server.ts';
+import { errorReply } from '../../test/model/replies.ts';
+import { createWorld, DAY, HOUR, type World } from '../../test/model/world.ts';
+import type { ApiServer, Reply } from '../../test/support/api-server.ts';
+import { serveWorld } from '../../test/support/world-server.ts';
 import { differences, serviceRows } from './compare.ts';
 import { type Place, type Program, type Run, start } from './programs.ts';
 
@@ -157,20 +158,13 @@ interface Service {
 
 async function serve(world: World): Promise<Service> {
   const events: Service['events'] = new Map();
-  let number = 0;
-  const server = await startApiServer(({ method, target, headers }) => {
-    const asked = parseRequest({ method, url: target, headers } as Parameters<typeof parseRequest>[0], 'token');
-    if (asked === null) return errorReply(400, 'invalid_request');
-    const request = { ...asked, number: ++number };
-    receive(world, request);
-    const date = { date: new Date(world.nowMs).toUTCString() };
-    return events.get(number)?.() ?? replyTo(world, request, date);
-  });
+  let earlier = 0;
+  const server = await serveWorld(world, undefined, (number) => events.get(number - earlier)?.());
   return {
     server,
     events,
     beginRun() {
-      number = 0;
+      earlier = server.requests.length;
     },
   };
 }

@@ -10,12 +10,19 @@ const CODES: Readonly<Partial<Record<SyncError['recovery'], [number, string]>>> 
   'restart-read': [400, 'invalid_cursor'],
 };
 
-/** The model of the service behind a real server. `quota` returns the headers of every response. */
+/**
+ * The model of the service behind a real server. `quota` returns the headers of every response. `meet` is called before
+ * each request with its number, and may answer in place of the service.
+ */
 export function serveWorld(
   world: World,
   quota: () => Readonly<Record<string, string>> = () => ({}),
+  meet: (number: number) => Reply | undefined = () => undefined,
 ): Promise<ApiServer> {
+  let number = 0;
   return startApiServer(async ({ target }): Promise<Reply> => {
+    const met = meet(++number);
+    if (met !== undefined) return met;
     const { pathname, searchParams } = new URL(target, 'http://world.test');
     const path = pathname.split('/').slice(3).map(decodeURIComponent);
     const source = world.source();
