@@ -4,8 +4,8 @@ import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
 /**
  * Serves a synthetic account as fast as possible: every list is split into pages beforehand and kept as bytes. The only
  * argument is its size as JSON. Prints its port, and serves until stdin ends. `POST /change` changes one row in a
- * hundred, and `POST /die/N` kills the process whose id is in the body at the Nth request from then on, and
- * answers how many there were since the last `POST /die`.
+ * hundred, `POST /requests` answers how many requests there were since the last one, and `POST /die/N` kills the process
+ * whose id is in the body at the Nth request from then on.
  */
 const size = JSON.parse(process.argv[2] ?? '{"scale":1}') as WorldSize;
 const world = benchWorld(size);
@@ -79,8 +79,10 @@ function command(path: string, body: string, response: ServerResponse): void {
   if (path === '/change') {
     generation = Date.now();
     pages = paged();
-  } else {
+  } else if (path === '/requests') {
     response.write(String(requests));
+    requests = 0;
+  } else {
     [requests, dieAt, victim] = [0, Number(path.split('/')[2]), Number(body)];
   }
   response.end();

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { createPrinter, MACHINE, saveFigures } from './figures.ts';
 import { serve } from './measure.ts';
 import { differences, serviceRows } from './peers/compare.ts';
@@ -13,12 +14,13 @@ import { THOUSANDS_AT_SCALE_1 } from './world.ts';
  * right. Needs python3 and PyPI. Arguments: thousands of rows (default 100), `--only NAME` to run the programs whose
  * name contains it, and `--keep` to save the figures in `docs/benchmarks.md`.
  */
-const options = process.argv.slice(2);
-const thousands = Number(options.find((option) => /^\d+$/.test(option)) ?? 100);
-const only = options.includes('--only') ? options[options.indexOf('--only') + 1] : '';
-const programs = installPrograms(only ?? '');
-if (options.includes('--keep') && programs.length < PROGRAMS)
-  throw new Error('--keep needs the figures of all programs');
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { only: { type: 'string', default: '' }, keep: { type: 'boolean', default: false } },
+});
+const thousands = Number(positionals[0] ?? 100);
+const programs = installPrograms(values.only);
+if (values.keep && programs.length < PROGRAMS) throw new Error('--keep needs the figures of all programs');
 const { print, printed } = createPrinter();
 
 /** Three syncs: into an empty folder, without a change, and after a change of one row in a hundred. */
@@ -49,7 +51,7 @@ async function lineOf(program: Program, place: Place, what: string): Promise<str
 
 /** The requests since the last call. */
 async function requestsSoFar({ url }: Place): Promise<string> {
-  return (await fetch(`${url}/die/0`, { method: 'POST', body: '0' })).text();
+  return (await fetch(`${url}/requests`, { method: 'POST' })).text();
 }
 
 print(`${MACHINE}; ${thousands} thousand rows\n`);
@@ -73,4 +75,4 @@ print(`| right of ${Object.keys(SITUATIONS).length} | ${[...right.values()].join
 const LEGEND = `By \`npm run bench:peers\`; [what each program gets wrong](why.md). One run, so compare within it. Written is what a
 program passes to write calls, including those for sockets and pipes; peak is that of its largest process, and Singer
 runs two. "Right" compares the rows with those that the service returns afterwards.`;
-if (options.includes('--keep')) saveFigures('# Other programs', `${LEGEND}\n\n${printed()}`);
+if (values.keep) saveFigures('# Other programs', `${LEGEND}\n\n${printed()}`);

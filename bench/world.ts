@@ -71,20 +71,23 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
     tableOrder(Math.floor(n / COLUMNS_PER_TABLE)) * COLUMNS_PER_TABLE + (n % COLUMNS_PER_TABLE);
   const downstream = shuffled(columns, 101);
   const upstream = shuffled(columns, 7919);
-  const asset = (at: number, generation: number, n = tableOrder(at)): Item => ({
-    id: assetOf(n),
-    name: `${WORDS[n % 7]}_${n}`,
-    kind: 'table',
-    source_type: 'dbt',
-    description: `One row for each of ${WORDS[n % 7]}, as the shop reports it${generation > 0 && changesAt(at) ? `, version ${generation}` : ''}`,
-    owners: ['data-platform'],
-    tags: ['finance', 'daily'],
-    parent_id: null,
-    path: `models/marts/area_${n % 13}`,
-    created_at: time(n),
-    updated_at: time(n),
-    synced_at: generation > 0 && changesAt(at) ? new Date(generation).toISOString() : time(n),
-  });
+  const asset = (at: number, generation: number): Item => {
+    const n = tableOrder(at);
+    return {
+      id: assetOf(n),
+      name: `${WORDS[n % 7]}_${n}`,
+      kind: 'table',
+      source_type: 'dbt',
+      description: `One row for each of ${WORDS[n % 7]}, as the shop reports it${generation > 0 && changesAt(at) ? `, version ${generation}` : ''}`,
+      owners: ['data-platform'],
+      tags: ['finance', 'daily'],
+      parent_id: null,
+      path: `models/marts/area_${n % 13}`,
+      created_at: time(n),
+      updated_at: time(n),
+      synced_at: syncedAt(at, generation),
+    };
+  };
   const edge = (n: number): Item => ({
     upstream_column_id: columnOf(upstream(n)),
     downstream_column_id: columnOf(downstream(n)),
@@ -102,7 +105,7 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
       return numbers[path.startsWith('assets') ? 'assets' : path]?.get(id) ?? [];
     },
     lists: {
-      assets: { rows: tables, feed: true, row: (n, generation) => asset(n, generation) },
+      assets: { rows: tables, feed: true, row: asset },
       'assets/tables': {
         rows: tables,
         feed: true,

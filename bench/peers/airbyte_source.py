@@ -4,7 +4,7 @@ import json
 import os
 import sys
 
-from lists import EVER, FEEDS, FOLDER, OVERLAP_MINUTES, PAGE_ROWS, SERVICE, SNAPSHOTS, TOKEN, live_rows
+from lists import FEEDS, FOLDER, OVERLAP_MINUTES, PAGE_ROWS, SERVICE, SNAPSHOTS, TOKEN, live_rows
 
 os.environ["DO_NOT_TRACK"] = os.environ["AIRBYTE_OFFLINE_MODE"] = "1"
 os.environ["AIRBYTE_PROJECT_DIR"] = FOLDER

@@ -65,8 +65,10 @@ const OBSYNC: Program = {
 
 /** Of the programs whose name contains the text: obsync, and the peers that can be installed here. */
 export function installPrograms(text: string): Program[] {
-  const peers = PEERS.filter(([venv, name]) => name.includes(text) && install(venv));
-  return [...(OBSYNC.name.includes(text) ? [OBSYNC] : []), ...peers.map(peer)];
+  const wanted = PEERS.filter(([, name]) => name.includes(text));
+  const installed = new Set([...new Set(wanted.map(([venv]) => venv))].filter(install));
+  const peers = wanted.filter(([venv]) => installed.has(venv)).map(peer);
+  return OBSYNC.name.includes(text) ? [OBSYNC, ...peers] : peers;
 }
 
 function install(venv: string): boolean {
