@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import fastJson, { type Schema as FastSchema } from 'fast-json-stringify';
 import type { Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { MEASUREMENTS } from '../metrics/measurements.ts';
@@ -9,7 +10,7 @@ import { type HttpErrorParts, httpErrorParts } from './errors.ts';
 import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
 import { MEASURE, readRows } from './read-rows.ts';
-import { serializers } from './serializers.ts';
+import { lenient } from './schemas.ts';
 import { cacheVisibleAssets } from './visibility.ts';
 
 /** A request with a valid token: the operation, its parameters, and the reader. */
@@ -140,7 +141,7 @@ const MEASURING: EndpointOperation = {
 
 /** The operations by their ids. The function that writes an answer is made when it is first needed. */
 function operationsOf(options: EndpointOptions): (operationId: string) => EndpointOperation {
-  const writerOf = serializers(Object.fromEntries(sharedSchemas().map((schema) => [schema.$id, schema])));
+  const schema = Object.fromEntries(sharedSchemas().map((item) => [item.$id, lenient(item) as unknown as FastSchema]));
   const endpoints = new Map(
     [...endpointsOf(options), ...pageEndpoints()].map((endpoint) => [endpoint.operationId, endpoint]),
   );
@@ -150,7 +151,7 @@ function operationsOf(options: EndpointOptions): (operationId: string) => Endpoi
     if (known !== undefined) return known;
     const endpoint = endpoints.get(operationId);
     if (endpoint === undefined) throw new Error(`no operation ${operationId}`);
-    const write = writerOf({ schema: endpoint.answer });
+    const write: (answer: unknown) => string = fastJson(endpoint.answer as unknown as FastSchema, { schema });
     const endpointOperation: EndpointOperation = {
       respond: (view, request) => write(endpoint.respond(view, request)),
       respondLightly(view, request) {
