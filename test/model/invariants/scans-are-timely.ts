@@ -34,11 +34,10 @@ export function scansAreTimely(): {
       if (before.round === null && before.waiting === null) counted.set(key, 0);
       if (page !== null && read !== null && after.round?.mode === 'scan' && isScan(read))
         counted.set(key, (counted.get(key) ?? 0) + 1);
-      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan') return [];
       const pages = counted.get(key) ?? 0;
-      // The next round may begin with a slice that is no transition of its own (R27).
-      counted.delete(key);
-      if (serverTime === null) return [];
+      // After an end or a discard, the next round may begin with a slice that is no transition of its own (R27).
+      if (after.round === null && after.waiting === null) counted.delete(key);
+      if (commit.kind !== 'round-end' || before.round?.mode !== 'scan' || serverTime === null) return [];
       finished.set(key, { at: serverTime, pages });
       const stored = commit.checkpoint.scanPages;
       return stored === pages ? [] : [`its scan took ${pages} pages, but the checkpoint says ${stored}`];
