@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { compiledThreads } from './test/support/compile.ts';
 
@@ -25,7 +26,8 @@ export default defineConfig({
     testTimeout: 120_000,
     expect: { poll: { timeout: 120_000 } },
     hookTimeout: 120_000,
-    maxWorkers: '100%',
+    // One more than cores: many tests wait for a process, a browser or a time limit.
+    maxWorkers: availableParallelism() + 1,
     // Workers that start and end all the time compile WebAssembly at once, to strip types. With protection keys, V8 can
     // lose a page of its code then and end the process by SIGTRAP.
     execArgv: ['--no-memory-protection-keys'],

@@ -89,7 +89,7 @@ describe('query on a mirror in PostgreSQL', () => {
   });
 
   test('rows are fetched on demand in portions, and fetching stops with the reader', async () => {
-    const result = await query({ db: there.url, sql: 'select * from generate_series(1, 100000000) as n' });
+    const result = await query({ db: there.url, sql: 'select generate_series(1, 100000000) as n' });
     let [rows, longest] = [0, 0];
     for await (const portion of result.portions) {
       rows += portion.length;

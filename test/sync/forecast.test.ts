@@ -34,6 +34,26 @@ describe('a forecast', () => {
     })(),
   );
 
+  test('its day is what 24 hourly syncs send while nothing changes (R13, R22)', () =>
+    withWorld(async (scene) => {
+      const wish = { pageSize: 2, fullEveryDays: 'auto' as const };
+      await scene.mirrored.sync(wish);
+      scene.world.advance(60);
+      const { day: rare } = await forecastNextRun(scene, { ...wish, fullEveryDays: 7 });
+      expect(rare?.scan_requests).toBe(0);
+      const { day } = await forecastNextRun(scene, wish);
+      await scene.mirrored.sync(wish);
+      const sent = { syncs: 24, requests: 0, scan_requests: 0 };
+      for (let hour = 1; hour <= 24; hour++) {
+        scene.world.advance(HOUR);
+        const { requests, streams } = await scene.mirrored.sync(wish);
+        sent.requests += requests;
+        for (const { mode, requests } of streams) sent.scan_requests += mode === 'scan' ? requests : 0;
+      }
+      expect(day).toEqual(sent);
+      expect(sent.scan_requests).toBeGreaterThan(0);
+    })());
+
   test(
     'it names the reason why each stream is read',
     withSyncedWorld(async (scene) => {
