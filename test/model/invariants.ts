@@ -168,16 +168,16 @@ function transitionOf(
 
 /** A round's reads end with it. */
 function dropFinishedReads(log: RequestLog, { envId, stream, commit, reads, after }: CommitTransition): void {
+  const hasEnded = roundEndOf(commit) !== undefined;
+  const isDiscarded = commit.kind === 'discard' && commit.forget === 'all';
+  if (hasEnded || isDiscarded) log.forgetBounds(envId, stream as CollectionName);
   // A waiting scan resumes after the round of the feeds (R9).
-  const isOver =
-    (roundEndOf(commit) !== undefined && after.waiting === null) ||
-    (commit.kind === 'discard' && commit.forget === 'all');
+  const isOver = (hasEnded && after.waiting === null) || isDiscarded;
   // A read that starts over forgets what it has seen (R7).
   const restarted = commit.kind === 'discard' ? commit.checkpoint.round?.read : null;
   const forgotten = restarted ? readIdentity({ ...restarted, path: [envId, ...restarted.path] }) : null;
   for (const read of reads) if (readIdentity(read) === forgotten) read.sliceItems = [];
   // Feeds that were left out are not resumed.
-  const remaining =
-    roundEndOf(commit) === undefined ? reads : reads.filter((read) => isComplete(read) || !isFeed(read));
+  const remaining = hasEnded ? reads.filter((read) => isComplete(read) || !isFeed(read)) : reads;
   log.replaceReads(envId, stream as CollectionName, isOver ? [] : remaining);
 }

@@ -43,6 +43,8 @@ export interface RequestLog {
   uncommitted(envId: string, stream: CollectionName, testId?: string): ServedRead | null;
   readsOf(envId: string, stream: CollectionName): readonly ServedRead[];
   replaceReads(envId: string, stream: CollectionName, reads: readonly ServedRead[]): void;
+  /** Call when a round is over: the next one decides its bounds itself. */
+  forgetBounds(envId: string, stream: CollectionName): void;
 }
 
 /** Path and query without the page size: a read stays the same after its limit was halved (R24). */
@@ -125,10 +127,10 @@ export function createRequestLog(): RequestLog {
       ) ?? null,
     readsOf: (envId, stream) => of(`${envId} ${stream}`),
     replaceReads: (envId, stream, reads) => {
-      const key = `${envId} ${stream}`;
-      all.set(key, [...reads]);
-      // Another round decides its bounds itself.
-      if (reads.length === 0) for (const each of bounds.keys()) if (each.startsWith(`${key} `)) bounds.delete(each);
+      all.set(`${envId} ${stream}`, [...reads]);
+    },
+    forgetBounds: (envId, stream) => {
+      for (const key of bounds.keys()) if (key.startsWith(`${envId} ${stream} `)) bounds.delete(key);
     },
   };
 }
