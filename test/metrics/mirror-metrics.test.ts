@@ -10,7 +10,7 @@ import { mirrorMetrics } from '../../src/api/mirror-metrics.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { copy, sync } from '../../src/index.ts';
 import { folder, mirrorFile } from '../cli/setup.ts';
-import { asset, run, test_ } from '../server/fixture.ts';
+import { asset, insert, run, test_ } from '../server/fixture.ts';
 import { EMPTY_PAGE, startApiServer } from '../support/api-server.ts';
 import { testSchema } from '../support/postgres.ts';
 
@@ -24,36 +24,24 @@ const ended = { cycle_id: 1, started_at: AT, ended_at: AT };
 /** An environment in which something is wrong everywhere, and one that is no longer listed. */
 function fill({ db }: MirrorFile): void {
   db.update(mirrorTable).set({ quota_limit: 1000, quota_remaining: 7 }).run();
-  db.insert(environments)
-    .values([
-      { id: 'e', name: 'E', ...listed },
-      { id: 'gone', name: 'G', missing_since: AT, ...listed },
-    ])
-    .run();
-  db.insert(syncRuns)
-    .values([
-      { ...ended, status: 'done', requests: 5 },
-      { ...ended, status: 'problems', requests: 12, ended_at: '2026-11-20T12:00:01.500000Z' },
-      { ...ended, status: 'done', command: 'verify', requests: 1 },
-      { ...ended, status: 'running', ended_at: null },
-    ])
-    .run();
-  db.insert(syncCheckpoints).values({ env_id: 'e', stream: 'tests', unavailable: 1 }).run();
-  db.insert(assets)
-    .values([asset('a'), asset('b'), asset('dead', { deleted_at: AT })])
-    .run();
-  db.insert(heldRemovals)
-    .values(['a', 'b', 'dead'].map((id) => ({ ...held, stream: 'assets', key_1: id })))
-    .run();
-  db.insert(rejectedRows)
-    .values([
-      { ...rejected, env_id: 'e', stream: 'columns', row_key: 'c' },
-      { ...rejected, env_id: '', stream: 'environments', row_key: 'f' },
-    ])
-    .run();
-  db.insert(tests)
-    .values([test_('t', { asset_id: 'a' }), test_('off', { disabled: 1 })])
-    .run();
+  insert(db, environments, [
+    { id: 'e', name: 'E', ...listed },
+    { id: 'gone', name: 'G', missing_since: AT, ...listed },
+  ]);
+  insert(db, syncRuns, [
+    { ...ended, status: 'done', requests: 5 },
+    { ...ended, status: 'problems', requests: 12, ended_at: '2026-11-20T12:00:01.500000Z' },
+    { ...ended, status: 'done', command: 'verify', requests: 1 },
+    { ...ended, status: 'running', ended_at: null },
+  ]);
+  insert(db, syncCheckpoints, { env_id: 'e', stream: 'tests', unavailable: 1 });
+  insert(db, assets, [asset('a'), asset('b'), asset('dead', { deleted_at: AT })]);
+  insert(db, heldRemovals, ...['a', 'b', 'dead'].map((id) => ({ ...held, stream: 'assets', key_1: id })));
+  insert(db, rejectedRows, [
+    { ...rejected, env_id: 'e', stream: 'columns', row_key: 'c' },
+    { ...rejected, env_id: '', stream: 'environments', row_key: 'f' },
+  ]);
+  insert(db, tests, [test_('t', { asset_id: 'a' }), test_('off', { disabled: 1 })]);
   const failing = [
     run('1', { status: 'FAIL' }),
     run('2', { status: 'FAIL' }),
@@ -61,13 +49,11 @@ function fill({ db }: MirrorFile): void {
     run('4', { status: 'ERROR', test_id: 'off' }),
     run('5'),
   ];
-  db.insert(latestTestExecutions).values(failing).run();
-  db.insert(testExecutions).values(failing).run();
+  insert(db, latestTestExecutions, failing);
+  insert(db, testExecutions, failing);
   const totals = [0.5, 0.75, 0].map((score, i) => ({ ...bucket, asset_id: ['a', 'b', 'dead'][i] ?? '', score }));
-  db.insert(assetHealthScores).values(totals).run();
-  db.insert(assetHealthScoreDimensions)
-    .values({ ...bucket, asset_id: 'a', dimension: 'validity', score: 0.25 })
-    .run();
+  insert(db, assetHealthScores, totals);
+  insert(db, assetHealthScoreDimensions, { ...bucket, asset_id: 'a', dimension: 'validity', score: 0.25 });
 }
 
 /** The samples but for ages and zeros. */

@@ -6,7 +6,7 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { mirrorTrust, type TrustReader } from '../../src/page-data/mirror-trust.ts';
 import { recordAnswers } from '../../src/page-data/record-answers.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { NOW } from '../server/fixture.ts';
+import { insert, NOW } from '../server/fixture.ts';
 import { mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
 
@@ -36,27 +36,19 @@ const syncRun = (id: number, more: Partial<typeof syncRuns.$inferInsert> = {}) =
 
 /** A sync that read `e`, where a stream failed, and then `f`. */
 function fillLog({ db }: MirrorFile): void {
-  db.insert(environments).values({ id: 'f', name: 'Another', mirrored_at: NOW }).run();
-  db.insert(syncRuns).values(syncRun(1)).run();
-  db.insert(syncStreamRuns)
-    .values([
-      streamRun({ stream: 'assets', from: '10:00', to: '10:01' }),
-      streamRun({ stream: 'columns', from: '10:01', to: '10:05' }),
-      streamRun({ stream: 'tests', status: 'failed', from: '10:05', to: '10:20' }),
-      streamRun({ env_id: 'f', stream: 'assets', from: '10:20', to: '10:30' }),
-    ])
-    .run();
+  insert(db, environments, { id: 'f', name: 'Another', mirrored_at: NOW });
+  insert(db, syncRuns, syncRun(1));
+  insert(db, syncStreamRuns, [
+    streamRun({ stream: 'assets', from: '10:00', to: '10:01' }),
+    streamRun({ stream: 'columns', from: '10:01', to: '10:05' }),
+    streamRun({ stream: 'tests', status: 'failed', from: '10:05', to: '10:20' }),
+    streamRun({ env_id: 'f', stream: 'assets', from: '10:20', to: '10:30' }),
+  ]);
   for (const stream of ['assets', 'columns', 'tests'])
-    db.insert(syncCheckpoints)
-      .values({ env_id: 'e', stream, watermark: at('10:00'), unavailable: 0 })
-      .run();
+    insert(db, syncCheckpoints, { env_id: 'e', stream, watermark: at('10:00'), unavailable: 0 });
   const quota = { quota_limit: 5000, quota_window_seconds: 3600, quota_remaining: 4321, quota_noted_at: at('10:30') };
-  db.insert(mirror)
-    .values({ id: 1, base_url: 'https://service.test', ...quota })
-    .run();
-  db.insert(verifications)
-    .values({ ended_at: at('11:00'), depth: 'rows', equal: 0, difference_count: 3 })
-    .run();
+  insert(db, mirror, { id: 1, base_url: 'https://service.test', ...quota });
+  insert(db, verifications, { ended_at: at('11:00'), depth: 'rows', equal: 0, difference_count: 3 });
 }
 
 const EVERYTHING: TrustReader = { environments: null, deniedScopes: [], seesSomeAssets: false };
@@ -140,25 +132,26 @@ describe('the last sync that a reader of some streams sees', () => {
     ['assets', F, 'done'],
   ])('it has problems only while a row of a visible stream is rejected: %s (R20)', (stream, limits, expected) => {
     const { last_run } = trustFor(limits, ({ db }) =>
-      db
-        .insert(rejectedRows)
-        .values({ run_id: 1, env_id: 'e', stream, row_key: 'x', reason: '', payload: '{}', seen_at: NOW })
-        .run(),
+      insert(db, rejectedRows, {
+        run_id: 1,
+        env_id: 'e',
+        stream,
+        row_key: 'x',
+        reason: '',
+        payload: '{}',
+        seen_at: NOW,
+      }),
     );
     expect(last_run?.status).toBe(expected);
   });
 
   test('it is the last sync that read a visible stream, and never a repair', () => {
     const { last_run } = trustFor(E, ({ db }) => {
-      db.insert(syncRuns)
-        .values([syncRun(2), syncRun(3, { command: 'verify' })])
-        .run();
-      db.insert(syncStreamRuns)
-        .values([
-          streamRun({ run_id: 2, env_id: 'f', stream: 'assets', from: '11:00', to: '11:30' }),
-          streamRun({ run_id: 3, stream: 'assets', from: '12:00', to: '12:30' }),
-        ])
-        .run();
+      insert(db, syncRuns, [syncRun(2), syncRun(3, { command: 'verify' })]);
+      insert(db, syncStreamRuns, [
+        streamRun({ run_id: 2, env_id: 'f', stream: 'assets', from: '11:00', to: '11:30' }),
+        streamRun({ run_id: 3, stream: 'assets', from: '12:00', to: '12:30' }),
+      ]);
     });
     expect(last_run).toMatchObject({ run: 1, ended_at: at('10:20') });
   });

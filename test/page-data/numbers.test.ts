@@ -7,7 +7,7 @@ import { failingNow } from '../../src/page-data/failing-now.ts';
 import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
-import { asset, column, NOW, run, test_ } from '../server/fixture.ts';
+import { asset, assetEdge, column, insert, run, test_ } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
@@ -17,21 +17,17 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => Stri
 
 /** Results of a test of asset `x`, one per sub-test, in the order of their names. */
 function fillResults({ db }: MirrorFile, test: string, statuses: readonly string[]): void {
-  db.insert(tests)
-    .values(test_(test, { asset_id: 'x', column_name: 'id', test_type: 'type' }))
-    .run();
+  insert(db, tests, test_(test, { asset_id: 'x', column_name: 'id', test_type: 'type' }));
   for (const [i, status] of statuses.entries())
-    db.insert(latestTestExecutions)
-      .values({
-        ...run(`${test}:${i}`, { test_id: test, sub_test_unique_id: `${test}:sub ${i}`, status }),
-        ...{ column_name: `Column_${i}`, start_time: `2026-11-19T0${9 - i}:00:00.000000Z` },
-      })
-      .run();
+    insert(db, latestTestExecutions, {
+      ...run(`${test}:${i}`, { test_id: test, sub_test_unique_id: `${test}:sub ${i}`, status }),
+      ...{ column_name: `Column_${i}`, start_time: `2026-11-19T0${9 - i}:00:00.000000Z` },
+    });
 }
 
 const withAsset = (fill: (writing: MirrorFile) => void) =>
   mirrorOf((writing) => {
-    writing.db.insert(assets).values(asset('x')).run();
+    insert(writing.db, assets, asset('x'));
     fill(writing);
   });
 
@@ -67,11 +63,7 @@ describe('the tests in an asset’s details', () => {
 describe('assetColumns', () => {
   const parts = (names: readonly string[], fill: (writing: MirrorFile) => void = () => undefined) =>
     withAsset((writing) => {
-      for (const name of names)
-        writing.db
-          .insert(columns)
-          .values(column(`x:${name}`, { asset_id: 'x', name }))
-          .run();
+      for (const name of names) insert(writing.db, columns, column(`x:${name}`, { asset_id: 'x', name }));
       fill(writing);
     });
 
@@ -108,15 +100,14 @@ describe('a failing sub-test', () => {
     const { seen } = withAsset((writing) => {
       fillResults(writing, 't', ['FAIL', 'FAIL']);
       for (const [i, n] of numbered(70).entries())
-        writing.db
-          .insert(testExecutions)
-          .values(
-            run(`t:run ${n}`, {
-              ...{ test_id: 't', sub_test_unique_id: `t:sub ${i % 2}`, status: i === 11 ? 'PASS' : 'FAIL' },
-              start_time: `2026-11-18T00:00:00.000${n}Z`,
-            }),
-          )
-          .run();
+        insert(
+          writing.db,
+          testExecutions,
+          run(`t:run ${n}`, {
+            ...{ test_id: 't', sub_test_unique_id: `t:sub ${i % 2}`, status: i === 11 ? 'PASS' : 'FAIL' },
+            start_time: `2026-11-18T00:00:00.000${n}Z`,
+          }),
+        );
     });
     const { rows } = seen((reads) => failingNow(reads, ALL, WHOLE));
     const [even, odd] = ['t:sub 0', 't:sub 1'].map((id) => rows.find((row) => row.sub_test_unique_id === id)?.history);
@@ -133,12 +124,7 @@ describe('the flag that an answer was cut', () => {
   const hub = (width: number) =>
     withAsset((writing) => {
       fillResults(writing, 't', ['FAIL']);
-      const edge = { env_id: 'e', mirrored_at: NOW, upstream_asset_id: 'x' };
-      for (const n of numbered(width))
-        writing.db
-          .insert(assetLineage)
-          .values({ ...edge, downstream_asset_id: n })
-          .run();
+      for (const n of numbered(width)) insert(writing.db, assetLineage, assetEdge('x', n));
     });
 
   test.each([
@@ -159,15 +145,13 @@ describe('the flag that an answer was cut', () => {
   ])('trends of %i groups show the 20 with the most runs, and cut is %s', (count, cut) => {
     const { seen } = withAsset(({ db }) => {
       for (const [i, n] of numbered(count).entries()) {
-        db.insert(tests)
-          .values(test_(n, { asset_id: 'x', test_type: `type ${n}` }))
-          .run();
+        insert(db, tests, test_(n, { asset_id: 'x', test_type: `type ${n}` }));
         for (let at = 0; at <= i; at += 1)
-          db.insert(testExecutions)
-            .values(
-              run(`${n}:${at}`, { test_id: n, status: 'PASS', start_time: `2026-11-19T00:00:00.0000${10 + at}Z` }),
-            )
-            .run();
+          insert(
+            db,
+            testExecutions,
+            run(`${n}:${at}`, { test_id: n, status: 'PASS', start_time: `2026-11-19T00:00:00.0000${10 + at}Z` }),
+          );
       }
     });
     const found = seen((reads) => trends(reads, ALL, { by: 'test_type', days: 3, until: UNTIL }));
@@ -180,10 +164,7 @@ describe('the flag that an answer was cut', () => {
     [51, true],
   ])('a search with %i matches shows the first 50, and cut is %s', (count, cut) => {
     const { seen } = mirrorOf(({ db }) => {
-      for (const n of numbered(count))
-        db.insert(assets)
-          .values(asset(n, { name: `orders ${n}` }))
-          .run();
+      for (const n of numbered(count)) insert(db, assets, asset(n, { name: `orders ${n}` }));
     });
     const found = seen((reads) => searchAssets(reads, ALL, 'orders'));
     expect([found.rows.map(({ id }) => id), found.cut]).toEqual([numbered(50), cut]);

@@ -4,7 +4,7 @@ import { assets } from '../../schema/assets.ts';
 import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import { assetDetail } from '../../src/page-data/asset-detail.ts';
 import { searchAssets } from '../../src/page-data/search-assets.ts';
-import { asset } from '../server/fixture.ts';
+import { asset, insert } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 const NO_TABLE = { db_name: null, schema_name: null, table_name: null };
@@ -27,7 +27,7 @@ const WORLD = [
 /** The results of a search in a mirror and in a report of the same assets. */
 async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   const { seen } = mirrorOf(({ db }) => {
-    for (const row of rows) db.insert(assets).values(row).run();
+    for (const row of rows) insert(db, assets, row);
   });
   const answers = rows.map(({ id }) => ({
     ...{ name: 'asset', env: 'e', parameters: { id } },

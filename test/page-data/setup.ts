@@ -8,7 +8,7 @@ import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import type { PageReads, PageRow, PageScope } from '../../src/page-data/page-scope.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
-import { NOW } from '../server/fixture.ts';
+import { insert, NOW } from '../server/fixture.ts';
 import { fillWorld } from './world.ts';
 
 export const ALL: PageScope = { env: 'e', limit: null, seesTests: true };
@@ -19,8 +19,8 @@ export function mirrorOf(fill: (writing: MirrorFile) => void = fillWorld) {
   onTestFinished(() => rmSync(folder, { recursive: true }));
   const path = join(folder, 'mirror.db');
   const writing = openForWriting(path);
-  writing.db.insert(mirrorEnvironments).values({ env_id: 'e', mirrored_at: NOW }).run();
-  writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
+  insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
+  insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
   fill(writing);
   closeWritten(writing);
   const seen = <Found>(look: (reads: PageReads) => Found): Found => {

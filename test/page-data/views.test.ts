@@ -10,7 +10,7 @@ import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-grou
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { asset, NOW } from '../server/fixture.ts';
+import { asset, assetEdge, insert } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
 
@@ -23,15 +23,15 @@ function tangled() {
   const gone = { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' } as const;
   return mirrorOf(({ db }) => {
     for (let n = 0; n < 60; n += 1)
-      db.insert(assets)
-        .values(
-          asset(id(n), { ...(n % 7 === 3 ? { kind: 'bi', bi_type: 'look' } : {}), ...(n % 11 === 5 ? gone : {}) }),
-        )
-        .run();
+      insert(
+        db,
+        assets,
+        asset(id(n), { ...(n % 7 === 3 ? { kind: 'bi', bi_type: 'look' } : {}), ...(n % 11 === 5 ? gone : {}) }),
+      );
     for (let n = 0; n < 150; n += 1) {
       const [up, down] = [(n * 37) % 64, (n * n * 13 + n) % 64];
       db.insert(assetLineage)
-        .values({ env_id: 'e', mirrored_at: NOW, upstream_asset_id: id(up), downstream_asset_id: id(down) })
+        .values(assetEdge(id(up), id(down)))
         .onConflictDoNothing()
         .run();
     }
@@ -268,7 +268,7 @@ describe('searchAssets, assetDetail and neighboursOf', () => {
         ['4', 'customers', 'orders/x'],
         ['5', '100%', 'x'],
       ] as const)
-        db.insert(assets).values(asset(id, { name, path })).run();
+        insert(db, assets, asset(id, { name, path }));
     });
     const found = (text: string) => seen((reads) => searchAssets(reads, ALL, text)).rows.map(({ id }) => id);
     expect(found('orders')).toEqual(['2', '3', '1', '4']);

@@ -11,7 +11,7 @@ import {
   syncStreamRuns,
 } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { asset, column, NOW, run, test_ } from '../server/fixture.ts';
+import { asset, assetEdge, column, columnEdge, insert, NOW, run, test_ } from '../server/fixture.ts';
 
 /*
  * In environment `e`, the lineage interleaves the assets of a team (`m…`, under `team`) with those of others (`o…`),
@@ -76,10 +76,9 @@ const STATUSES: Readonly<Record<string, string>> = {
 };
 
 export function fillWorld({ db, connection }: MirrorFile): void {
-  const kept = { env_id: 'e', mirrored_at: NOW };
   const all = [...TEAM, ...OTHERS];
-  db.insert(environments).values({ id: 'f', name: 'Another', mirrored_at: NOW }).run();
-  db.insert(mirrorEnvironments).values({ env_id: 'f', mirrored_at: '2026-11-20T12:30:00.000000Z' }).run();
+  insert(db, environments, { id: 'f', name: 'Another', mirrored_at: NOW });
+  insert(db, mirrorEnvironments, { env_id: 'f', mirrored_at: '2026-11-20T12:30:00.000000Z' });
   for (const [i, id] of all.entries()) {
     const place = {
       path: TEAM.includes(id) ? `team/${id}` : `${id}/team`,
@@ -89,26 +88,13 @@ export function fillWorld({ db, connection }: MirrorFile): void {
       tags: JSON.stringify(['tag', `tag of ${id}`]),
       ...kindOf(id),
     };
-    db.insert(assets)
-      .values(asset(id, { ...place, ...(id === 'mgone' ? GONE : {}) }))
-      .run();
-    db.insert(assets)
-      .values(asset(id, { ...place, env_id: 'f', name: `f ${id}` }))
-      .run();
+    insert(db, assets, asset(id, { ...place, ...(id === 'mgone' ? GONE : {}) }));
+    insert(db, assets, asset(id, { ...place, env_id: 'f', name: `f ${id}` }));
     fillAsset(db, id, i);
   }
-  db.insert(assetLineage)
-    .values(EDGES.map(([up, down]) => ({ ...kept, upstream_asset_id: up, downstream_asset_id: down })))
-    .run();
-  db.insert(columnLineage)
-    .values(
-      EDGES.filter((ends) => !ends.some((end) => [UNKNOWN, 'mgone'].includes(end))).map(([up, down]) => ({
-        ...kept,
-        upstream_column_id: `${up}:id`,
-        downstream_column_id: `${down}:id`,
-      })),
-    )
-    .run();
+  insert(db, assetLineage, ...EDGES.map(([up, down]) => assetEdge(up, down)));
+  const known = EDGES.filter((ends) => !ends.some((end) => [UNKNOWN, 'mgone'].includes(end)));
+  insert(db, columnLineage, ...known.map(([up, down]) => columnEdge(`${up}:id`, `${down}:id`)));
   fillLog(db);
   fillMeans(connection);
 }
@@ -126,9 +112,7 @@ const UNTESTED = ['m5', 'o4'];
 function fillAsset(db: MirrorFile['db'], id: string, i: number): void {
   const gone = id === 'mgone' ? GONE : {};
   for (const name of ['id', 'NAME', 'unseen'])
-    db.insert(columns)
-      .values(column(`${id}:${name}`, { asset_id: id, name, data_type: 'text', ...gone }))
-      .run();
+    insert(db, columns, column(`${id}:${name}`, { asset_id: id, name, data_type: 'text', ...gone }));
   if (!UNTESTED.includes(id)) {
     fillTests(db, id, i);
     fillRuns(db, id, i);
@@ -139,17 +123,15 @@ function fillAsset(db: MirrorFile['db'], id: string, i: number): void {
 function fillTests(db: MirrorFile['db'], id: string, i: number): void {
   const owned = i % 4 === 0 ? {} : { owners: JSON.stringify([`owner ${i % 3}`]) };
   const more = { asset_id: id, column_name: 'name', test_type: `type ${i % 2}`, tags: '["nightly"]', ...owned };
-  db.insert(tests)
-    .values([
-      test_(`${id}:test`, {
-        ...more,
-        severity: i % 2 === 0 ? 'ERROR' : 'WARNING',
-        ...(id === 'mgone' ? GONE : {}),
-      }),
-      test_(`${id}:off`, { ...more, disabled: 1 }),
-      test_(`${id}:went`, { ...more, ...GONE }),
-    ])
-    .run();
+  insert(db, tests, [
+    test_(`${id}:test`, {
+      ...more,
+      severity: i % 2 === 0 ? 'ERROR' : 'WARNING',
+      ...(id === 'mgone' ? GONE : {}),
+    }),
+    test_(`${id}:off`, { ...more, disabled: 1 }),
+    test_(`${id}:went`, { ...more, ...GONE }),
+  ]);
 }
 
 function fillRuns(db: MirrorFile['db'], id: string, i: number): void {
@@ -165,10 +147,8 @@ function fillRuns(db: MirrorFile['db'], id: string, i: number): void {
     })),
   );
   const seen = executions.filter(({ status }) => status !== '');
-  db.insert(testExecutions).values(seen).run();
-  db.insert(latestTestExecutions)
-    .values(seen.filter((each) => each.id.endsWith(':9')))
-    .run();
+  insert(db, testExecutions, seen);
+  insert(db, latestTestExecutions, ...seen.filter((each) => each.id.endsWith(':9')));
 }
 
 function fillScores(db: MirrorFile['db'], id: string, i: number): void {
@@ -178,48 +158,44 @@ function fillScores(db: MirrorFile['db'], id: string, i: number): void {
     ...{ bucket_at, score: 1 / (i + hour + 1) },
   }));
   for (const dimension of ['total', 'accuracy'])
-    db.insert(assetHealthScoreHistory)
-      .values(scores.map((each) => ({ ...each, dimension })))
-      .run();
+    insert(db, assetHealthScoreHistory, ...scores.map((each) => ({ ...each, dimension })));
   const last = scores.slice(-1);
-  db.insert(assetHealthScores).values(last).run();
-  db.insert(assetHealthScoreDimensions)
-    .values(last.map((each) => ({ ...each, dimension: 'accuracy' })))
-    .run();
+  insert(db, assetHealthScores, last);
+  insert(db, assetHealthScoreDimensions, ...last.map((each) => ({ ...each, dimension: 'accuracy' })));
 }
 
 /** Two runs: one of `e`, where a stream had problems, then one of `f`. */
 function fillLog(db: MirrorFile['db']): void {
   const times = { started_at: '2026-11-20T11:00:00.000000Z', ended_at: '2026-11-20T11:01:00.000000Z' };
   const server_time = '2026-11-20T11:00:00.000000Z';
-  db.insert(syncRuns)
-    .values([
-      { ...times, id: 1, cycle_id: 1, status: 'problems', server_time, requests: 40, error: 'columns of o1 failed' },
-      { ...times, id: 2, cycle_id: 2, status: 'problems', server_time, requests: 2, error: 'f: away' },
-    ])
-    .run();
+  insert(db, syncRuns, [
+    { ...times, id: 1, cycle_id: 1, status: 'problems', server_time, requests: 40, error: 'columns of o1 failed' },
+    { ...times, id: 2, cycle_id: 2, status: 'problems', server_time, requests: 2, error: 'f: away' },
+  ]);
   const counts = { requests: 3, pages: 2, rows_written: 7, rows_deleted: 0, rows_rejected: 1, rows_late: 0, ...times };
   const stream = (run_id: number, env_id: string, name: string, error: string | null) => ({
     ...counts,
     ...{ run_id, env_id, stream: name, mode: 'scan', reason: 'returned', error },
     status: error === null ? ('done' as const) : ('failed' as const),
   });
-  db.insert(syncStreamRuns)
-    .values([
-      stream(1, 'e', 'assets', null),
-      stream(1, 'e', 'columns', 'columns of o1 failed'),
-      stream(2, 'f', 'assets', 'f: away'),
-    ])
-    .run();
+  insert(db, syncStreamRuns, [
+    stream(1, 'e', 'assets', null),
+    stream(1, 'e', 'columns', 'columns of o1 failed'),
+    stream(2, 'f', 'assets', 'f: away'),
+  ]);
   for (const env_id of ['e', 'f']) {
-    db.insert(syncCheckpoints)
-      .values({ env_id, stream: 'assets', watermark: '2026-11-20T11:00:00.000000Z', unavailable: 0 })
-      .run();
-    db.insert(heldRemovals).values({ env_id, stream: 'columns', key_1: 'o1:id', key_2: '', absent_at: NOW }).run();
-    db.insert(rejectedRows)
-      .values({ run_id: 1, env_id, stream: 'columns', row_key: 'o1', reason: 'o1', payload: '{}', seen_at: NOW })
-      .run();
-    db.insert(testExecutionGaps).values({ env_id, test_id: 'o1:test', gap_from: NOW, gap_to: NOW }).run();
+    insert(db, syncCheckpoints, { env_id, stream: 'assets', watermark: '2026-11-20T11:00:00.000000Z', unavailable: 0 });
+    insert(db, heldRemovals, { env_id, stream: 'columns', key_1: 'o1:id', key_2: '', absent_at: NOW });
+    insert(db, rejectedRows, {
+      run_id: 1,
+      env_id,
+      stream: 'columns',
+      row_key: 'o1',
+      reason: 'o1',
+      payload: '{}',
+      seen_at: NOW,
+    });
+    insert(db, testExecutionGaps, { env_id, test_id: 'o1:test', gap_from: NOW, gap_to: NOW });
   }
 }
 

@@ -5,7 +5,7 @@ import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
-import { asset, column, insertSample, NOW, run, serve, test_ } from './fixture.ts';
+import { asset, assetEdge, column, columnEdge, insert, insertSample, NOW, run, serve, test_ } from './fixture.ts';
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, '0')}T00:00:00.000000Z`;
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
@@ -30,47 +30,35 @@ const { all } = serve(
     const { db } = writing;
     const ten = upTo(10);
     const deleted = (i: number) => (i % 4 === 1 ? { deleted_at: at(1 + (i >> 1)) } : {});
-    db.insert(assets)
-      .values(ten.map((i) => asset(`a${i}`, { mirrored_at: at(1 + (i >> 1)), ...(i === 9 ? deleted(i) : {}) })))
-      .run();
+    insert(
+      db,
+      assets,
+      ...ten.map((i) => asset(`a${i}`, { mirrored_at: at(1 + (i >> 1)), ...(i === 9 ? deleted(i) : {}) })),
+    );
     const owned = (i: number) => ({ asset_id: `a${i % 4}`, mirrored_at: at(1 + (i >> 1)), ...deleted(i) });
-    db.insert(columns)
-      .values(ten.map((i) => column(`c${i}`, owned(i))))
-      .run();
-    db.insert(tests)
-      .values(ten.map((i) => test_(`t${i}`, { ...owned(i), disabled: i % 3 === 2 ? 1 : 0 })))
-      .run();
+    insert(db, columns, ...ten.map((i) => column(`c${i}`, owned(i))));
+    insert(db, tests, ...ten.map((i) => test_(`t${i}`, { ...owned(i), disabled: i % 3 === 2 ? 1 : 0 })));
     for (const kind of PLAIN_FEEDS) for (const i of ten) insertSample(writing, kind, `${kind}${i}`, owned(i));
-    db.insert(assetLineage)
-      .values(
-        ten.flatMap((i) => [
-          { ...stamped, upstream_asset_id: `a${i}`, downstream_asset_id: `a${(i + 1) % 10}` },
-          { ...stamped, upstream_asset_id: `a${i}`, downstream_asset_id: `a${i}` },
-        ]),
-      )
-      .run();
-    db.insert(columnLineage)
-      .values(
-        ten.flatMap((i) => [
-          { ...stamped, upstream_column_id: `c${i}`, downstream_column_id: `c${(i * 3) % 10}` },
-          { ...stamped, upstream_column_id: `x${i}`, downstream_column_id: `c${(i * 3) % 10}` },
-        ]),
-      )
-      .run();
-    db.insert(latestTestExecutions)
-      .values(
-        ten.map((i) => ({
-          ...run(`e${i}`, { test_id: `t${i}`, status: i % 2 === 0 ? 'PASS' : 'FAIL' }),
-          synced_at: i % 3 === 0 ? null : at(1 + (i >> 1)),
-        })),
-      )
-      .run();
-    db.insert(testExecutions)
-      .values(ten.map((i) => run(`e${i}`, { test_id: 't0', start_time: at(1 + (i >> 1)), sub_test_unique_id: 's' })))
-      .run();
-    db.insert(assetHealthScores)
-      .values(ten.map((i) => ({ ...stamped, asset_id: `a${i}`, score: 1, test_count: 1, bucket_at: NOW })))
-      .run();
+    insert(db, assetLineage, ...ten.flatMap((i) => [i + 1, i].map((n) => assetEdge(`a${i}`, `a${n % 10}`))));
+    insert(db, columnLineage, ...ten.flatMap((i) => ['c', 'x'].map((up) => columnEdge(up + i, `c${(i * 3) % 10}`))));
+    insert(
+      db,
+      latestTestExecutions,
+      ...ten.map((i) => ({
+        ...run(`e${i}`, { test_id: `t${i}`, status: i % 2 === 0 ? 'PASS' : 'FAIL' }),
+        synced_at: i % 3 === 0 ? null : at(1 + (i >> 1)),
+      })),
+    );
+    insert(
+      db,
+      testExecutions,
+      ...ten.map((i) => run(`e${i}`, { test_id: 't0', start_time: at(1 + (i >> 1)), sub_test_unique_id: 's' })),
+    );
+    insert(
+      db,
+      assetHealthScores,
+      ...ten.map((i) => ({ ...stamped, asset_id: `a${i}`, score: 1, test_count: 1, bucket_at: NOW })),
+    );
   },
   { keys: () => KEYS },
   afterAll,
@@ -182,14 +170,7 @@ describe('column lineage by time if few of many columns have edges', () => {
         )
         .run(SCAN_WINDOW_ROWS, at(10));
       const last = `c${String(SCAN_WINDOW_ROWS).padStart(6, '0')}`;
-      const into = (downstream_column_id: string, upstream_column_id: string) => ({
-        ...stamped,
-        downstream_column_id,
-        upstream_column_id,
-      });
-      db.insert(columnLineage)
-        .values([into('c000001', 'x'), into('c000001', 'y'), into(last, 'z')])
-        .run();
+      insert(db, columnLineage, columnEdge('x', 'c000001'), columnEdge('y', 'c000001'), columnEdge('z', last));
     },
     {},
     afterAll,

@@ -4,7 +4,7 @@ import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/heal
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { CollectionListing } from '../../src/server/listings.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
-import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
+import { asset, assetEdge, column, columnEdge, insert, insertSample, NOW, run, test_ } from './fixture.ts';
 
 const BI = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
 
@@ -38,50 +38,29 @@ export const MINE = NAMES.filter((name) => name.includes('mine'));
 /** Every asset has everything it can have, and one test has no asset. */
 export function fillEstate(writing: MirrorFile): void {
   const { db } = writing;
-  const kept = { env_id: 'e', mirrored_at: NOW };
-  const score = { ...kept, score: 1, test_count: 1, bucket_at: NOW };
+  const score = { env_id: 'e', mirrored_at: NOW, score: 1, test_count: 1, bucket_at: NOW };
   const goneWith = (name: string) =>
     name.startsWith('gone') ? { deleted_at: '2026-11-10T00:00:00.000000Z', deletion: 'tombstone' as const } : {};
-  db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
+  insert(db, environments, { id: 'f', name: 'F', mirrored_at: NOW });
   // The same paths in another environment make nothing visible in this one.
   const elsewhere = ['other', 'pathless'].map((id) => asset(id, { env_id: 'f', path: 'team' }));
-  db.insert(assets)
-    .values([...ASSETS, ...elsewhere])
-    .run();
-  db.insert(columns)
-    .values(NAMES.map((name) => column(`${name}:col`, { asset_id: name, ...goneWith(name) })))
-    .run();
-  db.insert(tests)
-    .values([
-      ...NAMES.map((name) => test_(`${name}:test`, { asset_id: name, ...goneWith(name) })),
-      ...LIVE.map((name) => test_(`${name}:off`, { asset_id: name, disabled: 1 })),
-      test_('assetless:test'),
-    ])
-    .run();
+  insert(db, assets, [...ASSETS, ...elsewhere]);
+  insert(db, columns, ...NAMES.map((name) => column(`${name}:col`, { asset_id: name, ...goneWith(name) })));
+  insert(db, tests, [
+    ...NAMES.map((name) => test_(`${name}:test`, { asset_id: name, ...goneWith(name) })),
+    ...LIVE.map((name) => test_(`${name}:off`, { asset_id: name, disabled: 1 })),
+    test_('assetless:test'),
+  ]);
   for (const kind of PLAIN_FEEDS)
     for (const name of NAMES) insertSample(writing, kind, `${name}:${kind}`, { asset_id: name, ...goneWith(name) });
   const runs = [...LIVE.flatMap((name) => [`${name}:test`, `${name}:off`]), 'assetless:test', 'unseen:test'];
   const executions = runs.map((test_id) => run(`${test_id}:1`, { test_id, sub_test_unique_id: test_id }));
-  db.insert(latestTestExecutions).values(executions).run();
-  db.insert(testExecutions).values(executions).run();
-  db.insert(assetLineage)
-    .values(pairs(LIVE).map(([up, down]) => ({ ...kept, upstream_asset_id: up, downstream_asset_id: down })))
-    .run();
-  db.insert(columnLineage)
-    .values(
-      pairs(NAMES).map(([up, down]) => ({
-        ...kept,
-        upstream_column_id: `${up}:col`,
-        downstream_column_id: `${down}:col`,
-      })),
-    )
-    .run();
-  db.insert(assetHealthScores)
-    .values(LIVE.map((asset_id) => ({ ...score, asset_id })))
-    .run();
-  db.insert(assetHealthScoreDimensions)
-    .values(LIVE.map((asset_id) => ({ ...score, asset_id, dimension: 'accuracy' })))
-    .run();
+  insert(db, latestTestExecutions, executions);
+  insert(db, testExecutions, executions);
+  insert(db, assetLineage, ...pairs(LIVE).map(([up, down]) => assetEdge(up, down)));
+  insert(db, columnLineage, ...pairs(NAMES).map(([up, down]) => columnEdge(`${up}:col`, `${down}:col`)));
+  insert(db, assetHealthScores, ...LIVE.map((asset_id) => ({ ...score, asset_id })));
+  insert(db, assetHealthScoreDimensions, ...LIVE.map((asset_id) => ({ ...score, asset_id, dimension: 'accuracy' })));
 }
 
 /** The ids that decide whether an item is visible. Each begins with the name of an asset that must be visible. */

@@ -6,7 +6,7 @@ import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { VIEW_SCOPES } from '../../src/streams/endpoint.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
-import { asset, column, idsOf, NOW, serve } from './fixture.ts';
+import { asset, column, idsOf, insert, NOW, serve } from './fixture.ts';
 
 const key = (name: string, limits: Partial<Principal>): TokenHash => {
   const { sha256, reader } = rootToken(name, name);
@@ -250,12 +250,8 @@ describe('paging through few visible rows among many', () => {
         .run(MANY, NOW);
       const seen = connection.prepare("update columns set asset_id = 'seen' where env_id = 'e' and id = ?");
       for (const id of visible) seen.run(id);
-      db.insert(assets)
-        .values([asset('seen', { path: 'team/x' }), asset('hidden', { path: 'teams' })])
-        .run();
-      db.insert(columns)
-        .values(column('elsewhere', { env_id: 'f', asset_id: 'seen' }))
-        .run();
+      insert(db, assets, [asset('seen', { path: 'team/x' }), asset('hidden', { path: 'teams' })]);
+      insert(db, columns, column('elsewhere', { env_id: 'f', asset_id: 'seen' }));
     },
     {
       keys: () => [

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { parseDimensionWeights } from '../../src/server/dimension-weights.ts';
-import { asset, NOW, serve } from './fixture.ts';
+import { asset, insert, NOW, serve } from './fixture.ts';
 
 const CARD = 'e/asset-health-scores/aggregate';
 const ZERO = { total: { score: 0, test_count: 0, bucket_at: null }, dimensions: [] };
@@ -38,10 +38,8 @@ const OTHERS = [
 ];
 
 const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
-  db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
-  db.insert(assets)
-    .values([...TABLES, ...OTHERS])
-    .run();
+  insert(db, environments, { id: 'f', name: 'F', mirrored_at: NOW });
+  insert(db, assets, [...TABLES, ...OTHERS]);
   const dimensions = [
     dimension('orders', 'completeness', 1, 1),
     dimension('orders', 'validity', 0.5, 2, '2026-11-20T09:00:00.000000Z'),
@@ -53,7 +51,7 @@ const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
     dimension('gone', 'completeness', 0, 100),
     { ...dimension('elsewhere', 'completeness', 0, 100), env_id: 'f' },
   ];
-  db.insert(assetHealthScoreDimensions).values(dimensions).run();
+  insert(db, assetHealthScoreDimensions, dimensions);
   const totals = dimensions.map(({ dimension: _, ...total }) => total);
   db.insert(assetHealthScores).values(totals).onConflictDoNothing().run();
 };

@@ -5,7 +5,7 @@ import { assets, columns, environments } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { asset, column, idsOf, NOW, NOW_MS, run, serve, test_ } from './fixture.ts';
+import { asset, column, idsOf, insert, NOW, NOW_MS, run, serve, test_ } from './fixture.ts';
 
 const nothing = () => {};
 const ADMITTED = { authorization: 'Bearer secret' };
@@ -14,10 +14,8 @@ const KEYS = [rootToken('all', 'secret'), rootToken('other', 'other')];
 describe('the shape of items', () => {
   test('environments are a plain array of those that the source still lists (endpoint 1)', async () => {
     const { get } = serve(({ db }) => {
-      db.insert(environments)
-        .values({ id: 'f', name: 'F', cron: '0 * * * *', extra: '{"region":"eu"}', mirrored_at: NOW })
-        .run();
-      db.insert(environments).values({ id: 'g', name: 'G', missing_since: NOW, mirrored_at: NOW }).run();
+      insert(db, environments, { id: 'f', name: 'F', cron: '0 * * * *', extra: '{"region":"eu"}', mirrored_at: NOW });
+      insert(db, environments, { id: 'g', name: 'G', missing_since: NOW, mirrored_at: NOW });
     });
     const { body } = await get('environments');
     expect(body).toEqual([
@@ -29,12 +27,11 @@ describe('the shape of items', () => {
 
   test('a count beyond 2^53 is returned as it was sent, even in an optional field (R19)', async () => {
     const { server } = serve(({ db }) => {
-      db.insert(tests)
-        .values([test_('t')])
-        .run();
-      db.insert(testExecutions)
-        .values([{ ...run('x', { sub_test_unique_id: 't' }), extra: '{"failure_count":9007199254740993}' }])
-        .run();
+      insert(db, tests, test_('t'));
+      insert(db, testExecutions, {
+        ...run('x', { sub_test_unique_id: 't' }),
+        extra: '{"failure_count":9007199254740993}',
+      });
     });
     const url = '/public/beta/e/tests/t/executions';
     const { statusCode, body } = await (await server).inject({ url, headers: ADMITTED });
@@ -43,7 +40,7 @@ describe('the shape of items', () => {
 
   test('the generic list has common and unknown fields, the typed list also those of its kind (field notes)', async () => {
     const row = asset('a', { db_name: 'raw', owners: '["Team"]', tags: '[]', extra: '{"rank":7,"table_name":8}' });
-    const { get } = serve(({ db }) => db.insert(assets).values(row).run());
+    const { get } = serve(({ db }) => insert(db, assets, row));
     const [generic] = (await get('e/assets')).body.items;
     const [typed] = (await get('e/assets/tables')).body.items;
     expect(generic).toMatchObject({ id: 'a', owners: ['Team'], tags: [], description: null });
@@ -59,7 +56,7 @@ describe('the shape of items', () => {
       description: null,
       extra: '{"description":42,"name":"stale","x":{"y":1},"__proto__":1}',
     });
-    const { get } = serve(({ db }) => db.insert(assets).values(row).run());
+    const { get } = serve(({ db }) => insert(db, assets, row));
     const [item] = (await get('e/assets')).body.items;
     expect(item).toMatchObject({ name: 'name of a', description: null, x: { y: 1 } });
   });
@@ -68,15 +65,9 @@ describe('the shape of items', () => {
     const HUGE = '12345678901234567890';
     const bucket = { env_id: 'e', asset_id: 'a', test_count: Number(HUGE), bucket_at: NOW, mirrored_at: NOW, score: 1 };
     const { server } = serve(({ db }) => {
-      db.insert(assets)
-        .values(asset('a', { extra: `{"more":{"rows":${HUGE}}}` }))
-        .run();
-      db.insert(tests)
-        .values(test_('t', { config: `{"limit":[${HUGE}]}` }))
-        .run();
-      db.insert(assetHealthScores)
-        .values({ ...bucket, extra: `{"total":{"test_count":${HUGE}}}` })
-        .run();
+      insert(db, assets, asset('a', { extra: `{"more":{"rows":${HUGE}}}` }));
+      insert(db, tests, test_('t', { config: `{"limit":[${HUGE}]}` }));
+      insert(db, assetHealthScores, { ...bucket, extra: `{"total":{"test_count":${HUGE}}}` });
     });
     const textOf = async (path: string): Promise<string> =>
       (await (await server).inject({ url: `/public/beta/e/${path}`, headers: ADMITTED })).body;
@@ -86,12 +77,7 @@ describe('the shape of items', () => {
   });
 
   test('a column leaves out fields without a value (resources)', async () => {
-    const { get } = serve(({ db }) =>
-      db
-        .insert(columns)
-        .values(column('c', { synced_at: null }))
-        .run(),
-    );
+    const { get } = serve(({ db }) => insert(db, columns, column('c', { synced_at: null })));
     const synced_at = '2026-11-01T00:00:00.000000Z';
     expect((await get('e/columns')).body.items).toEqual([{ id: 'c', asset_id: 'a', name: 'c', synced_at }]);
   });
@@ -99,21 +85,15 @@ describe('the shape of items', () => {
   test('a score has its total and its dimensions (endpoint 9)', async () => {
     const bucket = { env_id: 'e', asset_id: 'a', test_count: 3, bucket_at: NOW, mirrored_at: NOW };
     const { get } = serve(({ db }) => {
-      db.insert(assets)
-        .values([asset('a'), asset('b')])
-        .run();
-      db.insert(assetHealthScores)
-        .values([
-          { ...bucket, score: 1 / 3 },
-          { ...bucket, asset_id: 'b', score: 1 },
-        ])
-        .run();
-      db.insert(assetHealthScoreDimensions)
-        .values([
-          { ...bucket, dimension: 'validity', score: 0.5 },
-          { ...bucket, dimension: 'accuracy', score: 0.1 + 0.2 },
-        ])
-        .run();
+      insert(db, assets, [asset('a'), asset('b')]);
+      insert(db, assetHealthScores, [
+        { ...bucket, score: 1 / 3 },
+        { ...bucket, asset_id: 'b', score: 1 },
+      ]);
+      insert(db, assetHealthScoreDimensions, [
+        { ...bucket, dimension: 'validity', score: 0.5 },
+        { ...bucket, dimension: 'accuracy', score: 0.1 + 0.2 },
+      ]);
     });
     const shown = { test_count: 3, bucket_at: NOW };
     expect((await get('e/asset-health-scores')).body.items).toEqual([
@@ -132,10 +112,8 @@ describe('the shape of items', () => {
 
   test('rows with the same id in two environments are not mixed up', async () => {
     const { all } = serve(({ db }) => {
-      db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
-      db.insert(assets)
-        .values([asset('a'), asset('b', { env_id: 'f' })])
-        .run();
+      insert(db, environments, { id: 'f', name: 'F', mirrored_at: NOW });
+      insert(db, assets, [asset('a'), asset('b', { env_id: 'f' })]);
     });
     expect(idsOf((await all('f/assets')).items)).toEqual(['b']);
   });
@@ -157,15 +135,11 @@ describe('ids with dots, slashes, spaces and any Unicode (field notes)', () => {
     ({ db }) => {
       for (const id of odd) {
         const env_id = `env/${id}`;
-        db.insert(environments).values({ id: env_id, name: 'odd', mirrored_at: NOW }).run();
-        db.insert(tests).values(test_(id, { env_id })).run();
-        db.insert(testExecutions)
-          .values({ ...run(`run of ${id}`, { test_id: id }), env_id })
-          .run();
+        insert(db, environments, { id: env_id, name: 'odd', mirrored_at: NOW });
+        insert(db, tests, test_(id, { env_id }));
+        insert(db, testExecutions, { ...run(`run of ${id}`, { test_id: id }), env_id });
       }
-      db.insert(assets)
-        .values(odd.map((id) => asset(id)))
-        .run();
+      insert(db, assets, ...odd.map((id) => asset(id)));
     },
     {},
     afterAll,
@@ -240,12 +214,7 @@ describe('every request', () => {
   });
 
   test('over a socket, errors have the envelope and the date, even if the request is too long or not HTTP', async () => {
-    const { server: starting } = serve(({ db }) =>
-      db
-        .insert(assets)
-        .values(asset('a'.repeat(60)))
-        .run(),
-    );
+    const { server: starting } = serve(({ db }) => insert(db, assets, asset('a'.repeat(60))));
     const server = await starting;
     await server.listen({ host: '127.0.0.1', port: 0 });
     const { port } = server.server.address() as AddressInfo;

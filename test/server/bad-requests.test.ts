@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { asset, idsOf, serve } from './fixture.ts';
+import { asset, idsOf, insert, serve } from './fixture.ts';
 import { expectRefusal, serveSmallWorld } from './refusal.ts';
 
 const { get } = serveSmallWorld();
@@ -213,9 +213,7 @@ describe('a cursor that does not belong to the request (pagination rule 3)', () 
 
   test('a cursor of another mirror is 400 invalid_cursor', async () => {
     const other = serve(({ db }) => {
-      db.insert(assets)
-        .values([asset('a'), asset('b')])
-        .run();
+      insert(db, assets, [asset('a'), asset('b')]);
     });
     const { next_cursor } = (await other.get('e/assets?limit=1')).body;
     expectRefusal(await get(`e/assets?limit=1&cursor=${next_cursor}`), 400, 'invalid_cursor');

@@ -10,7 +10,7 @@ import { rootToken } from '../../src/server/access.ts';
 import { CONNECTION_LIMITS } from '../../src/server/connection-slots.ts';
 import { MAX_UNANSWERED } from '../../src/server/connections.ts';
 import { rejectMalformed } from '../../src/server/send-error.ts';
-import { asset, NOW_MS, serve } from './fixture.ts';
+import { asset, insert, NOW_MS, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const nothing = () => {};
@@ -61,22 +61,11 @@ const ROWS = 1000;
 const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
   const description = 'x'.repeat(LARGE_BYTES / ROWS);
   const rows = Array.from({ length: ROWS }, (_, i) => asset(`a${i}`, { description }));
-  for (let i = 0; i < ROWS; i += 500)
-    db.insert(assets)
-      .values(rows.slice(i, i + 500))
-      .run();
+  for (let i = 0; i < ROWS; i += 500) insert(db, assets, rows.slice(i, i + 500));
 };
 
 describe('the limits on size and duration of a request', () => {
-  const { server } = serve(
-    ({ db }) =>
-      void db
-        .insert(assets)
-        .values([asset('a')])
-        .run(),
-    {},
-    afterAll,
-  );
+  const { server } = serve(({ db }) => insert(db, assets, asset('a')), {}, afterAll);
   const port = server.then(listening);
   const ask = async (url: string, more = '') => {
     const socket = open(await port);

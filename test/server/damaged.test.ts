@@ -1,7 +1,7 @@
 import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { asset, type Served, serve } from './fixture.ts';
+import { asset, insert, type Served, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 const PAGE_BYTES = 4096;
@@ -11,10 +11,7 @@ const PAGE_BYTES = 4096;
  */
 function serveDamaged(options: Parameters<typeof serve>[1] = {}): Served {
   const served = serve(({ db }) => {
-    for (let i = 0; i < 200; i += 1)
-      db.insert(assets)
-        .values(asset(`a${i}`, { description: 'x'.repeat(PAGE_BYTES) }))
-        .run();
+    for (let i = 0; i < 200; i += 1) insert(db, assets, asset(`a${i}`, { description: 'x'.repeat(PAGE_BYTES) }));
   }, options);
   const { path, connection } = served.writing;
   connection.pragma('wal_checkpoint(truncate)');

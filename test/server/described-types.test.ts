@@ -11,7 +11,7 @@ import { tableNamed } from '../../src/destination/sql/tables.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
-import { NOW, serve, test_ } from './fixture.ts';
+import { insert, NOW, serve, test_ } from './fixture.ts';
 
 const ODD = [
   '5, 1.5, -9223372036854775809, 12345678901234567890, true, "text", [], ["x", 1], {"a": [{"b": 1}]}',
@@ -47,15 +47,16 @@ const rowsOf = (name: CollectionName, items: readonly unknown[]) =>
 
 const { server } = serve(
   ({ db }) => {
-    db.insert(environments)
-      .values({ id: 'f', name: 'F', extra: '{"cron":7,"last_synced_at":"2026-03-24"}', mirrored_at: NOW })
-      .run();
-    db.insert(tests).values(test_('t')).run();
+    insert(db, environments, {
+      id: 'f',
+      name: 'F',
+      extra: '{"cron":7,"last_synced_at":"2026-03-24"}',
+      mirrored_at: NOW,
+    });
+    insert(db, tests, test_('t'));
     for (const name of NAMES)
       for (const row of rowsOf(name, oddItems(name)))
-        db.insert(tableNamed(entryNamed(name).table))
-          .values({ ...row, env_id: 'e', mirrored_at: NOW })
-          .run();
+        insert(db, tableNamed(entryNamed(name).table), { ...row, env_id: 'e', mirrored_at: NOW });
   },
   {},
   afterAll,
@@ -131,9 +132,7 @@ test.each([
 ])('%s: %j is served as %j, and as it was sent in a member of its own (R20)', async (field, value, shown) => {
   const { get } = serve(({ db }) => {
     const [row] = rowsOf('assets', [{ ...SAMPLES.assets('a', ''), [field]: value }]);
-    db.insert(tableNamed('assets'))
-      .values({ ...row, env_id: 'e', mirrored_at: NOW })
-      .run();
+    insert(db, tableNamed('assets'), { ...row, env_id: 'e', mirrored_at: NOW });
   });
   for (const path of ['e/assets/a', 'e/assets']) {
     const { body } = await get(path);
@@ -146,9 +145,7 @@ test('unknown members keep their values, whatever their names (R19)', async () =
   const extra = '{"__proto__":{"a":1},"constructor":"x","toString":[1]}';
   const world = serve(({ db }) => {
     const [row] = rowsOf('assets', [SAMPLES.assets('a', '')]);
-    db.insert(tableNamed('assets'))
-      .values({ ...row, extra, env_id: 'e', mirrored_at: NOW })
-      .run();
+    insert(db, tableNamed('assets'), { ...row, extra, env_id: 'e', mirrored_at: NOW });
   });
   const headers = { authorization: 'Bearer secret' };
   const { body } = await (await world.server).inject({ url: '/public/beta/e/assets/a', headers });

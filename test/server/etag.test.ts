@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest';
 import { columns, environments } from '../../schema/assets.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { acceptsGzip } from '../../src/server/etag.ts';
-import { column, NOW, serve } from './fixture.ts';
+import { column, insert, NOW, serve } from './fixture.ts';
 
 const MANY = Array.from({ length: 200 }, (_, n) => column(`c${n}`));
-const fill: Parameters<typeof serve>[0] = ({ db }) => void db.insert(columns).values(MANY).run();
+const fill: Parameters<typeof serve>[0] = ({ db }) => insert(db, columns, MANY);
 const keys = () => KEYS;
 const KEYS = [
   rootToken('all', 'secret'),

@@ -4,16 +4,10 @@ import { tests } from '../../schema/data-tests.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
 import { entryNamed, FEED_TABLES, PLAIN_FEEDS } from '../support/catalogue.ts';
-import { asset, column, idsOf, insertSample, NOW, serve, test_ } from './fixture.ts';
+import { asset, column, columnEdge, idsOf, insert, insertSample, serve, test_ } from './fixture.ts';
 
 const gone = (deleted_at: string) => ({ deleted_at, deletion: 'tombstone' as const });
 const BI = { bi_platform: 'looker', bi_type: 'look' };
-const edge = (up: string, down: string) => ({
-  env_id: 'e',
-  upstream_column_id: up,
-  downstream_column_id: down,
-  mirrored_at: NOW,
-});
 const day = (of: string) => `2026-${of}T00:00:00.000000Z`;
 
 describe('the feeds of a list', () => {
@@ -27,7 +21,7 @@ describe('the feeds of a list', () => {
         asset('gone at', gone(day('11-02'))),
         asset('gone after', { ...gone(day('11-03')), deletion: 'absent' }),
       ];
-      db.insert(assets).values(rows).run();
+      insert(db, assets, rows);
     },
     {},
     afterAll,
@@ -96,25 +90,17 @@ describe('the feeds of all lists', () => {
       // All were synced and deleted long before they reached the mirror.
       const stale = (row: (typeof rows)[number]) => ({ ...row, synced_at: day('01-01') });
       const unheard = { env_id: 'e', id: 'unheard of', ...gone(day('11-19')), mirrored_at: day('11-19') };
-      db.insert(assets)
-        .values(rows.map((row) => asset(row.id, { ...stale(row), ...BI })))
-        .run();
-      db.insert(assets)
-        .values(
-          rows.map((row) => ({ ...asset(`bi ${row.id}`, { ...stale(row), ...BI, id: `bi ${row.id}` }), kind: 'bi' })),
-        )
-        .run();
-      db.insert(columns)
-        .values(rows.map((row) => column(row.id, stale(row))))
-        .run();
-      db.insert(tests)
-        .values(rows.map((row) => test_(row.id, stale(row))))
-        .run();
+      insert(db, assets, ...rows.map((row) => asset(row.id, { ...stale(row), ...BI })));
+      insert(
+        db,
+        assets,
+        ...rows.map((row) => ({ ...asset(`bi ${row.id}`, { ...stale(row), ...BI, id: `bi ${row.id}` }), kind: 'bi' })),
+      );
+      insert(db, columns, ...rows.map((row) => column(row.id, stale(row))));
+      insert(db, tests, ...rows.map((row) => test_(row.id, stale(row))));
       for (const kind of PLAIN_FEEDS) for (const row of rows) insertSample(writing, kind, row.id, stale(row));
-      for (const table of FEED_TABLES.map(tableNamed)) db.insert(table).values(unheard).run();
-      db.insert(columnLineage)
-        .values(rows.map(({ id }) => edge('up', id)))
-        .run();
+      for (const table of FEED_TABLES.map(tableNamed)) insert(db, table, unheard);
+      insert(db, columnLineage, ...rows.map(({ id }) => columnEdge('up', id)));
     },
     {},
     afterAll,
@@ -168,13 +154,7 @@ describe('the feeds of all lists', () => {
 });
 
 describe('the feeds of tests', () => {
-  const served = () =>
-    serve(({ db }) =>
-      db
-        .insert(tests)
-        .values([test_('on'), test_('off', { disabled: 1 })])
-        .run(),
-    );
+  const served = () => serve(({ db }) => insert(db, tests, [test_('on'), test_('off', { disabled: 1 })]));
 
   test('a feed returns enabled and disabled tests whatever the parameter disabled says (field notes)', async () => {
     const { all } = served();
@@ -192,10 +172,13 @@ describe('the feeds of column lineage', () => {
         column('new', { synced_at: day('11-05'), asset_id: 'b' }),
         column('dead', gone(day('11-05'))),
       ];
-      db.insert(columns).values(rows).run();
-      db.insert(columnLineage)
-        .values([edge('new', 'old'), edge('unseen', 'new'), edge('old', 'new'), edge('old', 'dead')])
-        .run();
+      insert(db, columns, rows);
+      insert(db, columnLineage, [
+        columnEdge('new', 'old'),
+        columnEdge('unseen', 'new'),
+        columnEdge('old', 'new'),
+        columnEdge('old', 'dead'),
+      ]);
     });
 
   test('the upserts feed has the times of the downstream columns (field notes)', async () => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { FastifyInstance } from 'fastify';
 import { onTestFinished } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
@@ -83,6 +84,18 @@ export const run = (
   ...more,
 });
 
+export const assetEdge = (up: string, down: string) => ({
+  ...stamped,
+  upstream_asset_id: up,
+  downstream_asset_id: down,
+});
+
+export const columnEdge = (up: string, down: string) => ({
+  ...stamped,
+  upstream_column_id: up,
+  downstream_column_id: down,
+});
+
 /** A row of a feed, made from its sample, for collections that this file does not name. */
 export function insertSample(
   { db }: MirrorFile,
@@ -92,8 +105,17 @@ export function insertSample(
 ): void {
   const entry = entryNamed(kind);
   const { rows } = decodePage(entry, [SAMPLES[kind](id, more.asset_id ?? 'a')]);
-  db.insert(tableNamed(entry.table))
-    .values({ ...timed(more), ...rows[0]?.row, ...more })
+  insert(db, tableNamed(entry.table), { ...timed(more), ...rows[0]?.row, ...more });
+}
+
+/** Inserts rows or lists of rows. */
+export function insert<Table extends SQLiteTable>(
+  db: MirrorFile['db'],
+  table: Table,
+  ...rows: (Table['$inferInsert'] | readonly Table['$inferInsert'][])[]
+): void {
+  db.insert(table)
+    .values(rows.flat() as Table['$inferInsert'][])
     .run();
 }
 
@@ -127,8 +149,8 @@ export function serve(
   const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
   const writing = openForWriting(join(folder, 'source.db'));
   writeState(writing, claimMirror('https://service.test', writing.path));
-  writing.db.insert(mirrorEnvironments).values({ env_id: 'e', mirrored_at: NOW }).run();
-  writing.db.insert(environments).values({ id: 'e', name: 'Environment', mirrored_at: NOW }).run();
+  insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
+  insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
   fill(writing);
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
   const start = () => {

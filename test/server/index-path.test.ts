@@ -8,7 +8,7 @@ import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import type { ListParameters } from '../../src/server/parameters.ts';
 import { pageValues } from '../../src/server/statement.ts';
 import { cacheVisibleAssets } from '../../src/server/visibility.ts';
-import { asset, column, NOW, serve, test_ } from './fixture.ts';
+import { asset, column, insert, NOW, serve, test_ } from './fixture.ts';
 
 const { reader: ALL } = rootToken('all', 'secret');
 const sees = (name: string, ...assetIds: string[]): Principal => ({ ...ALL, name, assetIds });
@@ -26,19 +26,13 @@ const { mirror, writing, all, get } = serve(
       connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
         with recursive n(i) as (select 1 union all select i + 1 from n where i < ${SCAN_WINDOW_ROWS})
         select 'e', '${NOW}', ${Object.values(values).join(', ')} from n`);
-    db.insert(assets)
-      .values([asset('few'), asset('many')])
-      .run();
+    insert(db, assets, [asset('few'), asset('many')]);
     many('columns', { id: "printf('m%05d', i)", asset_id: "'many'", name: "'n'" });
-    db.insert(columns)
-      .values([column('a', { asset_id: 'few' }), column('z', { asset_id: 'few' })])
-      .run();
+    insert(db, columns, [column('a', { asset_id: 'few' }), column('z', { asset_id: 'few' })]);
     many('column_lineage', { upstream_column_id: "printf('m%05d', i)", downstream_column_id: "printf('m%05d', i)" });
     connection.exec(`insert into column_lineage (env_id, mirrored_at, upstream_column_id, downstream_column_id)
       values ('e', '${NOW}', 'x', 'a'), ('e', '${NOW}', 'x', 'z')`);
-    db.insert(tests)
-      .values([test_('tf', { asset_id: 'few' }), test_('tm', { asset_id: 'many' })])
-      .run();
+    insert(db, tests, [test_('tf', { asset_id: 'few' }), test_('tm', { asset_id: 'many' })]);
     const run = { sub_type: "'n'", status: "'PASS'", start_time: "'2026'", duration_seconds: '1' };
     const id = "iif(i < 3, 'f', 'm') || printf('%05d', i)";
     many('latest_test_executions', { id, sub_test_unique_id: id, test_id: "iif(i < 3, 'tf', 'tm')", ...run });

@@ -3,7 +3,7 @@ import { assets, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { answersHere, type EndpointAnswer, openLightAnswering } from '../../src/server/answers.ts';
-import { asset, column, NOW, serve, test_ } from './fixture.ts';
+import { asset, column, insert, NOW, serve, test_ } from './fixture.ts';
 
 const never = new AbortController().signal;
 const { reader: ALL } = rootToken('all', 'secret');
@@ -37,27 +37,21 @@ const ODD = ['a "b" \\ c', 'ünï ✓ 😀', 'line\nbreak\ttab', '\u0001\u007f\u
 describe('a page that is read by the key alone is answered at once, as a thread would answer it', () => {
   const { light, any } = open(({ db }) => {
     const tags = ['["a", "b"]', '[]', '[1.50, null, {"x":"ü"}]', '[12345678901234567890]'];
-    db.insert(assets)
-      .values([
-        ...ODD.map((text, i) => asset(`t${i}${text}`, { description: text, tags: tags[i % tags.length] ?? null })),
-        asset('bi', { kind: 'bi', owners: '["o"]', url: 'https://bi.test' }),
-        asset('gone', { deleted_at: NOW }),
-        { ...asset('typed later'), data_platform: null },
-      ])
-      .run();
-    db.insert(columns)
-      .values([
-        ...ODD.map((text, i) => column(`c${i}${text}`, { name: text, data_type: i % 2 === 0 ? text : null })),
-        column('gone', { deleted_at: NOW }),
-      ])
-      .run();
-    db.insert(tests)
-      .values([
-        ...ODD.map((text, i) => test_(`t${i}`, { asset_id: text, config: `{"n":null,"t":${JSON.stringify(text)}}` })),
-        test_('off', { disabled: 1 }),
-        test_('bare', { severity: 'x', config: null, tags: null }),
-      ])
-      .run();
+    insert(db, assets, [
+      ...ODD.map((text, i) => asset(`t${i}${text}`, { description: text, tags: tags[i % tags.length] ?? null })),
+      asset('bi', { kind: 'bi', owners: '["o"]', url: 'https://bi.test' }),
+      asset('gone', { deleted_at: NOW }),
+      { ...asset('typed later'), data_platform: null },
+    ]);
+    insert(db, columns, [
+      ...ODD.map((text, i) => column(`c${i}${text}`, { name: text, data_type: i % 2 === 0 ? text : null })),
+      column('gone', { deleted_at: NOW }),
+    ]);
+    insert(db, tests, [
+      ...ODD.map((text, i) => test_(`t${i}`, { asset_id: text, config: `{"n":null,"t":${JSON.stringify(text)}}` })),
+      test_('off', { disabled: 1 }),
+      test_('bare', { severity: 'x', config: null, tags: null }),
+    ]);
   });
 
   test.each(
@@ -99,20 +93,14 @@ describe('a page that is read by the key alone is answered at once, as a thread 
 
 describe('a value that another program has written is answered alike in both ways', () => {
   const { light, any } = open(({ connection, db }) => {
-    db.insert(tests)
-      .values([
-        test_('null', { config: 'null', tags: ' null ' }),
-        test_('none', { config: null }),
-        test_('number', { config: '7', tags: '{}' }),
-        test_('text', { config: 'no json', tags: '[' }),
-      ])
-      .run();
-    db.insert(assets)
-      .values([asset('a'), asset('b')])
-      .run();
-    db.insert(columns)
-      .values([column('c'), column('d')])
-      .run();
+    insert(db, tests, [
+      test_('null', { config: 'null', tags: ' null ' }),
+      test_('none', { config: null }),
+      test_('number', { config: '7', tags: '{}' }),
+      test_('text', { config: 'no json', tags: '[' }),
+    ]);
+    insert(db, assets, [asset('a'), asset('b')]);
+    insert(db, columns, [column('c'), column('d')]);
     connection.exec("update assets set description = x'00ff41' where id = 'a'");
     connection.exec("update columns set name = x'616263' where id = 'd'");
   });
@@ -142,13 +130,9 @@ describe('a request that would block the server is left to a thread', () => {
        select 'e', 'c' || i, 'a', 'n', ?, ? from n`,
     );
     many.run(4000, NOW, NOW);
-    db.insert(columns).values(column('d')).run();
-    db.insert(tests)
-      .values([test_('long', { config: JSON.stringify({ x: 'x'.repeat(400_000) }) }), test_('more')])
-      .run();
-    db.insert(assets)
-      .values(asset('more', { extra: '{"x":1}' }))
-      .run();
+    insert(db, columns, column('d'));
+    insert(db, tests, [test_('long', { config: JSON.stringify({ x: 'x'.repeat(400_000) }) }), test_('more')]);
+    insert(db, assets, asset('more', { extra: '{"x":1}' }));
   });
 
   test('rows that do not show, beyond a window', async () => {

@@ -6,7 +6,7 @@ import { assetHealthScores } from '../../schema/health.ts';
 import { mirror, syncCheckpoints, syncRuns } from '../../schema/sync.ts';
 import { rootToken, type TokenHash } from '../../src/server/access.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
-import { asset, column, NOW_MS, type Served, serve } from './fixture.ts';
+import { asset, column, insert, NOW_MS, type Served, serve } from './fixture.ts';
 
 const nothing = () => {};
 const at = (secondsAgo: number) => new Date(NOW_MS - secondsAgo * 1000).toISOString();
@@ -33,12 +33,15 @@ const health = async ({ server }: Served) => (await (await server).inject('/heal
 describe('/metrics', () => {
   const served = serve(
     ({ db }) => {
-      db.insert(assets)
-        .values([asset('a'), asset('b')])
-        .run();
-      db.insert(assetHealthScores)
-        .values({ env_id: 'e', asset_id: 'a', score: 1, test_count: 1, bucket_at: at(0), mirrored_at: at(0) })
-        .run();
+      insert(db, assets, [asset('a'), asset('b')]);
+      insert(db, assetHealthScores, {
+        env_id: 'e',
+        asset_id: 'a',
+        score: 1,
+        test_count: 1,
+        bucket_at: at(0),
+        mirrored_at: at(0),
+      });
       db.update(mirror).set({ quota_limit: 100, quota_remaining: 90 }).run();
     },
     {},
@@ -155,12 +158,8 @@ describe('/metrics', () => {
 test('live rows are counted per stream over all environments, and recounted after each change', async () => {
   const served = serve(({ db }) => {
     const bi = { kind: 'bi', bi_platform: 'looker', bi_type: 'look' };
-    db.insert(assets)
-      .values([asset('a'), asset('a', { env_id: 'f' }), asset('b', bi), asset('c', { deleted_at: at(0) })])
-      .run();
-    db.insert(columns)
-      .values([column('c')])
-      .run();
+    insert(db, assets, [asset('a'), asset('a', { env_id: 'f' }), asset('b', bi), asset('c', { deleted_at: at(0) })]);
+    insert(db, columns, column('c'));
   });
   const rows = async () => {
     const counted = Object.entries(await scrape(served)).filter(([name]) => name.startsWith('obsync_mirror_rows'));
@@ -169,10 +168,7 @@ test('live rows are counted per stream over all environments, and recounted afte
   const none = Object.fromEntries(STREAM_NAMES.map((name) => [name, 0]));
   const first = { ...none, assets: 3, table_assets: 2, bi_assets: 1, columns: 1 };
   expect(await rows()).toEqual(first);
-  served.writing.db
-    .insert(columns)
-    .values([column('d'), column('e')])
-    .run();
+  insert(served.writing.db, columns, [column('d'), column('e')]);
   served.writing.connection
     .prepare('update mirror_environments set mirrored_at = ?')
     .run('2026-11-20T12:00:01.000000Z');
@@ -182,7 +178,7 @@ test('live rows are counted per stream over all environments, and recounted afte
 describe('the reported age of the last sync', () => {
   const served = serve(nothing, {}, afterAll);
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
-  const note = (...runs: (typeof syncRuns.$inferInsert)[]) => served.writing.db.insert(syncRuns).values(runs).run();
+  const note = (...runs: (typeof syncRuns.$inferInsert)[]) => insert(served.writing.db, syncRuns, runs);
 
   test('without a sync it is null in /healthz and +Inf in /metrics, where NaN would escape every alert', async () => {
     expect(await health(served)).toEqual({ status: 'up', last_sync_age_seconds: null });
@@ -226,7 +222,7 @@ describe('the reported ages of environments and streams', () => {
     ['a mirror with a stream of two hours', USUAL.map((name) => checkpoint(name, name === 'tests' ? 7200 : 60)), 7200],
   ])('/healthz?max_age answers 503 for %s, unless that is young enough', async (_, checkpoints, oldest) => {
     const { server, writing } = serve(nothing);
-    if (checkpoints.length > 0) writing.db.insert(syncCheckpoints).values(checkpoints).run();
+    if (checkpoints.length > 0) insert(writing.db, syncCheckpoints, checkpoints);
     const ask = async (maxAge: string) => (await server).inject(`/healthz?max_age=${maxAge}`);
     const [stale, young] = [await ask('1h'), await ask('121m')];
     expect(stale.statusCode).toBe(503);
@@ -252,13 +248,11 @@ describe('the reported ages of environments and streams', () => {
     ],
   ])('it is that of the stalest stream of every run: one %s', async (_, checkpoints, seconds) => {
     const served = serve(({ db }) => {
-      db.insert(environments)
-        .values([
-          { id: 'new', name: 'N', mirrored_at: at(0) },
-          { id: 'gone', name: 'G', missing_since: at(0), mirrored_at: at(0) },
-        ])
-        .run();
-      if (checkpoints.length > 0) db.insert(syncCheckpoints).values(checkpoints).run();
+      insert(db, environments, [
+        { id: 'new', name: 'N', mirrored_at: at(0) },
+        { id: 'gone', name: 'G', missing_since: at(0), mirrored_at: at(0) },
+      ]);
+      if (checkpoints.length > 0) insert(db, syncCheckpoints, checkpoints);
     });
     const samples = Object.entries(await scrape(served));
     expect(Object.fromEntries(samples.filter(([name]) => name.startsWith('obsync_environment_age')))).toEqual({
@@ -269,18 +263,14 @@ describe('the reported ages of environments and streams', () => {
 
   test('a stream has its own age: +Inf if no read of it has ended, none if the source does not have it yet or no run has begun to read it', async () => {
     const served = serve(({ db }) => {
-      db.insert(environments)
-        .values({ id: 'new', name: 'N', mirrored_at: at(0) })
-        .run();
-      db.insert(syncCheckpoints)
-        .values([
-          checkpoint('assets', 60),
-          checkpoint('columns', null),
-          checkpoint('tests', null, { unavailable: 1 }),
-          checkpoint('asset_lineage', 7200, { unavailable: 1 }),
-          checkpoint('test_executions', 90),
-        ])
-        .run();
+      insert(db, environments, { id: 'new', name: 'N', mirrored_at: at(0) });
+      insert(db, syncCheckpoints, [
+        checkpoint('assets', 60),
+        checkpoint('columns', null),
+        checkpoint('tests', null, { unavailable: 1 }),
+        checkpoint('asset_lineage', 7200, { unavailable: 1 }),
+        checkpoint('test_executions', 90),
+      ]);
     });
     const age = (environment: string, stream: string, seconds = Number.POSITIVE_INFINITY): [string, number] => [
       `obsync_stream_age_seconds{environment="${environment}",stream="${stream}"}`,

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { entryNamed } from '../support/catalogue.ts';
-import { serve } from './fixture.ts';
+import { insert, serve } from './fixture.ts';
 
 const COMMON = { id: 'a', name: 'a', source_type: 'dbt' };
 const SENT = {
@@ -23,9 +23,7 @@ const { get } = serve(
       };
       const { rows } = decodePage(entryNamed(name), [SENT[name], nothing]);
       const stored = rows.map(({ row }) => ({ ...row, env_id: 'e', mirrored_at: '2026-11-01T00:00:00.000000Z' }));
-      db.insert(tableNamed(entryNamed(name).table))
-        .values(stored)
-        .run();
+      insert(db, tableNamed(entryNamed(name).table), stored);
     }
   },
   {},

@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
-import { asset, column, idsOf, NOW, run, serve, test_ } from './fixture.ts';
+import { asset, assetEdge, column, columnEdge, idsOf, insert, run, serve, test_ } from './fixture.ts';
 import { fillWorld } from './specification-world.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `a${String(i).padStart(2, '0')}`);
@@ -10,7 +10,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `a${
 describe('paging', () => {
   const times = [null, '2026-11-01T00:00:00.000000Z', '2026-11-02T00:00:00.000000Z'];
   const rows = numbered(23).map((id, i) => asset(id, { synced_at: times[i % 3] ?? null }));
-  const { all: allNumbered, get: getNumbered } = serve(({ db }) => db.insert(assets).values(rows).run(), {}, afterAll);
+  const { all: allNumbered, get: getNumbered } = serve(({ db }) => insert(db, assets, rows), {}, afterAll);
 
   test.each([
     '',
@@ -26,12 +26,7 @@ describe('paging', () => {
 
   test('rows are ordered by time, with the id as tiebreaker (pagination rule 4)', async () => {
     const late = { synced_at: '2026-11-05T00:00:00.000000Z' };
-    const { all } = serve(({ db }) =>
-      db
-        .insert(assets)
-        .values([asset('b', late), asset('z'), asset('a', late), asset('y')])
-        .run(),
-    );
+    const { all } = serve(({ db }) => insert(db, assets, [asset('b', late), asset('z'), asset('a', late), asset('y')]));
     expect(idsOf((await all('e/assets?order_by=synced_at')).items)).toEqual(['y', 'z', 'a', 'b']);
     expect(idsOf((await all('e/assets?order_by=synced_at&direction=desc')).items)).toEqual(['b', 'a', 'z', 'y']);
     expect(idsOf((await all('e/assets?synced_since=2026-10-01T00:00:00Z&limit=1')).items)).toEqual([
@@ -52,19 +47,10 @@ describe('paging', () => {
     const ids = numbered(5);
     const pairs = ids.flatMap((one) => ids.map((other) => [one, other] as const));
     const { all } = serve(({ db }) => {
-      db.insert(assets)
-        .values(ids.map((id) => asset(id)))
-        .run();
-      db.insert(columns)
-        .values(ids.map((id) => column(id)))
-        .run();
-      const kept = { env_id: 'e', mirrored_at: NOW };
-      db.insert(assetLineage)
-        .values(pairs.map(([up, down]) => ({ ...kept, upstream_asset_id: up, downstream_asset_id: down })))
-        .run();
-      db.insert(columnLineage)
-        .values(pairs.map(([up, down]) => ({ ...kept, upstream_column_id: up, downstream_column_id: down })))
-        .run();
+      insert(db, assets, ...ids.map((id) => asset(id)));
+      insert(db, columns, ...ids.map((id) => column(id)));
+      insert(db, assetLineage, ...pairs.map(([up, down]) => assetEdge(up, down)));
+      insert(db, columnLineage, ...pairs.map(([up, down]) => columnEdge(up, down)));
     });
     for (const path of [
       'e/asset-lineage?limit=3',
@@ -79,10 +65,12 @@ describe('paging', () => {
 
   test('the runs of one test are paged newest first, across equal start times (pagination rule 4)', async () => {
     const { all } = serve(({ db }) => {
-      db.insert(tests).values(test_('t')).run();
-      db.insert(testExecutions)
-        .values(numbered(11).map((id, i) => run(id, { start_time: `2026-11-1${i % 3}T00:00:00.000000Z` })))
-        .run();
+      insert(db, tests, test_('t'));
+      insert(
+        db,
+        testExecutions,
+        ...numbered(11).map((id, i) => run(id, { start_time: `2026-11-1${i % 3}T00:00:00.000000Z` })),
+      );
     });
     const { items } = await all('e/tests/t/executions?limit=2');
     const starts = items.map(({ start_time }) => start_time as string);
@@ -93,7 +81,7 @@ describe('paging', () => {
 
   test('a page has 500 rows by default and up to 2000 with limit (shared parameters)', async () => {
     const rows = Array.from({ length: 501 }, (_, i) => asset(`a${i}`));
-    const { get } = serve(({ db }) => db.insert(assets).values(rows).run());
+    const { get } = serve(({ db }) => insert(db, assets, rows));
     expect((await get('e/assets')).body.items).toHaveLength(500);
     expect((await get('e/assets?limit=2000')).body.items).toHaveLength(501);
     expect((await get('e/assets?limit=1')).body.items).toHaveLength(1);
@@ -102,17 +90,9 @@ describe('paging', () => {
 
 describe('paging over live data (pagination rule 5)', () => {
   test('rows written between two pages appear in their place, and no other row is repeated or lost', async () => {
-    const { get, writing } = serve(({ db }) =>
-      db
-        .insert(assets)
-        .values(['b', 'd', 'f', 'h'].map((id) => asset(id)))
-        .run(),
-    );
+    const { get, writing } = serve(({ db }) => insert(db, assets, ...['b', 'd', 'f', 'h'].map((id) => asset(id))));
     const first = (await get('e/assets?limit=2')).body;
-    writing.db
-      .insert(assets)
-      .values([asset('a'), asset('c'), asset('g')])
-      .run();
+    insert(writing.db, assets, [asset('a'), asset('c'), asset('g')]);
     writing.connection.exec("delete from assets where id in ('d', 'f')");
     const second = (await get(`e/assets?limit=2&cursor=${first.next_cursor}`)).body;
     expect([idsOf(first.items), idsOf(second.items), second.has_more]).toEqual([['b', 'd'], ['g', 'h'], false]);
@@ -166,13 +146,7 @@ function ordersOf(path: string): string[] {
 describe('cursors', () => {
   test('their length does not reveal the row they name, which the reader may not be allowed to see', async () => {
     const ids = ['a', 'b'.repeat(40), `c${'ü'.repeat(50)}`, 'd'];
-    const { get } = serve(
-      ({ db }) =>
-        void db
-          .insert(assets)
-          .values(ids.map((id) => asset(id)))
-          .run(),
-    );
+    const { get } = serve(({ db }) => insert(db, assets, ...ids.map((id) => asset(id))));
     const lengths = new Set<number>();
     for (let cursor = '', i = 0; i < 3; i += 1) {
       cursor = (await get(`e/assets?limit=1&cursor=${cursor}`)).body.next_cursor;
@@ -181,13 +155,7 @@ describe('cursors', () => {
     expect(lengths.size).toBe(1);
   });
 
-  const two = () =>
-    serve(({ db }) =>
-      db
-        .insert(assets)
-        .values([asset('a'), asset('b')])
-        .run(),
-    );
+  const two = () => serve(({ db }) => insert(db, assets, [asset('a'), asset('b')]));
 
   test('a cursor is valid for the same query with parameters in another order (pagination rule 3)', async () => {
     const { get } = two();

@@ -3,7 +3,7 @@ import { assets } from '../../schema/assets.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
 import { answersInThreads } from '../../src/server/read-threads.ts';
-import { asset, NOW, serve } from './fixture.ts';
+import { asset, insert, NOW, serve } from './fixture.ts';
 
 const never = new AbortController().signal;
 const reader = (name: string): Principal => rootToken(name, name).reader;
@@ -150,10 +150,7 @@ describe('reader threads', () => {
 
 describe('answers with and without reader threads', () => {
   const small: Parameters<typeof serve>[0] = ({ db }) =>
-    void db
-      .insert(assets)
-      .values([asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })])
-      .run();
+    insert(db, assets, [asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })]);
   const files = serve(small, {}, afterAll);
   const options = { pageMax: 2000, weights: new Map() };
   const here = answersHere({ mirror: files.mirror, ...options });

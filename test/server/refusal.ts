@@ -3,7 +3,7 @@ import { assets, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { asset, column, NOW, run, type Served, serve, test_ } from './fixture.ts';
+import { asset, column, insert, NOW, run, type Served, serve, test_ } from './fixture.ts';
 
 const { reader, sha256 } = rootToken('limited', 'limited');
 const KEYS = [
@@ -15,44 +15,34 @@ const KEYS = [
 export const serveSmallWorld = (): Served =>
   serve(
     ({ db }) => {
-      db.insert(environments)
-        .values([
-          { id: 'f', name: 'F', mirrored_at: NOW },
-          { id: 'unlisted', name: 'U', missing_since: NOW, mirrored_at: NOW },
-        ])
-        .run();
-      db.insert(assets)
-        .values([
-          asset('a'),
-          asset('b'),
-          asset('bi', { kind: 'bi', bi_platform: 'looker', bi_type: 'look' }),
-          asset('gone', { deleted_at: NOW, deletion: 'tombstone' }),
-          ...['a', 'b'].map((id) => asset(id, { env_id: 'f' })),
-        ])
-        .run();
-      db.insert(columns)
-        .values([column('a'), column('b'), column('gone', { deleted_at: NOW, deletion: 'tombstone' })])
-        .run();
-      db.insert(tests)
-        .values([
-          test_('t'),
-          test_('u'),
-          test_('off', { disabled: 1 }),
-          test_('gone', { deleted_at: NOW, deletion: 'tombstone' }),
-        ])
-        .run();
+      insert(db, environments, [
+        { id: 'f', name: 'F', mirrored_at: NOW },
+        { id: 'unlisted', name: 'U', missing_since: NOW, mirrored_at: NOW },
+      ]);
+      insert(db, assets, [
+        asset('a'),
+        asset('b'),
+        asset('bi', { kind: 'bi', bi_platform: 'looker', bi_type: 'look' }),
+        asset('gone', { deleted_at: NOW, deletion: 'tombstone' }),
+        ...['a', 'b'].map((id) => asset(id, { env_id: 'f' })),
+      ]);
+      insert(db, columns, [column('a'), column('b'), column('gone', { deleted_at: NOW, deletion: 'tombstone' })]);
+      insert(db, tests, [
+        test_('t'),
+        test_('u'),
+        test_('off', { disabled: 1 }),
+        test_('gone', { deleted_at: NOW, deletion: 'tombstone' }),
+      ]);
       const runs = ['t', 'u', 'gone'].flatMap((test_id) =>
         [1, 2].map((n) => run(`${test_id}${n}`, { test_id, sub_test_unique_id: `${test_id}${n}` })),
       );
-      db.insert(testExecutions).values(runs).run();
-      db.insert(latestTestExecutions).values(runs).run();
+      insert(db, testExecutions, runs);
+      insert(db, latestTestExecutions, runs);
       const score = { env_id: 'e', score: 1, test_count: 1, mirrored_at: NOW };
-      db.insert(assetHealthScores)
-        .values([
-          { ...score, asset_id: 'old', bucket_at: '2026-11-01T00:00:00.000000Z' },
-          { ...score, asset_id: 'gone', bucket_at: NOW },
-        ])
-        .run();
+      insert(db, assetHealthScores, [
+        { ...score, asset_id: 'old', bucket_at: '2026-11-01T00:00:00.000000Z' },
+        { ...score, asset_id: 'gone', bucket_at: NOW },
+      ]);
     },
     { keys: () => KEYS },
     afterAll,

@@ -2,11 +2,11 @@ import { copyFileSync, renameSync, rmSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
-import { asset, serve } from './fixture.ts';
+import { asset, insert, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
 
 test('a replaced or removed mirror file is answered with 503 until it is back, also by /healthz', async () => {
-  const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
+  const { writing, server, get } = serve(({ db }) => insert(db, assets, asset('a')));
   const { path } = writing;
   const statuses = async () => {
     const health = await (await server).inject('/healthz');
@@ -38,10 +38,10 @@ function otherMirror(fill: Parameters<typeof serve>[0]): string {
 const MANY = Array.from({ length: 100 }, (_, i) => asset(`b${i}`, { description: 'x'.repeat(5000) }));
 
 test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
-  ['larger', ({ db }) => void db.insert(assets).values(MANY).run()],
+  ['larger', ({ db }) => insert(db, assets, MANY)],
   ['smaller', () => {}],
 ])('a %s mirror copied into the same file is answered with 503, also by /healthz', async (_, fill) => {
-  const { writing, server, get } = serve(({ db }) => void db.insert(assets).values(MANY.slice(50)).run());
+  const { writing, server, get } = serve(({ db }) => insert(db, assets, MANY.slice(50)));
   writing.connection.pragma('wal_checkpoint(truncate)');
   expect((await get('e/assets')).status).toBe(200);
   copyFileSync(otherMirror(fill), writing.path);
@@ -50,9 +50,9 @@ test.each<[size: string, fill: Parameters<typeof serve>[0]]>([
 });
 
 test('a mirror file that only a sync changed is answered as before', async () => {
-  const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
+  const { writing, get } = serve(({ db }) => insert(db, assets, asset('a')));
   expect((await get('e/assets')).body.items).toHaveLength(1);
-  writing.db.insert(assets).values(asset('b')).run();
+  insert(writing.db, assets, asset('b'));
   writing.connection.pragma('wal_checkpoint(truncate)');
   expect((await get('e/assets')).body.items).toHaveLength(2);
   writing.connection.exec('vacuum');
@@ -61,7 +61,7 @@ test('a mirror file that only a sync changed is answered as before', async () =>
 });
 
 test('an earlier copy of the same mirror, written over it byte by byte, is answered with 503', async () => {
-  const { writing, get } = serve(({ db }) => void db.insert(assets).values(asset('a')).run());
+  const { writing, get } = serve(({ db }) => insert(db, assets, asset('a')));
   writing.connection.pragma('wal_checkpoint(truncate)');
   copyFileSync(writing.path, `${writing.path}.backup`);
   writing.db.update(mirrorEnvironments).set({ mirrored_at: '2026-11-21T12:00:00.000000Z' }).run();

@@ -4,7 +4,7 @@ import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/heal
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
-import { asset, column, insertSample, NOW, run, test_ } from './fixture.ts';
+import { asset, assetEdge, column, columnEdge, insert, insertSample, NOW, run, test_ } from './fixture.ts';
 
 const GONE = { deleted_at: '2026-11-18T00:00:00.000000Z', deletion: 'tombstone' } as const;
 const kept = { env_id: 'e', mirrored_at: NOW };
@@ -128,21 +128,21 @@ const DIMENSIONS = [
 ];
 
 const ASSET_EDGES = [
-  ['orders', 'lines'],
-  ['lines', 'dash'],
-  ['eph', 'orders'],
-  ['eph', 'thing'],
-  ['gone', 'orders'],
-  ['orders', 'gone'],
-  ['unseen', 'orders'],
-] as const;
+  assetEdge('orders', 'lines'),
+  assetEdge('lines', 'dash'),
+  assetEdge('eph', 'orders'),
+  assetEdge('eph', 'thing'),
+  assetEdge('gone', 'orders'),
+  assetEdge('orders', 'gone'),
+  assetEdge('unseen', 'orders'),
+];
 
 const COLUMN_EDGES = [
-  ['orders.id', 'lines.id'],
-  ['orders.at', 'lines.id'],
-  ['unseen', 'orders.id'],
-  ['orders.id', 'gone.id'],
-] as const;
+  columnEdge('orders.id', 'lines.id'),
+  columnEdge('orders.at', 'lines.id'),
+  columnEdge('unseen', 'orders.id'),
+  columnEdge('orders.id', 'gone.id'),
+];
 
 /** The ids of the samples of a collection that this file does not name; all belong to the asset `orders`. */
 export const samplesOf = (kind: FeedName): readonly string[] => [1, 2].map((n) => `${kind} ${n}`);
@@ -152,21 +152,20 @@ export function fillWorld(writing: MirrorFile): void {
   const { db } = writing;
   for (const kind of PLAIN_FEEDS)
     for (const id of samplesOf(kind)) insertSample(writing, kind, id, { asset_id: 'orders' });
-  db.insert(assets).values(ASSETS).run();
-  db.insert(columns).values(COLUMNS).run();
-  db.insert(tests).values(TESTS).run();
-  db.insert(latestTestExecutions).values(LATEST).run();
-  db.insert(testExecutions).values(HISTORY).run();
-  db.insert(assetLineage)
-    .values(ASSET_EDGES.map(([up, down]) => ({ ...kept, upstream_asset_id: up, downstream_asset_id: down })))
-    .run();
-  db.insert(columnLineage)
-    .values(COLUMN_EDGES.map(([up, down]) => ({ ...kept, upstream_column_id: up, downstream_column_id: down })))
-    .run();
-  db.insert(assetHealthScores)
-    .values([score('orders', NOW), score('lines', WEEK_AGO), score('ordersx', OVER_A_WEEK_AGO), score('gone', NOW)])
-    .run();
-  db.insert(assetHealthScoreDimensions).values(DIMENSIONS).run();
+  insert(db, assets, ASSETS);
+  insert(db, columns, COLUMNS);
+  insert(db, tests, TESTS);
+  insert(db, latestTestExecutions, LATEST);
+  insert(db, testExecutions, HISTORY);
+  insert(db, assetLineage, ASSET_EDGES);
+  insert(db, columnLineage, COLUMN_EDGES);
+  insert(db, assetHealthScores, [
+    score('orders', NOW),
+    score('lines', WEEK_AGO),
+    score('ordersx', OVER_A_WEEK_AGO),
+    score('gone', NOW),
+  ]);
+  insert(db, assetHealthScoreDimensions, DIMENSIONS);
 }
 
 /** Identifies an item of any collection. */

@@ -2,7 +2,7 @@ import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { readerNumber } from '../../src/server/visibility.ts';
-import { asset, column, NOW, serve } from './fixture.ts';
+import { asset, column, insert, NOW, serve } from './fixture.ts';
 
 const key = (name: string, limits: Partial<Principal>) => {
   const { sha256, reader } = rootToken(name, name);
@@ -21,20 +21,14 @@ describe('the cached list of assets that a restricted token sees', () => {
   const { get, writing, mirror } = serve(
     ({ db }) => {
       const at = (path: string) => ({ path, mirrored_at: NOW });
-      db.insert(assets)
-        .values([asset('a', at('finance/x')), asset('b', at('sales')), asset('c', at('sales/y'))])
-        .run();
-      db.insert(assets)
-        .values([asset('a', { env_id: 'f', path: 'sales', mirrored_at: NOW })])
-        .run();
-      db.insert(columns)
-        .values([
-          column('ca', { asset_id: 'a' }),
-          column('cb', { asset_id: 'b' }),
-          column('cn', { asset_id: 'not-mirrored' }),
-        ])
-        .run();
-      db.insert(environments).values({ id: 'f', name: 'Other', mirrored_at: NOW }).run();
+      insert(db, assets, [asset('a', at('finance/x')), asset('b', at('sales')), asset('c', at('sales/y'))]);
+      insert(db, assets, asset('a', { env_id: 'f', path: 'sales', mirrored_at: NOW }));
+      insert(db, columns, [
+        column('ca', { asset_id: 'a' }),
+        column('cb', { asset_id: 'b' }),
+        column('cn', { asset_id: 'not-mirrored' }),
+      ]);
+      insert(db, environments, { id: 'f', name: 'Other', mirrored_at: NOW });
     },
     { keys: () => keys },
     afterAll,

@@ -4,39 +4,34 @@ import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { mirrorEnvironments, syncRuns } from '../../schema/sync.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { asset, idsOf, NOW, run, serve, test_ } from './fixture.ts';
+import { asset, idsOf, insert, NOW, run, serve, test_ } from './fixture.ts';
 
 /** The mirror's time after one sync on a machine whose clock was 400 days ahead. */
 const AHEAD = '2027-12-25T12:00:00.000000Z';
 const BEHIND = '2025-10-16T12:00:00.000000Z';
 
 function fill({ db }: MirrorFile): void {
-  db.insert(assets)
-    .values([asset('a', { synced_at: '2026-09-01T00:00:00.000000Z' }), asset('b', { synced_at: NOW })])
-    .run();
-  db.insert(tests).values(test_('t')).run();
+  insert(db, assets, [asset('a', { synced_at: '2026-09-01T00:00:00.000000Z' }), asset('b', { synced_at: NOW })]);
+  insert(db, tests, test_('t'));
   const started = { old: '10-01', recent: '11-01', late: '11-19' };
   const runs = Object.entries(started).map(([id, day]) =>
     run(id, { test_id: 't', start_time: `2026-${day}T00:00:00.000000Z` }),
   );
-  db.insert(testExecutions).values(runs).run();
+  insert(db, testExecutions, runs);
   const score = { env_id: 'e', asset_id: 'a', score: 0.5, test_count: 2, mirrored_at: NOW };
   const bucket_at = '2026-11-20T11:00:00.000000Z';
-  db.insert(assetHealthScores)
-    .values({ ...score, bucket_at })
-    .run();
-  db.insert(assetHealthScoreDimensions)
-    .values({ ...score, dimension: 'validity', bucket_at })
-    .run();
+  insert(db, assetHealthScores, { ...score, bucket_at });
+  insert(db, assetHealthScoreDimensions, { ...score, dimension: 'validity', bucket_at });
 }
 
 const world = serve(fill, {}, afterAll);
 const { get, all } = world;
 const synced = (...times: (string | null)[]) =>
-  world.writing.db
-    .insert(syncRuns)
-    .values(times.map((server_time) => ({ cycle_id: 1, status: 'done' as const, server_time, started_at: AHEAD })))
-    .run();
+  insert(
+    world.writing.db,
+    syncRuns,
+    ...times.map((server_time) => ({ cycle_id: 1, status: 'done' as const, server_time, started_at: AHEAD })),
+  );
 
 describe.each([
   ['ahead', AHEAD],
@@ -84,17 +79,14 @@ test('the mirror’s time with microseconds has its own header, and a feed from 
   expect((await get('environments', {})).headers['obsync-mirrored-at']).toBe(at);
   expect((await (await server).inject('/healthz')).headers['obsync-mirrored-at']).toBe(at);
   const next = '2026-11-20T12:00:00.123457Z';
-  writing.db
-    .insert(assets)
-    .values(asset('next', { synced_at: next }))
-    .run();
+  insert(writing.db, assets, asset('next', { synced_at: next }));
   expect(idsOf((await get(`e/assets?synced_since=${at}`)).body.items)).toEqual(['next']);
 });
 
 test('answers about an environment have its time, and the list of environments has the newest (R21)', async () => {
   const { get, writing } = serve(fill);
-  writing.db.insert(environments).values({ id: 'f', name: 'F', mirrored_at: NOW }).run();
-  writing.db.insert(mirrorEnvironments).values({ env_id: 'f', mirrored_at: AHEAD }).run();
+  insert(writing.db, environments, { id: 'f', name: 'F', mirrored_at: NOW });
+  insert(writing.db, mirrorEnvironments, { env_id: 'f', mirrored_at: AHEAD });
   const timeOf = async (path: string) => {
     const answer = await get(path);
     return [answer.status, answer.headers['obsync-mirrored-at']];
