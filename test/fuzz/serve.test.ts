@@ -1,23 +1,15 @@
 import { type AddressInfo, connect } from 'node:net';
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { asset, serve } from '../server/fixture.ts';
+import { asset, insert, serve } from '../server/fixture.ts';
 import { OPERATIONS } from '../server/operations.ts';
 import { expectRefusal, serveSmallWorld } from '../server/refusal.ts';
 import { LONG, tries } from './runs.ts';
 
 const world = serveSmallWorld();
 const { server } = world;
-const other = serve(
-  ({ db }) =>
-    void db
-      .insert(assets)
-      .values([asset('a'), asset('b')])
-      .run(),
-  {},
-  afterAll,
-);
+const other = serve(({ db }) => insert(db, assets, asset('a'), asset('b')));
 
 const ADMITTED = { authorization: 'Bearer secret' };
 

@@ -1,27 +1,33 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
-import { rootToken, type TokenHash } from '../../src/server/access.ts';
+import { rootToken } from '../../src/server/access.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
-import { asset, assetEdge, column, columnEdge, insert, insertSample, NOW, run, serve, test_ } from './fixture.ts';
+import {
+  asset,
+  assetEdge,
+  bearer,
+  column,
+  columnEdge,
+  insert,
+  insertSample,
+  NOW,
+  restricted,
+  run,
+  serve,
+  test_,
+} from './fixture.ts';
 
 const at = (day: number) => `2026-11-${String(day).padStart(2, '0')}T00:00:00.000000Z`;
 const upTo = (count: number) => Array.from({ length: count }, (_, i) => i);
 const stamped = { env_id: 'e', mirrored_at: NOW };
-const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
-
-const key = (name: string, assetIds: readonly string[]): TokenHash => {
-  const { sha256, reader } = rootToken(name, name);
-  return { sha256, reader: { ...reader, assetIds } };
-};
-
 const SEEN = ['a1', 'a2', 'a9'];
 const KEYS = [
   rootToken('all', 'secret'),
-  key('few', SEEN),
-  key('many', [...SEEN, ...upTo(1000).map((i) => `unknown ${i}`)]),
+  restricted('few', { assetIds: SEEN }),
+  restricted('many', { assetIds: [...SEEN, ...upTo(1000).map((i) => `unknown ${i}`)] }),
 ];
 
 /** Ten rows of each kind, spread over assets of which a token sees three. Pairs of rows have equal times. */
@@ -61,7 +67,6 @@ const { all } = serve(
     );
   },
   { keys: () => KEYS },
-  afterAll,
 );
 
 const LISTS = [
@@ -160,21 +165,17 @@ describe('a list read through each access path', () => {
 });
 
 describe('column lineage by time if few of many columns have edges', () => {
-  const { get, all: everything } = serve(
-    ({ db, connection }) => {
-      connection
-        .prepare(
-          `insert into columns (env_id, id, asset_id, name, mirrored_at)
+  const { get, all: everything } = serve(({ db, connection }) => {
+    connection
+      .prepare(
+        `insert into columns (env_id, id, asset_id, name, mirrored_at)
            with recursive n(i) as (select 0 union all select i + 1 from n where i < ?)
            select 'e', printf('c%06d', i), 'a', 'n', ? from n`,
-        )
-        .run(SCAN_WINDOW_ROWS, at(10));
-      const last = `c${String(SCAN_WINDOW_ROWS).padStart(6, '0')}`;
-      insert(db, columnLineage, columnEdge('x', 'c000001'), columnEdge('y', 'c000001'), columnEdge('z', last));
-    },
-    {},
-    afterAll,
-  );
+      )
+      .run(SCAN_WINDOW_ROWS, at(10));
+    const last = `c${String(SCAN_WINDOW_ROWS).padStart(6, '0')}`;
+    insert(db, columnLineage, columnEdge('x', 'c000001'), columnEdge('y', 'c000001'), columnEdge('z', last));
+  });
 
   test.each([
     ['order_by=synced_at', 'x y z'],

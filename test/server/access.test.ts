@@ -1,31 +1,23 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
-import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
 import { SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { VIEW_SCOPES } from '../../src/streams/endpoint.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
-import { asset, column, idsOf, insert, NOW, serve } from './fixture.ts';
-
-const key = (name: string, limits: Partial<Principal>): TokenHash => {
-  const { sha256, reader } = rootToken(name, name);
-  return { sha256, reader: { ...reader, ...limits } };
-};
-
-const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
+import { asset, bearer, column, idsOf, insert, NOW, restricted, serve } from './fixture.ts';
 
 const KEYS = [
-  key('all', {}),
-  key('f', { environments: new Set(['f', 'not there']) }),
-  key('nowhere', { environments: new Set() }),
-  key('scopeless', { scopes: new Set() }),
-  ...VIEW_SCOPES.map((scope) => key(scope, { scopes: new Set([scope]) })),
-  key('ids', { assetIds: MINE }),
-  key('paths', { paths: ['team/'] }),
-  key('both', { assetIds: ['mine', 'gone mine', 'other', 'pathless', 'not there'], paths: ['team', 'nowhere'] }),
-  key('nothing', { assetIds: [] }),
-  key('pathless', { paths: [] }),
+  restricted('all', {}),
+  restricted('f', { environments: new Set(['f', 'not there']) }),
+  restricted('nowhere', { environments: new Set() }),
+  restricted('scopeless', { scopes: new Set() }),
+  ...VIEW_SCOPES.map((scope) => restricted(scope, { scopes: new Set([scope]) })),
+  restricted('ids', { assetIds: MINE }),
+  restricted('paths', { paths: ['team/'] }),
+  restricted('both', { assetIds: ['mine', 'gone mine', 'other', 'pathless', 'not there'], paths: ['team', 'nowhere'] }),
+  restricted('nothing', { assetIds: [] }),
+  restricted('pathless', { paths: [] }),
 ];
 
 /** The restricted tokens and the assets they see. */
@@ -69,7 +61,7 @@ const ENDPOINTS = LISTINGS.flatMap((listing) => [
   ...(listing.one === undefined ? [] : [{ path: `${listPath(listing)}/any`, scope: listing.scope }]),
 ]).concat({ path: 'e/asset-health-scores/aggregate', scope: 'assets' });
 
-const served = serve(fillEstate, { keys: () => KEYS }, afterAll);
+const served = serve(fillEstate, { keys: () => KEYS });
 const { get, all } = served;
 
 /** Unrestricted readers see these items. */
@@ -255,12 +247,11 @@ describe('paging through few visible rows among many', () => {
     },
     {
       keys: () => [
-        key('by-path', { paths: ['team'] }),
-        key('by-id', { assetIds: ['seen'] }),
-        key('by-very-many-ids', { assetIds: ['seen', ...Array.from({ length: 2000 }, (_, i) => `a${i}`)] }),
+        restricted('by-path', { paths: ['team'] }),
+        restricted('by-id', { assetIds: ['seen'] }),
+        restricted('by-very-many-ids', { assetIds: ['seen', ...Array.from({ length: 2000 }, (_, i) => `a${i}`)] }),
       ],
     },
-    afterAll,
   );
 
   test.each(['', '&direction=desc', '&order_by=synced_at', '&synced_since=2026-11-01T00:00:00Z'])(

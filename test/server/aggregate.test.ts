@@ -1,6 +1,7 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
+import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { parseDimensionWeights } from '../../src/server/dimension-weights.ts';
 import { asset, insert, NOW, serve } from './fixture.ts';
 
@@ -37,7 +38,7 @@ const OTHERS = [
   asset('elsewhere', { env_id: 'f' }),
 ];
 
-const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
+const fill = ({ db }: MirrorFile) => {
   insert(db, environments, { id: 'f', name: 'F', mirrored_at: NOW });
   insert(db, assets, [...TABLES, ...OTHERS]);
   const dimensions = [
@@ -57,7 +58,7 @@ const fill = ({ db }: Parameters<Parameters<typeof serve>[0]>[0]) => {
 };
 
 describe('the aggregate (endpoint 11)', () => {
-  const { get } = serve(fill, {}, afterAll);
+  const { get } = serve(fill);
 
   test('without filters it covers exactly the live table assets (endpoint 11, rule 1)', async () => {
     const { status, body } = await get(CARD);
@@ -165,7 +166,7 @@ describe('the aggregate (endpoint 11)', () => {
 
 describe('--dimension-weights', () => {
   const weights = new Map<string, number>();
-  const { get } = serve(fill, { weights }, afterAll);
+  const { get } = serve(fill, { weights });
 
   /** The aggregate for `orders` with this option. */
   const cardBy = async (text: string) => {

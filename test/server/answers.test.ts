@@ -1,14 +1,14 @@
-import { type AddressInfo, connect } from 'node:net';
 import { pino } from 'pino';
-import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { asset, column, idsOf, insert, NOW, NOW_MS, run, serve, test_ } from './fixture.ts';
+import { asset, bearer, column, idsOf, insert, NOW, NOW_MS, run, serve, test_ } from './fixture.ts';
+import { exchange, listening } from './sockets.ts';
 
 const nothing = () => {};
-const ADMITTED = { authorization: 'Bearer secret' };
+const ADMITTED = bearer('secret');
 const KEYS = [rootToken('all', 'secret'), rootToken('other', 'other')];
 
 describe('the shape of items', () => {
@@ -131,19 +131,15 @@ describe('ids with dots, slashes, spaces and any Unicode (field notes)', () => {
     `${'long'.repeat(100)}`,
   ];
 
-  const { get, all } = serve(
-    ({ db }) => {
-      for (const id of odd) {
-        const env_id = `env/${id}`;
-        insert(db, environments, { id: env_id, name: 'odd', mirrored_at: NOW });
-        insert(db, tests, test_(id, { env_id }));
-        insert(db, testExecutions, { ...run(`run of ${id}`, { test_id: id }), env_id });
-      }
-      insert(db, assets, ...odd.map((id) => asset(id)));
-    },
-    {},
-    afterAll,
-  );
+  const { get, all } = serve(({ db }) => {
+    for (const id of odd) {
+      const env_id = `env/${id}`;
+      insert(db, environments, { id: env_id, name: 'odd', mirrored_at: NOW });
+      insert(db, tests, test_(id, { env_id }));
+      insert(db, testExecutions, { ...run(`run of ${id}`, { test_id: id }), env_id });
+    }
+    insert(db, assets, ...odd.map((id) => asset(id)));
+  });
 
   test.each(odd)('a percent-encoded id in a path is found: %s', async (id) => {
     const path = `${encodeURIComponent(`env/${id}`)}/tests/${encodeURIComponent(id)}/executions`;
@@ -173,7 +169,7 @@ describe('an internal error', () => {
 describe('every request', () => {
   test('it needs the token, with the scheme in any case, and the answer has the mirror’s time (authentication rule 1)', async () => {
     const { get } = serve(nothing);
-    expect((await get('environments', { authorization: 'Bearer secret' })).status).toBe(200);
+    expect((await get('environments')).status).toBe(200);
     expect((await get('environments', { authorization: 'bearer secret' })).status).toBe(200);
     expect((await get('environments', {})).headers.date).toBe(new Date(NOW_MS).toUTCString());
     for (const path of ['environments', 'e/nothing', 'e/assets?limit=0', 'e/tests/%zz/executions']) {
@@ -199,7 +195,7 @@ describe('every request', () => {
       '40',
       '0',
     ]);
-    expect((await get('environments', { authorization: 'Bearer other' })).status).toBe(200);
+    expect((await get('environments', bearer('other'))).status).toBe(200);
     vi.setSystemTime(NOW_MS + 60_000);
     expect((await get('environments')).status).toBe(200);
   });
@@ -214,26 +210,15 @@ describe('every request', () => {
   });
 
   test('over a socket, errors have the envelope and the date, even if the request is too long or not HTTP', async () => {
-    const { server: starting } = serve(({ db }) => insert(db, assets, asset('a'.repeat(60))));
-    const server = await starting;
-    await server.listen({ host: '127.0.0.1', port: 0 });
-    const { port } = server.server.address() as AddressInfo;
+    const { server } = serve(({ db }) => insert(db, assets, asset('a'.repeat(60))));
+    const port = await listening(server);
     const query = Array.from({ length: 500 }, () => `ids=${'a'.repeat(60)}`).join('&');
     const answer = await fetch(`http://127.0.0.1:${port}/public/beta/e/assets?${query}`, { headers: ADMITTED });
     expect(answer.headers.get('date')).toBe(new Date(NOW_MS).toUTCString());
     expect(answer.headers.get('content-type')).toContain('application/json');
     expect(await answer.json()).toMatchObject({ items: [{ id: 'a'.repeat(60) }], has_more: false });
-    expect(await unreadable(port)).toEqual([
-      400,
-      { error: { code: 'invalid_request', message: 'The request cannot be read' } },
-    ]);
+    const [head, body] = await exchange(port, 'good day\r\n\r\n');
+    expect(head).toMatch(/^HTTP\/1\.1 400 /);
+    expect(JSON.parse(body)).toEqual({ error: { code: 'invalid_request', message: 'The request cannot be read' } });
   });
 });
-
-/** The answer to a line that is not a request. */
-async function unreadable(port: number): Promise<[number, unknown]> {
-  const socket = connect(port, '127.0.0.1');
-  socket.end('good day\r\n\r\n');
-  const answer = Buffer.concat(await socket.toArray()).toString();
-  return [Number(answer.split(' ')[1]), JSON.parse(answer.split('\r\n\r\n')[1] ?? '')];
-}

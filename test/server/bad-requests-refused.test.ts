@@ -1,6 +1,7 @@
-import { type AddressInfo, connect } from 'node:net';
 import { describe, expect, test } from 'vitest';
+import { bearer } from './fixture.ts';
 import { expectRefusal, serveSmallWorld } from './refusal.ts';
+import { exchange, listening } from './sockets.ts';
 
 const { server, get } = serveSmallWorld();
 const RUNS = 'e/tests/t/executions';
@@ -111,8 +112,7 @@ describe('a malformed request', () => {
 
   test.each(['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)('%s is 405 method_not_allowed', async (method) => {
     for (const path of ['environments', 'e/assets', 'e/assets/a', CARD]) {
-      const headers = { authorization: 'Bearer secret' };
-      const answer = await (await server).inject({ method, url: `/public/beta/${path}`, headers });
+      const answer = await (await server).inject({ method, url: `/public/beta/${path}`, headers: bearer('secret') });
       expectRefusal({ status: answer.statusCode, body: answer.json() }, 405, 'method_not_allowed');
     }
   });
@@ -120,13 +120,9 @@ describe('a malformed request', () => {
   test.each(['application/json', 'text/plain', 'odd/odd', ''])(
     'a method that is not allowed is 405 whatever its body: "%s"',
     async (type) => {
-      const headers = { authorization: 'Bearer secret', ...(type === '' ? {} : { 'content-type': type }) };
-      const answer = await (await server).inject({
-        method: 'POST',
-        url: '/public/beta/e/assets',
-        payload: '{',
-        headers,
-      });
+      const headers = { ...bearer('secret'), ...(type === '' ? {} : { 'content-type': type }) };
+      const request = { method: 'POST', url: '/public/beta/e/assets', payload: '{', headers } as const;
+      const answer = await (await server).inject(request);
       expectRefusal({ status: answer.statusCode, body: answer.json() }, 405, 'method_not_allowed');
     },
   );
@@ -137,13 +133,7 @@ describe('a malformed request', () => {
     'GET /public/beta/e nv HTTP/1.1\r\nHost: x\r\n\r\n',
     'GET / HTTP/1.1\r\nHost: x\r\nBad Header: y\r\n\r\n',
   ])('bytes that are not HTTP are 400 with the envelope: %j', async (text) => {
-    const app = await server;
-    if (!app.server.listening) await app.listen({ host: '127.0.0.1', port: 0 });
-    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
-    socket.end(text);
-    const [head = '', body = ''] = Buffer.concat(await socket.toArray())
-      .toString()
-      .split('\r\n\r\n');
+    const [head, body] = await exchange(await listening(server), text);
     expectRefusal({ status: Number(head.split(' ')[1]), body: JSON.parse(body) }, 400, 'invalid_request');
     expect(head.toLowerCase()).toContain('content-type: application/json');
   });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import fastify, { type FastifyInstance } from 'fastify';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { CONNECTION_LIMITS, type ConnectionLimits } from '../../src/server/connection-slots.ts';
 import { limitConnections } from '../../src/server/connections.ts';
 import { networkOf } from '../../src/server/network.ts';
+import { listening, open } from './sockets.ts';
 
 /** More than the buffers of a connection can hold. */
 const LARGE = Buffer.alloc(10_000_000);
@@ -21,8 +22,7 @@ async function serveLarge(limits: Partial<ConnectionLimits>): Promise<Serving> {
   server.get('/large', async () => LARGE);
   server.get('/endless', async () => Readable.from(endless()));
   server.get('/small', async () => 'small');
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  return { server, port: (server.server.address() as AddressInfo).port };
+  return { server, port: await listening(server) };
 }
 
 function* endless(): Generator<Buffer> {
@@ -46,8 +46,7 @@ async function openUnread(
   path = '/large',
 ): Promise<{ client: Socket; served: Socket }> {
   const accepted = once(server.server, 'connection') as Promise<[Socket]>;
-  const client = connect(port, '127.0.0.1').on('error', nothing);
-  onTestFinished(() => void client.destroy());
+  const client = open(port).on('error', nothing);
   client.write(`GET ${path} HTTP/1.1\r\nhost: test\r\n${head}\r\n`);
   await once(client, 'readable');
   const [served] = await accepted;
@@ -55,7 +54,7 @@ async function openUnread(
 }
 
 async function statusOf({ port }: Serving, head = ''): Promise<string | undefined> {
-  const client = connect(port, '127.0.0.1').on('error', nothing);
+  const client = open(port).on('error', nothing);
   client.write(`GET /small HTTP/1.1\r\nhost: test\r\n${head}connection: close\r\n\r\n`);
   const received = await client.toArray().catch(() => []);
   return /^HTTP\/1.1 (\d+)/.exec(Buffer.concat(received).toString())?.[1];

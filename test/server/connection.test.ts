@@ -1,32 +1,22 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { FastifyInstance } from 'fastify';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { CONNECTION_LIMITS } from '../../src/server/connection-slots.ts';
 import { MAX_UNANSWERED } from '../../src/server/connections.ts';
 import { rejectMalformed } from '../../src/server/send-error.ts';
-import { asset, insert, NOW_MS, serve } from './fixture.ts';
+import { asset, bearer, insert, NOW_MS, restricted, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
+import { listening, open } from './sockets.ts';
 
 const nothing = () => {};
 const { maxIdle: MAX_WAITING_CONNECTIONS } = CONNECTION_LIMITS;
 const LIST = '/public/beta/e/assets';
-
-async function listening(server: FastifyInstance): Promise<number> {
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  return (server.server.address() as AddressInfo).port;
-}
-
-function open(port: number): Socket {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  return socket;
-}
 
 const request = (url: string, more = '') =>
   `GET ${url} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer secret\r\n${more}\r\n`;
@@ -65,7 +55,7 @@ const fillLarge: Parameters<typeof serve>[0] = ({ db }) => {
 };
 
 describe('the limits on size and duration of a request', () => {
-  const { server } = serve(({ db }) => insert(db, assets, asset('a')), {}, afterAll);
+  const { server } = serve(({ db }) => insert(db, assets, asset('a')));
   const port = server.then(listening);
   const ask = async (url: string, more = '') => {
     const socket = open(await port);
@@ -194,7 +184,7 @@ describe('the limit on connections without a request', () => {
 });
 
 describe('the limit on requests of one connection', () => {
-  const { server, writing } = serve(fillLarge, {}, afterAll);
+  const { server, writing } = serve(fillLarge);
   const port = server.then(listening);
   const answered = async (requests: string) => {
     const socket = open(await port);
@@ -269,7 +259,7 @@ describe('the limit on requests of one connection', () => {
 });
 
 describe('an internal failure', () => {
-  const { server, mirror } = serve(nothing, {}, afterAll);
+  const { server, mirror } = serve(nothing);
 
   test.each([
     ['/public/beta/environments', 'secret'],
@@ -284,7 +274,7 @@ describe('an internal failure', () => {
   ])('it reveals no details: %s with the token %s', async (url, token) => {
     await (await server).ready();
     mirror.connection.close();
-    const answer = await (await server).inject({ url, headers: { authorization: `Bearer ${token}` } });
+    const answer = await (await server).inject({ url, headers: bearer(token) });
     expect([answer.statusCode, answer.json()]).toEqual([
       500,
       { error: { code: 'internal_error', message: 'Unexpected server error' } },
@@ -293,7 +283,7 @@ describe('an internal failure', () => {
 });
 
 describe('the headers of answers', () => {
-  const { server } = serve(nothing, {}, afterAll);
+  const { server } = serve(nothing);
   const port = server.then(listening);
 
   test.each<[string, string | undefined, string | undefined]>([
@@ -303,8 +293,7 @@ describe('the headers of answers', () => {
     ['a token that does not suffice', 'Bearer limited', 'Bearer realm="obsync", error="insufficient_scope"'],
     ['a token that suffices', 'Bearer secret', undefined],
   ])('they challenge a client with %s (RFC 6750, 3)', async (_, authorization, challenge) => {
-    const { sha256, reader } = rootToken('limited', 'limited');
-    const keys = [rootToken('all', 'secret'), { sha256, reader: { ...reader, scopes: new Set<never>() } }];
+    const keys = [rootToken('all', 'secret'), restricted('limited', { scopes: new Set() })];
     const { get: ask } = serve(nothing, { keys: () => keys });
     const { headers } = await ask('e/assets', authorization === undefined ? {} : { authorization });
     expect(headers['www-authenticate']).toBe(challenge);

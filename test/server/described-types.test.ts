@@ -1,5 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { environments } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { decodePage } from '../../src/core/decode/decode.ts';
@@ -11,7 +11,7 @@ import { tableNamed } from '../../src/destination/sql/tables.ts';
 import type { CollectionName } from '../../src/streams/catalogue.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
-import { insert, NOW, serve, test_ } from './fixture.ts';
+import { bearer, insert, NOW, serve, test_ } from './fixture.ts';
 
 const ODD = [
   '5, 1.5, -9223372036854775809, 12345678901234567890, true, "text", [], ["x", 1], {"a": [{"b": 1}]}',
@@ -45,26 +45,21 @@ function oddItems(name: CollectionName): Record<string, unknown>[] {
 const rowsOf = (name: CollectionName, items: readonly unknown[]) =>
   decodePage(entryNamed(name), items).rows.map(({ row }) => row);
 
-const { server } = serve(
-  ({ db }) => {
-    insert(db, environments, {
-      id: 'f',
-      name: 'F',
-      extra: '{"cron":7,"last_synced_at":"2026-03-24"}',
-      mirrored_at: NOW,
-    });
-    insert(db, tests, test_('t'));
-    for (const name of NAMES)
-      for (const row of rowsOf(name, oddItems(name)))
-        insert(db, tableNamed(entryNamed(name).table), { ...row, env_id: 'e', mirrored_at: NOW });
-  },
-  {},
-  afterAll,
-);
+const { server } = serve(({ db }) => {
+  insert(db, environments, {
+    id: 'f',
+    name: 'F',
+    extra: '{"cron":7,"last_synced_at":"2026-03-24"}',
+    mirrored_at: NOW,
+  });
+  insert(db, tests, test_('t'));
+  for (const name of NAMES)
+    for (const row of rowsOf(name, oddItems(name)))
+      insert(db, tableNamed(entryNamed(name).table), { ...row, env_id: 'e', mirrored_at: NOW });
+});
 
 async function ask(path: string): Promise<string> {
-  const headers = { authorization: 'Bearer secret' };
-  return (await (await server).inject({ url: path, headers })).body;
+  return (await (await server).inject({ url: path, headers: bearer('secret') })).body;
 }
 
 /** How an answer differs from the schema of its operation. */
@@ -147,8 +142,7 @@ test('unknown members keep their values, whatever their names (R19)', async () =
     const [row] = rowsOf('assets', [SAMPLES.assets('a', '')]);
     insert(db, tableNamed('assets'), { ...row, extra, env_id: 'e', mirrored_at: NOW });
   });
-  const headers = { authorization: 'Bearer secret' };
-  const { body } = await (await world.server).inject({ url: '/public/beta/e/assets/a', headers });
+  const { body } = await (await world.server).inject({ url: '/public/beta/e/assets/a', headers: bearer('secret') });
   expect(body).toContain(extra.slice(1, -1));
   expect(body).not.toContain(AS_SENT);
 });

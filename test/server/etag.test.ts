@@ -3,21 +3,17 @@ import { describe, expect, test } from 'vitest';
 import { columns, environments } from '../../schema/assets.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { acceptsGzip } from '../../src/server/etag.ts';
-import { column, insert, NOW, serve } from './fixture.ts';
+import { bearer, column, insert, NOW, restricted, serve } from './fixture.ts';
 
 const MANY = Array.from({ length: 200 }, (_, n) => column(`c${n}`));
 const fill: Parameters<typeof serve>[0] = ({ db }) => insert(db, columns, MANY);
 const keys = () => KEYS;
-const KEYS = [
-  rootToken('all', 'secret'),
-  { ...rootToken('part', 'other'), reader: { ...rootToken('part', 'other').reader, paths: ['models'] } },
-];
-const bearer = (token = 'secret') => ({ authorization: `Bearer ${token}` });
+const KEYS = [rootToken('all', 'secret'), restricted('other', { paths: ['models'] })];
 
 /** An answer as sent over the wire. */
 async function asked({ server }: ReturnType<typeof serve>, path: string, headers: Record<string, string> = {}) {
   const url = `/public/beta/${path}`;
-  const answer = await (await server).inject({ method: 'GET', url, headers: { ...bearer(), ...headers } });
+  const answer = await (await server).inject({ method: 'GET', url, headers: { ...bearer('secret'), ...headers } });
   return { status: answer.statusCode, headers: answer.headers, raw: answer.rawPayload };
 }
 
@@ -57,7 +53,11 @@ describe.each([0, 1])('with %i threads, an answer that the client already has', 
   test('HEAD gets the same, and no length, which would be that of the whole answer (RFC 9110, 8.6)', async () => {
     const { server } = open();
     const ask = async (headers: Record<string, string>) =>
-      (await server).inject({ method: 'HEAD', url: '/public/beta/e/columns', headers: { ...bearer(), ...headers } });
+      (await server).inject({
+        method: 'HEAD',
+        url: '/public/beta/e/columns',
+        headers: { ...bearer('secret'), ...headers },
+      });
     const first = await ask({});
     expect([first.statusCode, Number(first.headers['content-length']) > 1000]).toEqual([200, true]);
     const again = await ask({ 'if-none-match': tagOf(first) });

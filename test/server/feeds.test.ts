@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, columnLineage, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
@@ -11,21 +11,17 @@ const BI = { bi_platform: 'looker', bi_type: 'look' };
 const day = (of: string) => `2026-${of}T00:00:00.000000Z`;
 
 describe('the feeds of a list', () => {
-  const { all } = serve(
-    ({ db }) => {
-      const rows = [
-        asset('before', { synced_at: day('11-01') }),
-        asset('at', { synced_at: day('11-02') }),
-        asset('after', { synced_at: day('11-03') }),
-        asset('gone before', { ...gone(day('11-01')), synced_at: day('11-03') }),
-        asset('gone at', gone(day('11-02'))),
-        asset('gone after', { ...gone(day('11-03')), deletion: 'absent' }),
-      ];
-      insert(db, assets, rows);
-    },
-    {},
-    afterAll,
-  );
+  const { all } = serve(({ db }) => {
+    const rows = [
+      asset('before', { synced_at: day('11-01') }),
+      asset('at', { synced_at: day('11-02') }),
+      asset('after', { synced_at: day('11-03') }),
+      asset('gone before', { ...gone(day('11-01')), synced_at: day('11-03') }),
+      asset('gone at', gone(day('11-02'))),
+      asset('gone after', { ...gone(day('11-03')), deletion: 'absent' }),
+    ];
+    insert(db, assets, rows);
+  });
 
   test('synced_since is inclusive and returns only live rows, by time (feed rule 1)', async () => {
     const { items } = await all('e/assets?synced_since=2026-11-02T00:00:00Z');
@@ -79,32 +75,28 @@ const OLDEST = '2026-08-22T12:00:00.000000Z';
 const OLDER = '2026-08-22T11:59:59.999999Z';
 
 describe('the feeds of all lists', () => {
-  const { all } = serve(
-    (writing) => {
-      const { db } = writing;
-      const times = { oldest: OLDEST, older: OLDER, late: day('11-19') };
-      const rows = Object.entries(times).flatMap(([name, mirrored_at]) => [
-        { id: name, mirrored_at },
-        { id: `gone ${name}`, mirrored_at, deleted_at: day('01-01'), deletion: 'tombstone' as const },
-      ]);
-      // All were synced and deleted long before they reached the mirror.
-      const stale = (row: (typeof rows)[number]) => ({ ...row, synced_at: day('01-01') });
-      const unheard = { env_id: 'e', id: 'unheard of', ...gone(day('11-19')), mirrored_at: day('11-19') };
-      insert(db, assets, ...rows.map((row) => asset(row.id, { ...stale(row), ...BI })));
-      insert(
-        db,
-        assets,
-        ...rows.map((row) => ({ ...asset(`bi ${row.id}`, { ...stale(row), ...BI, id: `bi ${row.id}` }), kind: 'bi' })),
-      );
-      insert(db, columns, ...rows.map((row) => column(row.id, stale(row))));
-      insert(db, tests, ...rows.map((row) => test_(row.id, stale(row))));
-      for (const kind of PLAIN_FEEDS) for (const row of rows) insertSample(writing, kind, row.id, stale(row));
-      for (const table of FEED_TABLES.map(tableNamed)) insert(db, table, unheard);
-      insert(db, columnLineage, ...rows.map(({ id }) => columnEdge('up', id)));
-    },
-    {},
-    afterAll,
-  );
+  const { all } = serve((writing) => {
+    const { db } = writing;
+    const times = { oldest: OLDEST, older: OLDER, late: day('11-19') };
+    const rows = Object.entries(times).flatMap(([name, mirrored_at]) => [
+      { id: name, mirrored_at },
+      { id: `gone ${name}`, mirrored_at, deleted_at: day('01-01'), deletion: 'tombstone' as const },
+    ]);
+    // All were synced and deleted long before they reached the mirror.
+    const stale = (row: (typeof rows)[number]) => ({ ...row, synced_at: day('01-01') });
+    const unheard = { env_id: 'e', id: 'unheard of', ...gone(day('11-19')), mirrored_at: day('11-19') };
+    insert(db, assets, ...rows.map((row) => asset(row.id, { ...stale(row), ...BI })));
+    insert(
+      db,
+      assets,
+      ...rows.map((row) => ({ ...asset(`bi ${row.id}`, { ...stale(row), ...BI, id: `bi ${row.id}` }), kind: 'bi' })),
+    );
+    insert(db, columns, ...rows.map((row) => column(row.id, stale(row))));
+    insert(db, tests, ...rows.map((row) => test_(row.id, stale(row))));
+    for (const kind of PLAIN_FEEDS) for (const row of rows) insertSample(writing, kind, row.id, stale(row));
+    for (const table of FEED_TABLES.map(tableNamed)) insert(db, table, unheard);
+    insert(db, columnLineage, ...rows.map(({ id }) => columnEdge('up', id)));
+  });
   const lists = LISTINGS.filter(({ feedClock }) => feedClock !== undefined).map(({ entry }) => entry.path.join('/'));
   const namesOf = (items: Record<string, unknown>[]) =>
     items.map(({ id, downstream_column_id }) => String(id ?? downstream_column_id).replace(/^bi /, ''));

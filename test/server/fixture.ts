@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { FastifyInstance } from 'fastify';
-import { onTestFinished } from 'vitest';
+import { afterAll, onTestFinished, TestRunner } from 'vitest';
 import { type assets, type columns, environments } from '../../schema/assets.ts';
 import type { tests } from '../../schema/data-tests.ts';
 import { mirrorEnvironments } from '../../schema/sync.ts';
@@ -11,7 +11,7 @@ import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { writeState } from '../../src/destination/sqlite/file-state.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
-import { rootToken } from '../../src/server/access.ts';
+import { type Principal, rootToken, type TokenHash } from '../../src/server/access.ts';
 import { createServer, type ServerOptions } from '../../src/server/server.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
@@ -21,7 +21,14 @@ import { SAMPLES } from '../support/samples.ts';
 export const NOW = '2026-11-20T12:00:00.000000Z';
 export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const stamped = { env_id: 'e', mirrored_at: NOW };
-const ADMITTED = { authorization: 'Bearer secret' };
+
+export const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+/** The token that is this name, with these restrictions. */
+export function restricted(name: string, limits: Partial<Principal>): TokenHash {
+  const { sha256, reader } = rootToken(name, name);
+  return { sha256, reader: { ...reader, ...limits } };
+}
 
 /** A row that reached the mirror at the moment it was synced or deleted. */
 const timed = ({
@@ -137,15 +144,9 @@ export interface Served {
   restarted(): Promise<Served['get']>;
 }
 
-/**
- * A server over a new file with environment `e`, filled by the test. It is removed when the test ends or, with
- * `afterAll`, when the suite ends.
- */
-export function serve(
-  fill: (writing: MirrorFile) => void,
-  options: Partial<ServerOptions> = {},
-  whenDone: (dispose: () => Promise<void>) => void = onTestFinished,
-): Served {
+/** A server over a new file with environment `e`, until the test ends or, outside of tests, the suite. */
+export function serve(fill: (writing: MirrorFile) => void = () => {}, options: Partial<ServerOptions> = {}): Served {
+  const whenDone = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
   const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
   const writing = openForWriting(join(folder, 'source.db'));
   writeState(writing, claimMirror('https://service.test', writing.path));
@@ -179,7 +180,7 @@ export function serve(
 }
 
 function getting(server: Promise<FastifyInstance>): Served['get'] {
-  return async (path, headers = ADMITTED) => {
+  return async (path, headers = bearer('secret')) => {
     const answer = await (await server).inject({ method: 'GET', url: `/public/beta/${path}`, headers });
     return { status: answer.statusCode, body: answer.json(), headers: answer.headers };
   };

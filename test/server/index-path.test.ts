@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
@@ -8,16 +8,11 @@ import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import type { ListParameters } from '../../src/server/parameters.ts';
 import { pageValues } from '../../src/server/statement.ts';
 import { cacheVisibleAssets } from '../../src/server/visibility.ts';
-import { asset, column, insert, NOW, serve, test_ } from './fixture.ts';
+import { asset, bearer, column, insert, NOW, restricted, serve, test_ } from './fixture.ts';
 
 const { reader: ALL } = rootToken('all', 'secret');
 const sees = (name: string, ...assetIds: string[]): Principal => ({ ...ALL, name, assetIds });
-const KEYS = [
-  rootToken('all', 'secret'),
-  { ...rootToken('few', 'few'), reader: sees('few', 'few') },
-  { ...rootToken('many', 'many'), reader: sees('many', 'many') },
-];
-const bearer = (name: string) => ({ authorization: `Bearer ${name}` });
+const KEYS = [rootToken('all', 'secret'), ...['few', 'many'].map((id) => restricted(id, { assetIds: [id] }))];
 
 /** One asset has as many columns, edges into them and executions as a scan window; another asset has two of each. */
 const { mirror, writing, all, get } = serve(
@@ -38,7 +33,6 @@ const { mirror, writing, all, get } = serve(
     many('latest_test_executions', { id, sub_test_unique_id: id, test_id: "iif(i < 3, 'tf', 'tm')", ...run });
   },
   { keys: () => KEYS },
-  afterAll,
 );
 
 function leads(name: string, { by = ALL, ...more }: Partial<ListParameters> & { by?: Principal }): boolean {

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assets, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { rootToken } from '../../src/server/access.ts';
@@ -12,7 +12,7 @@ const options = { pageMax: 2000, weights: new Map(), cursorKey: 'ab'.repeat(32) 
 
 /** Both ways to answer over a new file. */
 function open(fill: Parameters<typeof serve>[0]) {
-  const { mirror, writing } = serve(fill, {}, afterAll);
+  const { mirror, writing } = serve(fill);
   const light = openLightAnswering({ mirror, ...options });
   const here = answersHere({ mirror, ...options });
   const asking = (operationId: string, query: object, more: object = {}) => ({

@@ -1,14 +1,13 @@
-import { type AddressInfo, connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { assetHealthScores } from '../../schema/health.ts';
 import { mirror, syncCheckpoints, syncRuns } from '../../schema/sync.ts';
-import { rootToken, type TokenHash } from '../../src/server/access.ts';
+import type { TokenHash } from '../../src/server/access.ts';
 import { CATALOGUE, STREAM_NAMES } from '../../src/streams/catalogue.ts';
-import { asset, column, insert, NOW_MS, type Served, serve } from './fixture.ts';
+import { asset, bearer, column, insert, NOW_MS, restricted, type Served, serve } from './fixture.ts';
+import { exchange, listening } from './sockets.ts';
 
-const nothing = () => {};
 const at = (secondsAgo: number) => new Date(NOW_MS - secondsAgo * 1000).toISOString();
 const ended = (status: 'done' | 'problems' | 'interrupted', secondsAgo: number) => ({
   cycle_id: 1,
@@ -18,7 +17,7 @@ const ended = (status: 'done' | 'problems' | 'interrupted', secondsAgo: number) 
 });
 
 async function scrape({ server }: Served): Promise<Readonly<Record<string, number>>> {
-  const { body } = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer secret' } });
+  const { body } = await (await server).inject({ url: '/metrics', headers: bearer('secret') });
   const samples = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
   return Object.fromEntries(
     samples.map((line) => {
@@ -31,24 +30,20 @@ async function scrape({ server }: Served): Promise<Readonly<Record<string, numbe
 const health = async ({ server }: Served) => (await (await server).inject('/healthz')).json();
 
 describe('/metrics', () => {
-  const served = serve(
-    ({ db }) => {
-      insert(db, assets, [asset('a'), asset('b')]);
-      insert(db, assetHealthScores, {
-        env_id: 'e',
-        asset_id: 'a',
-        score: 1,
-        test_count: 1,
-        bucket_at: at(0),
-        mirrored_at: at(0),
-      });
-      db.update(mirror).set({ quota_limit: 100, quota_remaining: 90 }).run();
-    },
-    {},
-    afterAll,
-  );
+  const served = serve(({ db }) => {
+    insert(db, assets, [asset('a'), asset('b')]);
+    insert(db, assetHealthScores, {
+      env_id: 'e',
+      asset_id: 'a',
+      score: 1,
+      test_count: 1,
+      bucket_at: at(0),
+      mirrored_at: at(0),
+    });
+    db.update(mirror).set({ quota_limit: 100, quota_remaining: 90 }).run();
+  });
   const ask = async (url: string, method: 'GET' | 'HEAD' | 'OPTIONS' | 'POST' = 'GET', token = 'secret') =>
-    (await served.server).inject({ url, method, headers: { authorization: `Bearer ${token}` } });
+    (await served.server).inject({ url, method, headers: bearer(token) });
 
   test('it needs a token, unlike /healthz', async () => {
     const { statusCode, body } = await ask('/metrics', 'GET', 'unknown');
@@ -63,9 +58,8 @@ describe('/metrics', () => {
     ['limited to paths', { paths: ['p'] }, 403],
     ['without any scope', { scopes: new Set() }, 200],
   ])('a token restricted to environments or assets is refused, whatever its scopes: %s', async (_, limits, status) => {
-    const key = rootToken('limited', 'limited');
-    const { server } = serve(nothing, { keys: () => [{ ...key, reader: { ...key.reader, ...limits } }] });
-    const answer = await (await server).inject({ url: '/metrics', headers: { authorization: 'Bearer limited' } });
+    const { server } = serve(() => {}, { keys: () => [restricted('limited', limits)] });
+    const answer = await (await server).inject({ url: '/metrics', headers: bearer('limited') });
     expect(answer.statusCode).toBe(status);
   });
 
@@ -113,10 +107,7 @@ describe('/metrics', () => {
 
   test('it is compressed for a client that accepts gzip, as Prometheus does', async () => {
     const ask = async (encoding: string) =>
-      (await served.server).inject({
-        url: '/metrics',
-        headers: { authorization: 'Bearer secret', 'accept-encoding': encoding },
-      });
+      (await served.server).inject({ url: '/metrics', headers: { ...bearer('secret'), 'accept-encoding': encoding } });
     const [plain, packed] = [await ask('identity'), await ask('gzip')];
     expect(plain.headers).not.toHaveProperty('content-encoding');
     expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', 'content-type': plain.headers['content-type'] });
@@ -133,18 +124,14 @@ describe('/metrics', () => {
   });
 
   test('it counts requests that cannot be read, by status', async () => {
-    const { server } = serve(nothing);
+    const { server } = serve();
     const own = { ...served, server };
     const counts = async () => {
       const samples = await scrape(own);
       return [400, 408, 431].map((status) => samples[`obsync_unreadable_requests_total{status_code="${status}"}`]);
     };
     expect(await counts()).toEqual([0, 0, 0]);
-    const app = await server;
-    await app.listen({ host: '127.0.0.1', port: 0 });
-    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
-    socket.end('BAD\r\n\r\n');
-    await socket.toArray();
+    await exchange(await listening(server), 'BAD\r\n\r\n');
     expect(await counts()).toEqual([1, 0, 0]);
   });
 
@@ -176,7 +163,7 @@ test('live rows are counted per stream over all environments, and recounted afte
 });
 
 describe('the reported age of the last sync', () => {
-  const served = serve(nothing, {}, afterAll);
+  const served = serve();
   beforeEach(() => void served.writing.db.delete(syncRuns).run());
   const note = (...runs: (typeof syncRuns.$inferInsert)[]) => insert(served.writing.db, syncRuns, runs);
 
@@ -221,7 +208,7 @@ describe('the reported ages of environments and streams', () => {
     ],
     ['a mirror with a stream of two hours', USUAL.map((name) => checkpoint(name, name === 'tests' ? 7200 : 60)), 7200],
   ])('/healthz?max_age answers 503 for %s, unless that is young enough', async (_, checkpoints, oldest) => {
-    const { server, writing } = serve(nothing);
+    const { server, writing } = serve();
     if (checkpoints.length > 0) insert(writing.db, syncCheckpoints, checkpoints);
     const ask = async (maxAge: string) => (await server).inject(`/healthz?max_age=${maxAge}`);
     const [stale, young] = [await ask('1h'), await ask('121m')];

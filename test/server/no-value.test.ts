@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { decodePage } from '../../src/core/decode/decode.ts';
 import { tableNamed } from '../../src/destination/sql/tables.ts';
 import { entryNamed } from '../support/catalogue.ts';
@@ -11,24 +11,20 @@ const SENT = {
 } as const;
 
 /** Rows that a sync writes if the service sends null or nothing for these fields. */
-const { get } = serve(
-  ({ db }) => {
-    for (const name of ['assets', 'tests'] as const) {
-      const nothing = {
-        ...SENT[name],
-        id: 'null',
-        owners: null,
-        tags: null,
-        ...(name === 'tests' ? { config: null } : {}),
-      };
-      const { rows } = decodePage(entryNamed(name), [SENT[name], nothing]);
-      const stored = rows.map(({ row }) => ({ ...row, env_id: 'e', mirrored_at: '2026-11-01T00:00:00.000000Z' }));
-      insert(db, tableNamed(entryNamed(name).table), stored);
-    }
-  },
-  {},
-  afterAll,
-);
+const { get } = serve(({ db }) => {
+  for (const name of ['assets', 'tests'] as const) {
+    const nothing = {
+      ...SENT[name],
+      id: 'null',
+      owners: null,
+      tags: null,
+      ...(name === 'tests' ? { config: null } : {}),
+    };
+    const { rows } = decodePage(entryNamed(name), [SENT[name], nothing]);
+    const stored = rows.map(({ row }) => ({ ...row, env_id: 'e', mirrored_at: '2026-11-01T00:00:00.000000Z' }));
+    insert(db, tableNamed(entryNamed(name).table), stored);
+  }
+});
 
 test.each(['assets/a', 'assets/null', 'tests/a', 'tests/null'])(
   '%s: owners and tags without a value are empty lists, and a config is left out',

@@ -1,35 +1,30 @@
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
-import { type Principal, rootToken } from '../../src/server/access.ts';
 import { fillWorld, keepOnly, keepOnlyEnvironment, TEAM, UNKNOWN } from '../page-data/world.ts';
-import { NOW, type Served, serve } from './fixture.ts';
+import { bearer, NOW, restricted, type Served, serve } from './fixture.ts';
 
-const key = (name: string, limits: Partial<Principal>) => {
-  const { sha256, reader } = rootToken(name, name);
-  return { sha256, reader: { ...reader, ...limits } };
-};
 const FEW = ['m1', 'm4', UNKNOWN];
 const KEYS = [
-  key('all', {}),
-  key('team by path', { paths: ['team'] }),
-  key('team by id', { assetIds: TEAM }),
-  key('few', { assetIds: FEW }),
-  key('nothing', { assetIds: [] }),
-  key('e', { environments: new Set(['e']) }),
-  key('f', { environments: new Set(['f']) }),
-  key('nowhere', { environments: new Set() }),
-  key('assets', { scopes: new Set(['assets']) }),
-  key('tests', { scopes: new Set(['tests']) }),
-  key('no scope', { scopes: new Set() }),
-].map((each) => ({ ...each, sha256: rootToken('', each.reader.name.replaceAll(' ', '-')).sha256 }));
+  restricted('all', {}),
+  restricted('team-by-path', { paths: ['team'] }),
+  restricted('team-by-id', { assetIds: TEAM }),
+  restricted('few', { assetIds: FEW }),
+  restricted('nothing', { assetIds: [] }),
+  restricted('e', { environments: new Set(['e']) }),
+  restricted('f', { environments: new Set(['f']) }),
+  restricted('nowhere', { environments: new Set() }),
+  restricted('assets', { scopes: new Set(['assets']) }),
+  restricted('tests', { scopes: new Set(['tests']) }),
+  restricted('no-scope', { scopes: new Set() }),
+];
 
-const open = (fill: (writing: MirrorFile) => void, whenDone: Parameters<typeof serve>[2] = afterAll): Served =>
-  serve(fill, { keys: () => KEYS }, whenDone);
-const cut = (take: (writing: MirrorFile) => void, whenDone?: Parameters<typeof serve>[2]): Served =>
-  open((writing) => {
-    fillWorld(writing);
-    take(writing);
-  }, whenDone);
+const open = (...fills: ((writing: MirrorFile) => void)[]): Served =>
+  serve(
+    (writing) => {
+      for (const fill of [fillWorld, ...fills]) fill(writing);
+    },
+    { keys: () => KEYS },
+  );
 
 /** As if the account had reported a quota and the mirror had been verified. */
 function fillAccount({ connection }: MirrorFile): void {
@@ -38,14 +33,10 @@ function fillAccount({ connection }: MirrorFile): void {
     insert into verifications (ended_at, depth, equal, difference_count) values ('${NOW}', 'rows', 0, 3)`);
 }
 
-const whole = open((writing) => {
-  fillWorld(writing);
-  fillAccount(writing);
-});
+const whole = open(fillAccount);
 
 async function ask({ server }: Served, name: string, path: string) {
-  const headers = { authorization: `Bearer ${name.replaceAll(' ', '-')}` };
-  const answer = await (await server).inject({ method: 'GET', url: `/page/${path}`, headers });
+  const answer = await (await server).inject({ url: `/page/${path}`, headers: bearer(name) });
   return { status: answer.statusCode, body: answer.json() };
 }
 
@@ -71,12 +62,12 @@ const ABOUT_TESTS = [
 const VIEWS = [...ABOUT_TESTS, ...ABOUT_ASSETS].map((view) => `environments/e/${view}`);
 
 describe.each([
-  { name: 'team by path', seen: TEAM },
-  { name: 'team by id', seen: TEAM },
+  { name: 'team-by-path', seen: TEAM },
+  { name: 'team-by-id', seen: TEAM },
   { name: 'few', seen: FEW },
   { name: 'nothing', seen: [] },
 ])('the page for a token of some assets: $name (authentication rule 6)', ({ name, seen }) => {
-  const part = cut((writing) => keepOnly(writing, seen));
+  const part = open((writing) => keepOnly(writing, seen));
 
   test.each(VIEWS)('%s shows it no trace of other assets', async (view) => {
     expect(await ask(whole, name, view)).toEqual(await ask(part, 'all', view));
@@ -84,13 +75,11 @@ describe.each([
 
   test('mirror shows it no trace of other assets, however the streams were read', async () => {
     const { body } = await ask(whole, name, 'mirror');
-    const others = cut(
-      ({ connection }) =>
-        connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
+    const others = open(({ connection }) =>
+      connection.exec(`update sync_runs set status = 'done', error = null, requests = 0, ended_at = '${NOW}';
           update sync_stream_runs set status = 'done', error = null, mode = 'feed', ended_at = '${NOW}';
           delete from rejected_rows; delete from held_removals; delete from test_execution_gaps;
           delete from assets where id like 'o%'`),
-      onTestFinished,
     );
     expect(body).toEqual((await ask(others, name, 'mirror')).body);
     expect(body).toMatchObject({ limited_to: 'assets', last_run: null, last_verify: null, quota: null });
@@ -98,7 +87,7 @@ describe.each([
 });
 
 describe('the page for a token of some environments (authentication rule 5)', () => {
-  const part = cut(keepOnlyEnvironment);
+  const part = open(keepOnlyEnvironment);
 
   test.each(['mirror', ...VIEWS])('%s shows it no trace of other environments', async (view) => {
     expect(await ask(whole, 'e', view)).toEqual(await ask(part, 'e', view));
@@ -152,7 +141,7 @@ describe('the page for a token without some scopes (authentication rule 5)', () 
       ...hidden,
       last_run: { run: 2, status: 'problems', requests: null, error: null },
     });
-    for (const name of ['tests', 'no scope'])
+    for (const name of ['tests', 'no-scope'])
       expect((await ask(whole, name, 'mirror')).body).toMatchObject({ ...hidden, last_run: null });
     expect((await ask(whole, 'all', 'mirror')).body).toMatchObject({
       limited_to: null,
@@ -165,5 +154,5 @@ describe('the page for a token without some scopes (authentication rule 5)', () 
 
 test('the fixture has something to hide in every view', async () => {
   for (const view of ABOUT_TESTS.map((each) => `environments/e/${each}`))
-    expect(await ask(whole, 'all', view)).not.toEqual(await ask(whole, 'team by path', view));
+    expect(await ask(whole, 'all', view)).not.toEqual(await ask(whole, 'team-by-path', view));
 });

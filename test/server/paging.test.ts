@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { assetLineage, assets, columnLineage, columns } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { LISTINGS } from '../../src/server/listings.ts';
@@ -10,7 +10,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, i) => `a${
 describe('paging', () => {
   const times = [null, '2026-11-01T00:00:00.000000Z', '2026-11-02T00:00:00.000000Z'];
   const rows = numbered(23).map((id, i) => asset(id, { synced_at: times[i % 3] ?? null }));
-  const { all: allNumbered, get: getNumbered } = serve(({ db }) => insert(db, assets, rows), {}, afterAll);
+  const { all: allNumbered, get: getNumbered } = serve(({ db }) => insert(db, assets, rows));
 
   test.each([
     '',
@@ -100,7 +100,7 @@ describe('paging over live data (pagination rule 5)', () => {
 });
 
 describe('the orders of every list', () => {
-  const { all } = serve(fillWorld, {}, afterAll);
+  const { all } = serve(fillWorld);
   const lists = LISTINGS.map((listing) => ({ ...listing, path: `e/${listing.entry.path.join('/')}` }))
     .map((listing) => ({ ...listing, path: listing.path.replace('{id}', 'unique') }))
     .map((listing) => ({ ...listing, names: Object.keys(listing.orders) }));

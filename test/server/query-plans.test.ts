@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { SYNC_TIMES } from '../../src/metrics/measurements.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
@@ -115,7 +115,7 @@ describe.each([
     },
   ],
 ])('the queries of the API in %s', (_, fill) => {
-  const { mirror } = serve(fill, {}, afterAll);
+  const { mirror } = serve(fill);
 
   test.each(LISTINGS.map((listing) => [listing.entry.name, listing] as const))(
     'a page of 2000 of %s needs no full scan and no full sort, and a single item is looked up',

@@ -1,19 +1,15 @@
-import { type AddressInfo, connect } from 'node:net';
 import fastify, { type InjectOptions } from 'fastify';
-import { afterAll, describe, expect, onTestFinished, test } from 'vitest';
-import { rootToken, type TokenHash } from '../../src/server/access.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openRateLimit, parseRateLimit } from '../../src/server/rate-limit.ts';
-import { serve } from './fixture.ts';
+import { bearer, restricted, serve } from './fixture.ts';
 import { expectRefusal } from './refusal.ts';
+import { listening, open, received } from './sockets.ts';
 
 const API = '/public/beta/';
 const SINCE = '2026-11-01T00:00:00Z';
 const nothing = () => {};
 
-function limited(token: string): TokenHash {
-  const { sha256, reader } = rootToken(token, token);
-  return { sha256, reader: { ...reader, environments: new Set(['e', 'f']), scopes: new Set(['tests'] as const) } };
-}
+const limited = (token: string) => restricted(token, { environments: new Set(['e', 'f']), scopes: new Set(['tests']) });
 
 type Request = InjectOptions & { readonly url: string };
 
@@ -89,11 +85,7 @@ describe('--rate-limit', () => {
 });
 
 describe('the quota headers of an answer', () => {
-  const { server } = serve(
-    nothing,
-    { rateLimit: { limit: 500, windowMs: 60_000 }, keys: () => [limited('secret')] },
-    afterAll,
-  );
+  const { server } = serve(nothing, { rateLimit: { limit: 500, windowMs: 60_000 }, keys: () => [limited('secret')] });
 
   test.each(ANSWERS)('they are sent with %s, status %i', async (_, status, { headers, ...request }) => {
     const authorized = { authorization: 'Bearer secret', ...headers };
@@ -109,7 +101,7 @@ describe('the quota headers of an answer', () => {
     expect(answer.headers.date).toBe('Fri, 20 Nov 2026 12:00:00 GMT');
   });
 
-  const ask = async (url: string) => (await server).inject({ url, headers: { authorization: 'Bearer secret' } });
+  const ask = async (url: string) => (await server).inject({ url, headers: bearer('secret') });
   const left = async () => Number((await ask(`${API}environments`)).headers['ratelimit-remaining']);
 
   test.each(['/healthz', '/', '/openapi.json', '/docs'])('%s has none, because it costs no quota', async (url) => {
@@ -124,7 +116,7 @@ describe('the quota headers of an answer', () => {
 describe('a request beyond the quota', () => {
   const asking = ANSWERS.filter(([, status]) => status !== 401);
   const keys = asking.map(([what]) => limited(encodeURIComponent(what)));
-  const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys }, afterAll);
+  const { server } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys });
 
   test.each(asking)('it is 429: %s', async (what, status, { headers, ...request }) => {
     const authorized = { ...headers, authorization: `Bearer ${encodeURIComponent(what)}` };
@@ -148,15 +140,15 @@ describe('a request beyond the quota', () => {
 test('each token has its own quota', async () => {
   const keys = [limited('one'), limited('other')];
   const { get } = serve(nothing, { rateLimit: { limit: 1, windowMs: 60_000 }, keys: () => keys });
-  const ask = async (token: string) => (await get('environments', { authorization: `Bearer ${token}` })).status;
+  const ask = async (token: string) => (await get('environments', bearer(token))).status;
   expect([await ask('one'), await ask('one'), await ask('other'), await ask('other')]).toEqual([200, 429, 200, 429]);
 });
 
 test('clients without a valid token share the quota of their address, whatever tokens they try', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 2, windowMs: 60_000 } });
   const ask = async (token: string, remoteAddress: string) => {
-    const headers = { authorization: `Bearer ${token}` };
-    return (await (await server).inject({ url: `${API}environments`, remoteAddress, headers })).statusCode;
+    const request = { url: `${API}environments`, remoteAddress, headers: bearer(token) };
+    return (await (await server).inject(request)).statusCode;
   };
   expect([await ask('a', '10.0.0.1'), await ask('b', '10.0.0.1'), await ask('c', '10.0.0.1')]).toEqual([401, 401, 429]);
   expect(await ask('c', '10.0.0.2')).toBe(401);
@@ -185,12 +177,10 @@ test('requests from any number of addresses do not reset a token’s quota', asy
 
 test('requests sent in one packet are answered up to the quota', async () => {
   const { server } = serve(nothing, { rateLimit: { limit: 5, windowMs: 600_000 } });
-  const app = await server;
-  await app.listen({ host: '127.0.0.1', port: 0 });
-  const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1');
+  const socket = open(await listening(server));
   const head = `GET ${API}environments HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret\r\n`;
   socket.write([...Array<string>(9).fill(head), `${head}connection: close\r\n`].map((each) => `${each}\r\n`).join(''));
-  const answers = Buffer.concat(await socket.toArray()).toString();
+  const answers = await received(socket);
   expect(answers.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9))).toEqual([
     ...Array<string>(5).fill('200'),
     ...Array<string>(5).fill('429'),

@@ -3,7 +3,7 @@ import { assets } from '../../schema/assets.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
 import { answersInThreads } from '../../src/server/read-threads.ts';
-import { asset, insert, NOW, serve } from './fixture.ts';
+import { asset, bearer, insert, NOW, serve } from './fixture.ts';
 
 const never = new AbortController().signal;
 const reader = (name: string): Principal => rootToken(name, name).reader;
@@ -28,7 +28,7 @@ const HEAVY: Omit<AdmittedRequest, 'reader'> = {
 };
 const LIGHT: Omit<AdmittedRequest, 'reader'> = { operationId: 'listEnvironments', params: {}, query: {} };
 
-const { mirror, server } = serve(fillTables, { threads: 1 }, afterAll);
+const { mirror, server } = serve(fillTables, { threads: 1 });
 
 /** Threads over the same file, stopped when the test ends. */
 function open(count: number): EndpointAnswers {
@@ -52,8 +52,7 @@ function inOrder(answers: EndpointAnswers) {
 
 describe('reader threads', () => {
   test('a slow read does not delay /healthz', async () => {
-    const headers = { authorization: 'Bearer secret' };
-    const ask = async (url: string) => (await (await server).inject({ url, headers })).statusCode;
+    const ask = async (url: string) => (await (await server).inject({ url, headers: bearer('secret') })).statusCode;
     const heavy = '/public/beta/e/asset-health-scores/aggregate?path=models';
     expect(await ask('/public/beta/environments')).toBe(200);
     const over: string[] = [];
@@ -151,7 +150,7 @@ describe('reader threads', () => {
 describe('answers with and without reader threads', () => {
   const small: Parameters<typeof serve>[0] = ({ db }) =>
     insert(db, assets, [asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })]);
-  const files = serve(small, {}, afterAll);
+  const files = serve(small);
   const options = { pageMax: 2000, weights: new Map() };
   const here = answersHere({ mirror: files.mirror, ...options });
   const there = answersInThreads(2, { path: files.mirror.path, ...options });

@@ -1,14 +1,13 @@
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
 import { latestTestExecutions, testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScores } from '../../schema/health.ts';
 import { rootToken } from '../../src/server/access.ts';
-import { asset, column, insert, NOW, run, type Served, serve, test_ } from './fixture.ts';
+import { asset, column, insert, NOW, restricted, run, type Served, serve, test_ } from './fixture.ts';
 
-const { reader, sha256 } = rootToken('limited', 'limited');
 const KEYS = [
   rootToken('all', 'secret'),
-  { sha256, reader: { ...reader, environments: new Set(['e']), scopes: new Set(['tests' as const]) } },
+  restricted('limited', { environments: new Set(['e']), scopes: new Set(['tests']) }),
 ];
 
 /** A server over a small world with as many live rows as deleted ones, until the suite ends. */
@@ -45,7 +44,6 @@ export const serveSmallWorld = (): Served =>
       ]);
     },
     { keys: () => KEYS },
-    afterAll,
   );
 
 /** What no answer may reveal: SQL, file paths, stack traces. */

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { LISTINGS } from '../../src/server/listings.ts';
 import type { FeedName } from '../../src/streams/catalogue.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
@@ -6,7 +6,7 @@ import { SAMPLES } from '../support/samples.ts';
 import { asset, NOW, serve } from './fixture.ts';
 import { fillWorld, hour, keyOf, samplesOf, WEEK_AGO } from './specification-world.ts';
 
-const { get, all } = serve(fillWorld, {}, afterAll);
+const { get, all } = serve(fillWorld);
 
 const one = async (path: string) => (await get(`e/${path}`)).body;
 const keys = async (path: string) => (await all(`e/${path}`)).items.map(keyOf);

@@ -1,30 +1,18 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, type Socket } from 'node:net';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import type { Socket } from 'node:net';
+import { describe, expect, test } from 'vitest';
 import { serve } from './fixture.ts';
+import { listening, open, received } from './sockets.ts';
 
-const nothing = () => {};
 const HEALTH = 'GET /healthz HTTP/1.1\r\nhost: test\r\n';
 
-async function start() {
-  const server = await serve(nothing).server;
-  await server.listen({ host: '127.0.0.1', port: 0 });
-  const open = (): Socket => {
-    const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    return socket;
-  };
-  return { server, open };
-}
-
-/** Everything received before the connection closed. */
-const received = async (socket: Socket): Promise<string> => Buffer.concat(await socket.toArray()).toString();
+const connected = async (): Promise<Socket> => open(await listening(serve().server));
 
 const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => Number(status));
 
 describe('bytes that are not HTTP', () => {
   test('their refusal has a Date (RFC 9110, 6.6.1)', async () => {
-    const socket = (await start()).open();
+    const socket = await connected();
     socket.write('BAD\r\n\r\n');
     const text = await received(socket);
     expect(statuses(text)).toEqual([400]);
@@ -32,7 +20,7 @@ describe('bytes that are not HTTP', () => {
   });
 
   test('after a request in the same packet, that request is answered, and nothing else (RFC 9112, 9.3.2)', async () => {
-    const socket = (await start()).open();
+    const socket = await connected();
     socket.write(`${HEALTH}\r\nBAD\r\n\r\n`);
     const text = await received(socket);
     expect(statuses(text)).toEqual([200]);
@@ -40,7 +28,7 @@ describe('bytes that are not HTTP', () => {
   });
 
   test('after an answer that has been read, they are refused', async () => {
-    const socket = (await start()).open();
+    const socket = await connected();
     socket.write(`${HEALTH}\r\n`);
     await once(socket, 'data');
     socket.write('BAD\r\n\r\n');
@@ -48,7 +36,7 @@ describe('bytes that are not HTTP', () => {
   });
 
   test('within the body of a request that has its answer, they only close the connection', async () => {
-    const socket = (await start()).open();
+    const socket = await connected();
     socket.write(`${HEALTH}transfer-encoding: chunked\r\n\r\n`);
     await once(socket, 'data');
     socket.write('no chunk\r\n');
@@ -57,9 +45,9 @@ describe('bytes that are not HTTP', () => {
 });
 
 test('a request that has its answer is not answered again when its body does not arrive', async () => {
-  const { server, open } = await start();
+  const server = await serve().server;
   Object.assign(server.server, { requestTimeout: 1, headersTimeout: 1 });
-  const socket = open();
+  const socket = open(await listening(server));
   socket.write(`${HEALTH}content-length: 9\r\n\r\n`);
   expect(statuses(await received(socket))).toEqual([200]);
 });

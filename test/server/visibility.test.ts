@@ -1,18 +1,13 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { assets, columns, environments } from '../../schema/assets.ts';
-import { type Principal, rootToken } from '../../src/server/access.ts';
 import { readerNumber } from '../../src/server/visibility.ts';
-import { asset, column, insert, NOW, serve } from './fixture.ts';
+import { asset, bearer, column, insert, NOW, restricted, serve } from './fixture.ts';
 
-const key = (name: string, limits: Partial<Principal>) => {
-  const { sha256, reader } = rootToken(name, name);
-  return { sha256, reader: { ...reader, ...limits } };
-};
 const KEYS = [
-  key('finance', { paths: ['finance'] }),
-  key('sales', { paths: ['sales'] }),
-  key('both', { paths: ['finance', 'sales'], assetIds: ['a', 'c'] }),
-  key('ids', { assetIds: ['a', 'not-mirrored'] }),
+  restricted('finance', { paths: ['finance'] }),
+  restricted('sales', { paths: ['sales'] }),
+  restricted('both', { paths: ['finance', 'sales'], assetIds: ['a', 'c'] }),
+  restricted('ids', { assetIds: ['a', 'not-mirrored'] }),
 ];
 const later = (seconds: number) => NOW.replace('12:00:00', `12:00:0${seconds}`);
 
@@ -31,13 +26,12 @@ describe('the cached list of assets that a restricted token sees', () => {
       insert(db, environments, { id: 'f', name: 'Other', mirrored_at: NOW });
     },
     { keys: () => keys },
-    afterAll,
   );
   beforeEach(() => {
     keys = KEYS;
   });
   const seen = async (token: string, list = 'assets', env = 'e') => {
-    const { body } = await get(`${env}/${list}`, { authorization: `Bearer ${token}` });
+    const { body } = await get(`${env}/${list}`, bearer(token));
     return body.items.map(({ id }: { id: string }) => id).join(' ');
   };
   /** As every commit does (R21). */
@@ -96,23 +90,23 @@ describe('the cached list of assets that a restricted token sees', () => {
   });
 
   test('new restrictions of a token apply from the next request on', async () => {
-    keys = [key('finance', { paths: ['sales'] })];
+    keys = [restricted('finance', { paths: ['sales'] })];
     expect(await seen('finance')).toBe('a c');
-    keys = [key('finance', { assetIds: ['c'] })];
+    keys = [restricted('finance', { assetIds: ['c'] })];
     expect(await seen('finance')).toBe('c');
     keys = KEYS;
     expect(await seen('finance')).toBe('b d');
   });
 
   test('it is cached for every token of a typical server', async () => {
-    keys = Array.from({ length: 250 }, (_, i) => key(`t${i}`, { paths: [i % 2 === 0 ? 'finance' : 'sales'] }));
+    keys = Array.from({ length: 250 }, (_, i) => restricted(`t${i}`, { paths: [i % 2 === 0 ? 'finance' : 'sales'] }));
     for (const i of [...keys.keys(), 0, 1]) expect(await seen(`t${i}`)).toBe(i % 2 === 0 ? 'b d' : 'a c');
     const kept = mirror.connection.prepare('select count(*) as n from visible_kept').get() as { n: number };
     expect(kept.n).toBeLessThanOrEqual(100);
   });
 
   test('the least recently used token is evicted', async () => {
-    keys = Array.from({ length: 101 }, (_, i) => key(`u${i}`, { paths: ['sales'] }));
+    keys = Array.from({ length: 101 }, (_, i) => restricted(`u${i}`, { paths: ['sales'] }));
     const kept = (table: string) =>
       mirror.connection.prepare(`select distinct reader from ${table} order by 1`).pluck().all();
     for (const i of [...keys.keys()].slice(0, 100)) await seen(`u${i}`);
@@ -133,7 +127,7 @@ describe('the cached list of assets that a restricted token sees', () => {
   });
 
   test('it is cached even if the request is rejected', async () => {
-    keys = [key('new', { paths: ['sales'] })];
+    keys = [restricted('new', { paths: ['sales'] })];
     const { status } = await get('e/assets/none', { authorization: 'Bearer new' });
     expect([status, await seen('new')]).toEqual([404, 'a c']);
   });

@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { assets, environments } from '../../schema/assets.ts';
 import { testExecutions, tests } from '../../schema/data-tests.ts';
 import { assetHealthScoreDimensions, assetHealthScores } from '../../schema/health.ts';
@@ -24,7 +24,7 @@ function fill({ db }: MirrorFile): void {
   insert(db, assetHealthScoreDimensions, { ...score, dimension: 'validity', bucket_at });
 }
 
-const world = serve(fill, {}, afterAll);
+const world = serve(fill);
 const { get, all } = world;
 const synced = (...times: (string | null)[]) =>
   insert(
