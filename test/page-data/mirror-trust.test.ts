@@ -47,7 +47,7 @@ function fillLog({ db }: MirrorFile): void {
   for (const stream of ['assets', 'columns', 'tests'])
     insert(db, syncCheckpoints, { env_id: 'e', stream, watermark: at('10:00'), unavailable: 0 });
   const quota = { quota_limit: 5000, quota_window_seconds: 3600, quota_remaining: 4321, quota_noted_at: at('10:30') };
-  insert(db, mirror, { id: 1, base_url: 'https://service.test', ...quota });
+  db.update(mirror).set(quota).run();
   insert(db, verifications, { ended_at: at('11:00'), depth: 'rows', equal: 0, difference_count: 3 });
 }
 

@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SQLiteTable } from 'drizzle-orm/sqlite-core';
 import type { FastifyInstance } from 'fastify';
@@ -17,6 +15,7 @@ import type { FeedName } from '../../src/streams/catalogue.ts';
 import { claimMirror } from '../../state/run-log.ts';
 import { entryNamed } from '../support/catalogue.ts';
 import { SAMPLES } from '../support/samples.ts';
+import { testFolder } from '../support/test-folder.ts';
 
 export const NOW = '2026-11-20T12:00:00.000000Z';
 export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
@@ -144,15 +143,20 @@ export interface Served {
   restarted(): Promise<Served['get']>;
 }
 
-/** A server over a new file with environment `e`, until the test ends or, outside of tests, the suite. */
-export function serve(fill: (writing: MirrorFile) => void = () => {}, options: Partial<ServerOptions> = {}): Served {
-  const whenDone = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
-  const folder = mkdtempSync(join(tmpdir(), 'obsync-server-'));
-  const writing = openForWriting(join(folder, 'source.db'));
+/** A new file with environment `e`, filled by the test. */
+export function newMirror(fill: (writing: MirrorFile) => void): MirrorFile {
+  const writing = openForWriting(join(testFolder(), 'source.db'));
   writeState(writing, claimMirror('https://service.test', writing.path));
   insert(writing.db, mirrorEnvironments, { env_id: 'e', mirrored_at: NOW });
   insert(writing.db, environments, { id: 'e', name: 'Environment', mirrored_at: NOW });
   fill(writing);
+  return writing;
+}
+
+/** A server over a new mirror, until the test ends or, outside of tests, the suite. */
+export function serve(fill: (writing: MirrorFile) => void = () => {}, options: Partial<ServerOptions> = {}): Served {
+  const whenDone = TestRunner.getCurrentTest() === undefined ? afterAll : onTestFinished;
+  const writing = newMirror(fill);
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
   const start = () => {
     const mirror = openForReading(writing.path);
@@ -166,7 +170,6 @@ export function serve(fill: (writing: MirrorFile) => void = () => {}, options: P
       mirror.connection.close();
     }
     writing.connection.close();
-    rmSync(folder, { recursive: true });
   });
   const { server, mirror, get } = start();
   return {

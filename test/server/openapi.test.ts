@@ -1,5 +1,3 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
@@ -11,7 +9,8 @@ import { type MirrorFile, openForReading, openForWriting } from '../../src/desti
 import { rootToken } from '../../src/server/access.ts';
 import { createServer } from '../../src/server/server.ts';
 import { PLAIN_FEEDS } from '../support/catalogue.ts';
-import { insertSample } from './fixture.ts';
+import { testFolder } from '../support/test-folder.ts';
+import { bearer, insertSample } from './fixture.ts';
 import { OPENAPI_SHAPE } from './openapi-shape.ts';
 import { ENV, OPERATION_NAMES, OPERATIONS } from './operations.ts';
 
@@ -32,7 +31,6 @@ const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 type Document = any;
 type Item = Readonly<Record<string, string>>;
 
-const folder = mkdtempSync(join(tmpdir(), 'obsync-described-'));
 let mirror: MirrorFile;
 let server: FastifyInstance;
 let document: Document;
@@ -40,7 +38,7 @@ let document: Document;
 const samples = new Map<string, Item>();
 
 beforeAll(async () => {
-  const writing = openForWriting(join(folder, 'sample.db'));
+  const writing = openForWriting(join(testFolder(), 'sample.db'));
   makeSample(writing, { seed: 3, nowMs: NOW_MS });
   changeSample(writing, { seed: 3, nowMs: NOW_MS });
   for (const kind of PLAIN_FEEDS)
@@ -56,11 +54,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await server.close();
   mirror.connection.close();
-  rmSync(folder, { recursive: true });
 });
 
 const get = async (url: string) => {
-  const { statusCode, body } = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
+  const { statusCode, body } = await server.inject({ url, headers: bearer('secret') });
   return { status: statusCode, body: JSON.parse(body) };
 };
 
@@ -361,7 +358,7 @@ describe('/docs', () => {
   test.each(['/docs/json', '/docs/yaml', '/docs/static/swagger-ui.css', '/docs/nothing'])(
     'there is nothing at %s',
     async (url) => {
-      const { statusCode, body } = await server.inject({ url, headers: { authorization: 'Bearer secret' } });
+      const { statusCode, body } = await server.inject({ url, headers: bearer('secret') });
       expect([statusCode, JSON.parse(body).error.code]).toEqual([404, 'not_found']);
     },
   );
