@@ -1,7 +1,8 @@
 import type { MirrorFile } from '../src/destination/sqlite/open.ts';
+import type { SqlStatement } from '../src/page-data/page-scope.ts';
 import { rootToken } from '../src/server/access.ts';
 import type { PagePosition } from '../src/server/cursor.ts';
-import type { ListRequest, SqlStatement } from '../src/server/list-request.ts';
+import type { ListRequest } from '../src/server/list-request.ts';
 import { listingNamed } from '../src/server/listings.ts';
 import type { ListParameters } from '../src/server/parameters.ts';
 import { oneStatement, pageStatement } from '../src/server/statement.ts';

@@ -1,7 +1,7 @@
 import { FAILING } from '../../schema/data-tests.ts';
 import type { LineageDirection } from './asset-graph.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
-import { listed, type PageReads, type PageRow, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, type SqlRow, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
 import { worseStatus } from './status-order.ts';
 
 /** The columns at the near and far end of an edge, by direction. */
@@ -70,18 +70,18 @@ function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): Li
 function verdictsOf(
   reads: PageReads,
   { env, seesTests }: PageScope,
-  columns: readonly PageRow[],
-): (column: PageRow) => Pick<LineageNode, 'status' | 'failing_count'> {
+  columns: readonly SqlRow[],
+): (column: SqlRow) => Pick<LineageNode, 'status' | 'failing_count'> {
   const assets = [...new Set(columns.map((row) => row['asset_id']))];
   const rows = seesTests
     ? reads.rows({
         sql: `select asset_id, lower(column_name) as lower_name, status, count(*) as sub_tests, status in ${FAILING} as fails
-          from test_status where env_id = @env and asset_id in ${listed('assets')} and status is not null
+          from test_status where env_id = @env and asset_id in ${selectValues('assets')} and status is not null
           group by asset_id, lower_name, status`,
         values: { env, assets: JSON.stringify(assets) },
       })
     : [];
-  const key = (row: PageRow): string => JSON.stringify([row['asset_id'], row['lower_name']]);
+  const key = (row: SqlRow): string => JSON.stringify([row['asset_id'], row['lower_name']]);
   const byColumn = Map.groupBy(rows, key);
   return (column) => {
     const results = byColumn.get(key(column)) ?? [];

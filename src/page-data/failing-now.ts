@@ -3,12 +3,12 @@ import { lineageOf, type ReachCount, rankByReach, type VisibleLineage } from './
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
 import {
-  listed,
   numberOf,
   type PageReads,
-  type PageRow,
   type PageScope,
+  type SqlRow,
   seen,
+  selectValues,
   textOf,
   valuesIn,
 } from './page-scope.ts';
@@ -51,7 +51,7 @@ interface FailingKey {
   readonly severity: string | null;
 }
 
-const keyOf = (row: PageRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
+const keyOf = (row: SqlRow): string => JSON.stringify([row['test_id'], row['sub_test_unique_id']]);
 
 function findFailing(reads: PageReads, scope: PageScope): FailingKey[] {
   // The view alone would look up the results of every test, not only those that fail.
@@ -61,7 +61,7 @@ function findFailing(reads: PageReads, scope: PageScope): FailingKey[] {
   });
   const rows = reads.rows({
     sql: `select test_id, test_name, sub_test_unique_id, asset_id, status, severity from failing_tests
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}`,
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${selectValues('tests')}`,
     values: valuesIn(scope, { tests: JSON.stringify(tests) }),
   });
   return rows.map((row) => ({
@@ -128,7 +128,7 @@ function withDetails(reads: PageReads, scope: PageScope, { shown, found, lineage
   });
 }
 
-function detailFields(row: PageRow) {
+function detailFields(row: SqlRow) {
   return {
     test_id: String(row['test_id']),
     test_name: textOf(row['test_name']) ?? '',
@@ -144,11 +144,11 @@ function detailFields(row: PageRow) {
   };
 }
 
-function readDetails(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, PageRow> {
+function readDetails(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, SqlRow> {
   const rows = reads.rows({
     sql: `select test_id, test_name, test_type, severity, sub_test_unique_id, column_name, quality_dimension, status,
       failure_count, result_reason, exception, start_time
-      from failing_tests where env_id = @env and test_id in ${listed('tests')}`,
+      from failing_tests where env_id = @env and test_id in ${selectValues('tests')}`,
     values: { env, tests: JSON.stringify(tests) },
   });
   return new Map(rows.map((row) => [keyOf(row), row]));
@@ -158,7 +158,7 @@ function readDetails(reads: PageReads, { env }: PageScope, tests: readonly strin
 function readSince(reads: PageReads, { env }: PageScope, tests: readonly string[]): ReadonlyMap<string, string> {
   const rows = reads.rows({
     sql: `select test_id, sub_test_unique_id, first_start_time from test_incidents
-      where env_id = @env and test_id in ${listed('tests')} and resolved_at is null`,
+      where env_id = @env and test_id in ${selectValues('tests')} and resolved_at is null`,
     values: { env, tests: JSON.stringify(tests) },
   });
   return new Map(rows.map((row) => [keyOf(row), String(row['first_start_time'])]));

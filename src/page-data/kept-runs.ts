@@ -1,6 +1,6 @@
 import { addDays } from '../core/time/instant.ts';
 import { TREND_DAYS } from './default-parameters.ts';
-import { listed, numberOf, type PageReads, textOf } from './page-scope.ts';
+import { numberOf, type PageReads, selectValues, textOf } from './page-scope.ts';
 
 /** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
 export const STATUS_AT = 'MM-DD'.length;
@@ -100,7 +100,7 @@ function readChanged(reads: PageReads, env: string, keptRuns: KeptRuns): void {
   const changed = reads.texts({ sql: CHANGED, values: { env, last_row: lastRow, at } });
   const tests = reads.texts({ sql: CHANGED_TESTS, values: { env, at } }).filter((id) => !runs.has(String(id)));
   const rows = reads.rows({
-    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${listed('tests')} i
+    sql: `select i.value as id, ${runsOfTest('i.value')} as runs from ${selectValues('tests')} i
       join tests t on t.env_id = @env and t.id = i.value`,
     values: { env, since: keptRuns.since, tests: JSON.stringify([...changed, ...tests]) },
   });

@@ -1,10 +1,10 @@
 import type { AssetLabel } from './page-data.ts';
-import { listed, type PageReads, type PageScope, textOf } from './page-scope.ts';
+import { type PageReads, type PageScope, selectValues, textOf } from './page-scope.ts';
 
 /** The labels of assets that the reader may see, by id. An asset that is not live has only its id. */
 export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {
   const rows = reads.rows({
-    sql: `select id, name, kind from live_assets where env_id = @env and id in ${listed('ids')}`,
+    sql: `select id, name, kind from live_assets where env_id = @env and id in ${selectValues('ids')}`,
     values: { env, ids: JSON.stringify(ids) },
   });
   const known = new Map(rows.map((row) => [String(row['id']), row]));
@@ -29,7 +29,7 @@ export function elementsOf(
   const { view, of, element } = ELEMENTS[list];
   const rows = reads.rows({
     sql: `select ${of} as whose, ${element} as element from ${view}
-      where env_id = @env and ${of} in ${listed('ids')} order by element`,
+      where env_id = @env and ${of} in ${selectValues('ids')} order by element`,
     values: { env, ids: JSON.stringify(ids) },
   });
   const found = new Map<string, string[]>();

@@ -3,7 +3,7 @@ import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
-import { listed, numberOf, type PageReads, type PageRow, textOf } from './page-scope.ts';
+import { numberOf, type PageReads, type SqlRow, selectValues, textOf } from './page-scope.ts';
 
 export interface TrustReader {
   /** The visible environments; null for all. */
@@ -41,7 +41,7 @@ function limitOf({ environments, deniedScopes, seesSomeAssets }: TrustReader): M
 
 function clockOf(reads: PageReads, ids: readonly string[]): string {
   const [row] = reads.rows({
-    sql: `select max(mirrored_at) as now from mirror_environments where env_id in ${listed('ids')}`,
+    sql: `select max(mirrored_at) as now from mirror_environments where env_id in ${selectValues('ids')}`,
     values: { ids: JSON.stringify(ids) },
   });
   return textOf(row?.['now']) ?? EPOCH;
@@ -72,10 +72,10 @@ function lastRun(reads: PageReads): RunTrust | null {
 function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust | null {
   const [row] = reads.rows({
     sql: `select s.run_id as run, min(s.started_at) as started_at, max(s.ended_at) as ended_at,
-        max(s.status not in ${listed('well')} or exists (
+        max(s.status not in ${selectValues('well')} or exists (
           select 1 from rejected_rows r where r.env_id = s.env_id and r.stream = s.stream)) as troubled
       from sync_stream_runs s
-      where s.env_id in ${listed('ids')} and s.stream in ${listed('streams')} and s.run_id = (
+      where s.env_id in ${selectValues('ids')} and s.stream in ${selectValues('streams')} and s.run_id = (
         select max((select max(s.run_id) from sync_stream_runs s join sync_runs r on r.id = s.run_id and r.command = 'sync'
           where s.env_id = e.value and s.stream = n.value))
         from json_each(@ids) e, json_each(@streams) n)
@@ -91,7 +91,7 @@ function lastRunOf(reads: PageReads, { ids, streams }: VisibleStreams): RunTrust
   return { ...runTrust(row), status, requests: null, error: null };
 }
 
-const runTrust = (row: PageRow): RunTrust => ({
+const runTrust = (row: SqlRow): RunTrust => ({
   run: Number(row['run']),
   status: String(row['status']),
   started_at: String(row['started_at']),
@@ -132,7 +132,7 @@ function readQuota(reads: PageReads): QuotaTrust | null {
 function environmentTrust(
   reads: PageReads,
   reader: TrustReader,
-  { row, streams }: { readonly row: PageRow; readonly streams: readonly CatalogueEntry[] },
+  { row, streams }: { readonly row: SqlRow; readonly streams: readonly CatalogueEntry[] },
 ): EnvironmentTrust {
   const env = String(row['id']);
   const missingSince = textOf(row['missing_since']);
@@ -173,7 +173,7 @@ function streamTrust(
   return { stream: stream.name, complete_at: completeAt(reads, { env, stream }), ...details };
 }
 
-const lastReadOf = (last: PageRow | undefined) => ({
+const lastReadOf = (last: SqlRow | undefined) => ({
   ended_at: textOf(last?.['ended_at']),
   mode: textOf(last?.['mode']),
   reason: textOf(last?.['reason']),
@@ -196,7 +196,7 @@ function completeAt(reads: PageReads, { env, stream }: StreamOfEnvironment): str
   return textOf(row?.['watermark']);
 }
 
-function lastStreamRun(reads: PageReads, { env, stream }: StreamOfEnvironment): PageRow | undefined {
+function lastStreamRun(reads: PageReads, { env, stream }: StreamOfEnvironment): SqlRow | undefined {
   return reads.rows({
     sql: `select mode, reason, status, error, ended_at from sync_stream_runs
       where env_id = @env and stream = @stream order by run_id desc limit 1`,

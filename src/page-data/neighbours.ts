@@ -3,7 +3,7 @@ import { type LineageDirection, lineageOf } from './asset-graph.ts';
 import { columnNeighbours, columnNode } from './column-neighbours.ts';
 import { labelsOf } from './labels.ts';
 import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
-import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
 import { worseStatus } from './status-order.ts';
 
 /** A node of the lineage, and the direction to follow from it. */
@@ -82,7 +82,7 @@ function testsOf(reads: PageReads, { env, seesTests }: PageScope, ids: readonly 
   if (!seesTests || ids.length === 0) return verdicts;
   const rows = reads.rows({
     sql: `select asset_id, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status
-      where env_id = @env and asset_id in ${listed('ids')} and status is not null group by asset_id, status`,
+      where env_id = @env and asset_id in ${selectValues('ids')} and status is not null group by asset_id, status`,
     values: { env, ids: JSON.stringify(ids) },
   });
   for (const row of rows) {

@@ -1,17 +1,18 @@
-export interface PageStatement {
+/** SQL and the values of its named parameters. Requests that differ only in values share the same SQL. */
+export interface SqlStatement {
   readonly sql: string;
   readonly values: Readonly<Record<string, string | number | null>>;
 }
 
-export type PageRow = Readonly<Record<string, string | number | null>>;
+export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 /** Reads one state of a mirror. */
 export interface PageReads {
   /** The same object for all states of one mirror. Caches that outlive a request are keyed by it. */
   readonly memory: object;
-  rows(statement: PageStatement): readonly PageRow[];
-  /** The rows of a statement with one text column. */
-  texts(statement: PageStatement): readonly (string | null)[];
+  rows(statement: SqlStatement): readonly SqlRow[];
+  /** The rows of a statement with one text column, without allocating an object per row. */
+  texts(statement: SqlStatement): readonly (string | null)[];
 }
 
 /** The requested environment, and what the reader may see of it. */
@@ -26,7 +27,7 @@ export interface PageScope {
 interface AssetLimit {
   /** A subquery that returns their ids. */
   readonly ids: string;
-  readonly values: PageStatement['values'];
+  readonly values: SqlStatement['values'];
 }
 
 /**
@@ -38,12 +39,12 @@ export function seen({ limit }: PageScope, of: { readonly env: string; readonly 
 }
 
 /** The values of the parameters in `seen`, and more. */
-export function valuesIn({ env, limit }: PageScope, more: PageStatement['values'] = {}): PageStatement['values'] {
+export function valuesIn({ env, limit }: PageScope, more: SqlStatement['values'] = {}): SqlStatement['values'] {
   return { env, ...limit?.values, ...more };
 }
 
 /** A subquery with the values of a list parameter. */
-export const listed = (parameter: string): string => `(select value from json_each(@${parameter}))`;
+export const selectValues = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
 export const textOf = (value: string | number | null | undefined): string | null =>
   value === null || value === undefined ? null : String(value);

@@ -2,7 +2,7 @@ import { FAILING } from '../../schema/data-tests.ts';
 import { addDays, type Instant } from '../core/time/instant.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
-import { listed, numberOf, type PageReads, type PageRow, type PageScope, seen, valuesIn } from './page-scope.ts';
+import { numberOf, type PageReads, type PageScope, type SqlRow, seen, selectValues, valuesIn } from './page-scope.ts';
 import { cacheBySignature, scoresSignature } from './signature-cache.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
@@ -155,7 +155,7 @@ function sumIncidents(reads: PageReads, scope: PageScope, { days, ofTest }: Dail
     sql: `select test_id, coalesce(test_disabled, 0) as disabled, substr(first_start_time, 1, 10) as opened,
         substr(resolved_at, 1, 10) as resolved, hours_to_resolve
       from test_incidents
-      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${listed('tests')}
+      where ${seen(scope, { env: 'env_id', asset: 'asset_id' })} and test_id in ${selectValues('tests')}
         and (resolved_at is null or resolved_at >= @from)`,
     values: valuesIn(scope, { from, tests: JSON.stringify(tests) }),
   });
@@ -183,7 +183,7 @@ function readHealth(reads: PageReads, scope: PageScope, days: readonly string[])
 }
 
 /** The means of all assets are stored in the mirror; those of a restricted reader's assets can take seconds. */
-const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from): readonly PageRow[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from): readonly SqlRow[] => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'

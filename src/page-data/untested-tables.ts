@@ -2,7 +2,7 @@ import { lineageOf, type ReachCount, rankByReach } from './asset-graph.ts';
 import { elementsOf } from './labels.ts';
 import { liveRowsIn } from './live-rows.ts';
 import type { UntestedTable, UntestedTables } from './page-data.ts';
-import { listed, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
 
 /** The part of the list to return, and whether to include tested tables. */
@@ -105,7 +105,7 @@ function withDetails(
   const ids = shown.map(({ id }) => id);
   const rows = reads.rows({
     sql: `select asset_id, asset_name, db_name, schema_name, test_count, column_count, tested_column_count
-      from test_coverage where env_id = @env and asset_id in ${listed('ids')}`,
+      from test_coverage where env_id = @env and asset_id in ${selectValues('ids')}`,
     values: { env: scope.env, ids: JSON.stringify(ids) },
   });
   const tables = new Map(rows.map((row) => [String(row['asset_id']), row]));

@@ -1,9 +1,8 @@
 import type { Instant } from '../core/time/instant.ts';
+import { type SqlRow, type SqlStatement, selectValues } from '../page-data/page-scope.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
-import { selectValues } from './filters.ts';
-import type { SqlRow } from './item.ts';
-import type { ListRequest, SqlStatement } from './list-request.ts';
+import type { ListRequest } from './list-request.ts';
 import { listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ParsedQuery, readFilters } from './parameters.ts';

@@ -14,9 +14,6 @@ export interface ArrayFilter {
 
 export type ArrayFilters = Readonly<Record<string, ArrayFilter>>;
 
-/** A subquery with the values of a parameter. */
-export const selectValues = (parameter: string): string => `(select value from json_each(@${parameter}))`;
-
 /** The part before the last `/`. */
 const parentOf = (path: string): string => `substr(${path}, 1, length(rtrim(${path}, replace(${path}, '/', ''))) - 1)`;
 

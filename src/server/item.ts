@@ -2,10 +2,9 @@ import { type ExactNumber, isExactNumber, isJsonObject, parseExactly } from '../
 import { AS_SENT } from '../core/read-api.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import { parseInstant } from '../core/time/instant.ts';
+import type { SqlRow } from '../page-data/page-scope.ts';
 import type { CollectionListing } from './listings.ts';
 import { jsonTypeOf } from './schemas.ts';
-
-export type SqlRow = Readonly<Record<string, string | number | null>>;
 
 export type ApiItem = Record<string, unknown>;
 

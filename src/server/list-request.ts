@@ -2,12 +2,6 @@ import type { Instant } from '../core/time/instant.ts';
 import type { Principal } from './access.ts';
 import type { CollectionListing } from './listings.ts';
 
-/** SQL and the values of its named parameters. Requests that differ only in values share the same SQL. */
-export interface SqlStatement {
-  readonly sql: string;
-  readonly values: Readonly<Record<string, string | number | null>>;
-}
-
 /** The ids in a path. */
 interface RouteIds {
   readonly env: string;

@@ -1,10 +1,11 @@
 import type { Instant } from '../core/time/instant.ts';
+import type { SqlRow, SqlStatement } from '../page-data/page-scope.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
 import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
-import { type ApiItem, itemOf, type SqlRow } from './item.ts';
-import type { ListRequest, SqlStatement } from './list-request.ts';
+import { type ApiItem, itemOf } from './item.ts';
+import type { ListRequest } from './list-request.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';

@@ -2,9 +2,8 @@ import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
+import type { PageReads, SqlRow, SqlStatement } from '../page-data/page-scope.ts';
 import { withDamageErrors } from './damage.ts';
-import type { SqlRow } from './item.ts';
-import type { SqlStatement } from './list-request.ts';
 import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
 
 /** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
@@ -26,12 +25,7 @@ export interface MirrorState {
 }
 
 /** One state of the mirror. It is the same object until the mirror changes. */
-export interface MirrorSnapshot extends MirrorState {
-  /** The same object for all states of this mirror. */
-  readonly memory: object;
-  rows(statement: SqlStatement): SqlRow[];
-  /** The rows of a statement with one text column, without allocating an object per row. */
-  texts(statement: SqlStatement): (string | null)[];
+export interface MirrorSnapshot extends MirrorState, PageReads {
   /** Writes to temporary tables. The mirror itself is opened read-only. */
   run(statement: SqlStatement): void;
 }
@@ -91,7 +85,7 @@ const fingerprintOf = ([mirror]: readonly unknown[]): MirrorFingerprint => ({
 /** The snapshot is read again only after a commit, because most requests find the same state as the previous one. */
 function createStateReader(
   connection: Database.Database,
-  access: Pick<MirrorSnapshot, 'memory' | 'rows' | 'texts' | 'run'>,
+  access: Omit<MirrorSnapshot, keyof MirrorState>,
   cursorKey: string,
 ): () => CachedState {
   const dataVersion = connection.prepare('pragma data_version');

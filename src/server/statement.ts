@@ -1,9 +1,9 @@
 import { LAST_INSTANT } from '../core/time/instant.ts';
+import { type SqlStatement, selectValues } from '../page-data/page-scope.ts';
 import { accessPathOf, accessPathSql, fromClause, isOrderedByTime, unindexed, whereDeletion } from './access-path.ts';
 import type { PagePosition } from './cursor.ts';
-import { selectValues } from './filters.ts';
 import { type IndexPath, SCAN_WINDOW_ROWS } from './index-path.ts';
-import type { ListRequest, SqlStatement } from './list-request.ts';
+import type { ListRequest } from './list-request.ts';
 import type { CollectionListing } from './listings.ts';
 import type { ListParameters } from './parameters.ts';
 import { weekBefore } from './times.ts';

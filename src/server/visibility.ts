@@ -1,5 +1,6 @@
+import { selectValues } from '../page-data/page-scope.ts';
 import type { Principal } from './access.ts';
-import { selectValues, whereUnderPath } from './filters.ts';
+import { whereUnderPath } from './filters.ts';
 import type { CollectionListing } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 

@@ -1,6 +1,6 @@
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
-import type { PageReads, PageRow, PageScope } from '../../src/page-data/page-scope.ts';
+import type { PageReads, PageScope, SqlRow } from '../../src/page-data/page-scope.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { newMirror } from '../server/fixture.ts';
 import { fillWorld } from './world.ts';
@@ -20,6 +20,6 @@ export function mirrorOf(fill: (writing: MirrorFile) => void = fillWorld) {
       mirror.connection.close();
     }
   };
-  const rows = (sql: string): readonly PageRow[] => seen((reads) => reads.rows({ sql, values: {} }));
+  const rows = (sql: string): readonly SqlRow[] => seen((reads) => reads.rows({ sql, values: {} }));
   return { path, seen, rows };
 }

@@ -3,7 +3,7 @@ import { openForReading, openForWriting } from '../../src/destination/sqlite/ope
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import { TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
-import type { PageReads, PageRow } from '../../src/page-data/page-scope.ts';
+import type { PageReads, SqlRow } from '../../src/page-data/page-scope.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { ALL, mirrorOf } from './setup.ts';
@@ -19,7 +19,7 @@ function changing() {
     memory,
     rows({ sql, values }) {
       statements.push(sql);
-      return connection.prepare(sql).all(values) as PageRow[];
+      return connection.prepare(sql).all(values) as SqlRow[];
     },
     texts({ sql, values }) {
       statements.push(sql);

@@ -1,8 +1,9 @@
+import type { SqlStatement } from '../../src/page-data/page-scope.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { sortsOf } from '../../src/server/access-path.ts';
 import type { PagePosition } from '../../src/server/cursor.ts';
 import { countStatements, indexPathsOf } from '../../src/server/index-path.ts';
-import type { ListRequest, SqlStatement } from '../../src/server/list-request.ts';
+import type { ListRequest } from '../../src/server/list-request.ts';
 import type { CollectionListing } from '../../src/server/listings.ts';
 import type { ListParameters } from '../../src/server/parameters.ts';
 import { oneStatement, pageStatement, pageValues, scanWindowStatement } from '../../src/server/statement.ts';
