@@ -1,7 +1,6 @@
 import type { PagePosition } from './cursor.ts';
 import type { IndexPath } from './index-path.ts';
-import type { ListRequest } from './list-request.ts';
-import type { CollectionListing } from './listings.ts';
+import type { CollectionListing, ListRequest } from './listings.ts';
 import type { ListParameters } from './parameters.ts';
 
 /** The columns with the row's sort values, from which the next page continues: `sort_0`, `sort_1`, … */

@@ -2,14 +2,47 @@ import type { Instant } from '../core/time/instant.ts';
 import { type SqlRow, type SqlStatement, selectValues } from '../page-data/page-scope.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
-import type { ListRequest } from './list-request.ts';
-import { listingNamed } from './listings.ts';
+import { type ListRequest, listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ParsedQuery, readFilters } from './parameters.ts';
+import { INTEGER, NUMBER } from './schemas.ts';
 import { filterConditions, filterValues, valuesOf } from './statement.ts';
 import { whereVisible } from './visibility.ts';
 
 const TABLE_ASSETS = listingNamed('table_assets');
+
+const BUCKET = {
+  score: {
+    ...NUMBER,
+    minimum: 0,
+    maximum: 1,
+    description: 'The weighted mean of the dimensions; 0 without results',
+  },
+  test_count: { ...INTEGER, minimum: 0 },
+  bucket_at: { type: ['string', 'null'], format: 'date-time' },
+} as const;
+
+export const bucketSchema = {
+  $id: 'AggregatedBucket',
+  type: 'object',
+  properties: BUCKET,
+  required: ['score', 'test_count', 'bucket_at'],
+} as const;
+
+export const aggregateScoreSchema = {
+  $id: 'AggregatedHealthScore',
+  type: 'object',
+  properties: {
+    matched_count: {
+      ...INTEGER,
+      minimum: 0,
+      description: 'The number of table assets that match, with or without test results',
+    },
+    total: { $ref: `${bucketSchema.$id}#` },
+    dimensions: { type: 'array', items: { $ref: 'DimensionScore#' } },
+  },
+  required: ['matched_count', 'total', 'dimensions'],
+} as const;
 
 interface ScoreTotal {
   readonly score: number;

@@ -7,11 +7,13 @@ import type { Principal } from './access.ts';
 import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
-import { type MirrorSnapshot, openMirrorReads } from './mirror-reads.ts';
+import { type MirrorSnapshot, openMirrorReads, readRows } from './mirror-reads.ts';
 import { pageEndpoints } from './page-endpoints.ts';
-import { MEASURE, readRows } from './read-rows.ts';
 import { lenient } from './schemas.ts';
 import { cacheVisibleAssets } from './visibility.ts';
+
+/** The operation that reads the measurements of the mirror. It has no endpoint. */
+export const MEASURE = 'measure';
 
 /** A request with a valid token: the operation, its parameters, and the reader. */
 export interface AdmittedRequest extends RequestContext {

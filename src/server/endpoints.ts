@@ -1,13 +1,11 @@
 import { ENVIRONMENT_FIELDS } from '../core/schedule/environments.ts';
 import type { ViewScope } from '../streams/endpoint.ts';
 import type { Principal } from './access.ts';
-import { aggregateScores } from './aggregate.ts';
-import { aggregateScoreSchema, bucketSchema } from './aggregate-schema.ts';
+import { aggregateScoreSchema, aggregateScores, bucketSchema } from './aggregate.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { listEnvironments } from './environments.ts';
 import { getOne, getSmallOne, lightPage, listPage } from './list.ts';
-import type { ListRequest } from './list-request.ts';
-import { type CollectionListing, LISTINGS, listingNamed } from './listings.ts';
+import { type CollectionListing, LISTINGS, type ListRequest, listingNamed } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { pascal, withArticle } from './names.ts';
 import type { ParsedQuery } from './parameters.ts';

@@ -10,13 +10,7 @@ export interface HttpErrorParts {
 
 type HttpError = Error & HttpErrorParts;
 
-interface ErrorEnvelope {
-  readonly error: { readonly code: string; readonly message: string };
-}
-
-export function envelope(code: string, message: string): ErrorEnvelope {
-  return { error: { code, message } };
-}
+export const envelope = (code: string, message: string) => ({ error: { code, message } });
 
 /** A message may quote an id from the address, which may have 256 KB. */
 const MAX_MESSAGE_CHARACTERS = 500;

@@ -3,8 +3,7 @@ import { DURATION_FORM, durationSeconds } from '../core/time/duration.ts';
 import { SYNC_TIMES } from '../metrics/measurements.ts';
 import { mirrorHealth } from '../metrics/mirror-health.ts';
 import { httpErrorParts, mirrorDamaged, unprocessable } from './errors.ts';
-import type { MirrorReads } from './mirror-reads.ts';
-import { readRows } from './read-rows.ts';
+import { type MirrorReads, readRows } from './mirror-reads.ts';
 import { setDateHeader } from './set-date-header.ts';
 
 /** Notes an error that another request was answered with, for `/healthz`. */

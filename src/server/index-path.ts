@@ -1,6 +1,6 @@
 import { type SqlStatement, selectValues } from '../page-data/page-scope.ts';
 import type { ArrayFilter } from './filters.ts';
-import type { ListRequest } from './list-request.ts';
+import type { ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import type { ListParameters } from './parameters.ts';
 import { isLimited, VISIBLE_IDS } from './visibility.ts';

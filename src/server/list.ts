@@ -5,8 +5,7 @@ import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cu
 import { invalidCursor, notFound } from './errors.ts';
 import { indexPathOf } from './index-path.ts';
 import { type ApiItem, itemOf } from './item.ts';
-import type { ListRequest } from './list-request.ts';
-import type { CollectionListing } from './listings.ts';
+import type { CollectionListing, ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';
 import { type ListParameters, type ParsedQuery, readParameters } from './parameters.ts';
 import {

@@ -1,7 +1,9 @@
 import { parentsOf } from '../core/stream.ts';
+import type { Instant } from '../core/time/instant.ts';
 import { CATALOGUE, type CollectionName } from '../streams/catalogue.ts';
 import type { CollectionEndpoint, ViewScope } from '../streams/endpoint.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
+import type { Principal } from './access.ts';
 import { type ArrayFilters, arrayFiltersOf } from './filters.ts';
 import { type CollectionNames, namesOf } from './names.ts';
 import { assetIdsOf, type JoinedRow, joinOf, selectParentRow, whereRelatedRow } from './related-rows.ts';
@@ -48,6 +50,22 @@ export interface CollectionListing {
   readonly emptyIsNull?: readonly string[];
   /** Whether empty fields are shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
+}
+
+/** The ids in a path. */
+interface RouteIds {
+  readonly env: string;
+  /** The id of the parent, if the collection has one. */
+  readonly id: string | null;
+  readonly one: string | null;
+}
+
+/** A request for a collection: the reader, and the environment or parent. `serverTime` is the source's time. */
+export interface ListRequest {
+  readonly listing: CollectionListing;
+  readonly place: RouteIds;
+  readonly reader: Principal;
+  readonly serverTime: Instant;
 }
 
 type ServedEntry = CollectionListing['entry'] & { readonly serve: CollectionEndpoint };

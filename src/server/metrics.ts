@@ -5,11 +5,10 @@ import metricsPlugin from 'fastify-metrics';
 import { cacheMeasurements, type MeasuredMirror } from '../metrics/cache-measurements.ts';
 import { addMirrorMetrics } from '../metrics/mirror-metrics.ts';
 import { type Principal, rootToken } from './access.ts';
-import type { EndpointAnswers } from './answers.ts';
+import { type EndpointAnswers, MEASURE } from './answers.ts';
 import { httpErrorFrom, permissionDenied } from './errors.ts';
 import { acceptsGzip } from './etag.ts';
-import type { MirrorReads } from './mirror-reads.ts';
-import { MEASURE, readRows } from './read-rows.ts';
+import { type MirrorReads, readRows } from './mirror-reads.ts';
 import { REFUSAL_STATUSES, type RefusalContext } from './send-error.ts';
 
 interface MetricsSources {

@@ -1,9 +1,10 @@
 import { createSecretKey, type KeyObject, randomBytes } from 'node:crypto';
 import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
-import type { MirrorFile } from '../destination/sqlite/open.ts';
+import { isDamage, type MirrorFile } from '../destination/sqlite/open.ts';
+import type { RowsOf } from '../metrics/measurements.ts';
 import type { PageReads, SqlRow, SqlStatement } from '../page-data/page-scope.ts';
-import { withDamageErrors } from './damage.ts';
+import { mirrorDamaged } from './errors.ts';
 import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
 
 /** `server_time` is the last run's: the latest of all would stay wrong after the source's clock was wrong once. */
@@ -71,6 +72,24 @@ export function openMirrorReads({ path, connection, prepare }: MirrorFile, curso
       }),
     read: <Found>(look: (view: MirrorSnapshot) => Found) => withDamageErrors(() => inTransaction(look) as Found),
   };
+}
+
+/** Runs a read of the mirror. @throws HttpError 503 if the file is damaged; otherwise what the read throws */
+function withDamageErrors<Found>(read: () => Found): Found {
+  try {
+    return read();
+  } catch (error) {
+    throw isDamage(error) ? mirrorDamaged() : error;
+  }
+}
+
+/** The rows of each statement, from one state of the mirror. */
+export function readRows<Statements extends Readonly<Record<string, string>>>(
+  view: MirrorSnapshot,
+  statements: Statements,
+): RowsOf<Statements> {
+  const read = Object.entries(statements).map(([name, sql]) => [name, view.rows({ sql, values: {} })]);
+  return Object.fromEntries(read) as RowsOf<Statements>;
 }
 
 interface CachedState extends MirrorFingerprint {
