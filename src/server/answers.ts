@@ -3,7 +3,6 @@ import fastJson, { type Schema as FastSchema } from 'fast-json-stringify';
 import type { Instant } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { MEASUREMENTS } from '../metrics/measurements.ts';
-import type { Principal } from './access.ts';
 import { ENV, type EndpointOptions, endpointsOf, type RequestContext, sharedSchemas } from './endpoints.ts';
 import { requireEnvironment } from './environments.ts';
 import { type HttpErrorParts, httpErrorParts } from './errors.ts';
@@ -34,7 +33,7 @@ export type EndpointAnswer = {
 /** The only way to the mirror's rows. Each answer is read from one state of the mirror, here or in another thread. */
 export interface EndpointAnswers {
   /** Answers a request that takes next to no time; null for any other. @throws Error for an internal failure */
-  answerAtOnce(request: AdmittedRequest): EndpointAnswer | null;
+  answerAtOnce?(request: AdmittedRequest): EndpointAnswer | null;
   /** Answers any request, until `gone`. @throws HttpError if too many wait, Error for an internal failure */
   answer(request: AdmittedRequest, gone: AbortSignal): Promise<EndpointAnswer>;
   close(): Promise<void>;
@@ -48,26 +47,24 @@ export interface AnswerOptions extends EndpointOptions {
 
 export function answersHere(options: AnswerOptions): EndpointAnswers {
   const answer = openAnswering(options);
-  return { answerAtOnce: () => null, answer: async (request) => answer(request), close: async () => {} };
+  return { answer: async (request) => answer(request), close: async () => {} };
 }
 
 /** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
-export function openAnswering({
-  mirror,
-  cursorKey,
-  ...options
-}: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer {
-  const store = openMirrorReads(mirror, cursorKey);
-  const operations = operationsOf(options);
-  return ({ operationId, gzip = false, ...request }) => {
+export function openAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer {
+  const respond = openResponding(options, (view, operations, request) => {
+    const env = request.params[ENV];
+    // An unknown environment is refused before anything else is read.
+    if (env !== undefined) {
+      requireEnvironment(view, env);
+      cacheVisibleAssets(view, request.reader, env);
+    }
+    return operations(request.operationId).respond(view, request);
+  });
+  return (request) => {
     const before = process.threadCpuUsage();
-    const answered = store.read((view) =>
-      timed(view, request.params[ENV], (env) => {
-        if (env !== undefined) enter(view, request.reader, env);
-        return operations(operationId).respond(view, request);
-      }),
-    );
-    const packed = 'refusal' in answered ? answered : pack(answered, gzip);
+    const answered = respond(request);
+    const packed = 'refusal' in answered ? answered : pack(answered, request.gzip);
     const { user, system } = process.threadCpuUsage(before);
     return { ...packed, cpuMs: (user + system) / 1000 };
   };
@@ -77,58 +74,50 @@ export function openAnswering({
  * Answers requests that take next to no time, and returns null for others. A thread's round trip more than halves the
  * rate of such requests: from 5400 to 2400 per second for a single item, one client at a time.
  */
-export function openLightAnswering({
-  mirror,
-  cursorKey,
-  ...options
-}: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer | null {
-  const store = openMirrorReads(mirror, cursorKey);
-  const operations = operationsOf(options);
-  return ({ operationId, gzip = false, ...request }) => {
-    const answered = store.read((view) =>
-      timed(view, request.params[ENV], (env) => {
-        if (env === undefined) return null;
-        requireEnvironment(view, env);
-        return operations(operationId).respondLightly(view, request);
-      }),
-    );
+export function openLightAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer | null {
+  const respond = openResponding(options, (view, operations, request) => {
+    const env = request.params[ENV];
+    if (env === undefined) return null;
+    requireEnvironment(view, env);
+    return operations(request.operationId).respondLightly(view, request);
+  });
+  return (request) => {
+    const answered = respond(request);
     if ('refusal' in answered) return { ...answered, cpuMs: 0 };
     const { now, text } = answered;
-    return text === null ? null : { ...pack({ now, text }, gzip), cpuMs: 0 };
+    return text === null ? null : { ...pack({ now, text }, request.gzip), cpuMs: 0 };
   };
 }
 
 type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
-/** The answer, or the error. */
-function timed<Text extends string | null>(
-  view: MirrorSnapshot,
-  env: string | undefined,
-  answer: (env: string | undefined) => Text,
-): TimedAnswer<Text> {
-  const now = view.clockOf(env);
-  try {
-    return { now, text: answer(env) };
-  } catch (error) {
-    const refusal = httpErrorParts(error);
-    if (refusal === null) throw error;
-    return { now, refusal };
-  }
+/** Reads each answer, or the error, from one state of the mirror. */
+function openResponding<Text extends string | null>(
+  { mirror, cursorKey, ...options }: AnswerOptions,
+  respond: (view: MirrorSnapshot, operations: ReturnType<typeof operationsOf>, request: AdmittedRequest) => Text,
+): (request: AdmittedRequest) => TimedAnswer<Text> {
+  const store = openMirrorReads(mirror, cursorKey);
+  const operations = operationsOf(options);
+  return (request) =>
+    store.read((view) => {
+      const now = view.clockOf(request.params[ENV]);
+      try {
+        return { now, text: respond(view, operations, request) };
+      } catch (error) {
+        const refusal = httpErrorParts(error);
+        if (refusal === null) throw error;
+        return { now, refusal };
+      }
+    });
 }
 
 /** An answer that fits into one packet does not arrive sooner when it is compressed. */
 const GZIP_FROM_BYTES = 1400;
 
-function pack({ now, text }: { readonly now: Instant; readonly text: string }, gzip: boolean) {
+function pack({ now, text }: { readonly now: Instant; readonly text: string }, gzip = false) {
   const isWorth = gzip && text.length >= GZIP_FROM_BYTES;
   // The fastest level: the others take up to four times as long and save only a tenth.
   return { now, gzipped: isWorth, body: isWorth ? gzipSync(text, { level: 1 }) : text };
-}
-
-/** Refuses an unknown environment before anything else is read. @throws HttpError 404 */
-function enter(snapshot: MirrorSnapshot, principal: Principal, env: string): void {
-  requireEnvironment(snapshot, env);
-  cacheVisibleAssets(snapshot, principal, env);
 }
 
 interface EndpointOperation {

@@ -4,7 +4,6 @@ import PQueue from 'p-queue';
 import type { Principal } from './access.ts';
 import type { AdmittedRequest, EndpointAnswer, EndpointAnswers } from './answers.ts';
 import { clientGone, httpErrorFrom, overloaded } from './errors.ts';
-import { makeCursorKey } from './mirror-reads.ts';
 import type { PostedRequest, ThreadOptions, ThreadReply } from './read-thread.ts';
 
 /** The thread's file is beside this one, compiled or not. */
@@ -22,16 +21,12 @@ interface ReadThread {
 }
 
 /** Reads answers in threads, so no read blocks the serving thread. */
-export function answersInThreads(
-  count: number,
-  options: Omit<ThreadOptions, 'cursorKey'> & Partial<ThreadOptions>,
-): EndpointAnswers {
-  const threadOptions = { cursorKey: makeCursorKey(), ...options };
+export function answersInThreads(count: number, options: ThreadOptions): EndpointAnswers {
   const queue = new PQueue({ concurrency: count });
   const threads = new Set<ReadThread>();
   const unfinished = new Map<Principal, number>();
   const spawn = (): ReadThread => {
-    const thread = startThread(threadOptions, () => threads.delete(thread));
+    const thread = startThread(options, () => threads.delete(thread));
     threads.add(thread);
     return thread;
   };
@@ -47,7 +42,6 @@ export function answersInThreads(
     }
   };
   return {
-    answerAtOnce: () => null,
     async answer(request, goneSignal) {
       const { reader } = request;
       const unfinishedCount = unfinished.get(reader) ?? 0;

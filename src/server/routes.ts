@@ -60,8 +60,8 @@ function addEndpoint(
     const admitted = { operationId, reader, params, query, gzip };
     // An answer that may come from a later state gets no tag: a tag identifies one answer.
     const tagOfRead = (): string | null => (stateNow() === state ? tag : null);
-    const atOnce = answers.answerAtOnce(admitted);
-    if (atOnce !== null) return sendAnswer(request, reply, { ...atOnce, tag: tagOfRead() });
+    const atOnce = answers.answerAtOnce?.(admitted);
+    if (atOnce) return sendAnswer(request, reply, { ...atOnce, tag: tagOfRead() });
     return answers.answer(admitted, disconnectSignal(reply)).then(async (answer) => {
       const tagRead = tagOfRead();
       await quota.charge(request, answer.cpuMs);

@@ -2,12 +2,14 @@ import { afterAll, describe, expect, inject, onTestFinished, test } from 'vitest
 import { assets } from '../../schema/assets.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { type AdmittedRequest, answersHere, type EndpointAnswers } from '../../src/server/answers.ts';
+import { makeCursorKey } from '../../src/server/mirror-reads.ts';
 import { answersInThreads } from '../../src/server/read-threads.ts';
 import { asset, bearer, insert, NOW, serve } from './fixture.ts';
 
 const never = new AbortController().signal;
 const reader = (name: string): Principal => rootToken(name, name).reader;
 const ALL = reader('all');
+const OPTIONS = { pageMax: 2000, weights: new Map(), cursorKey: makeCursorKey() };
 
 /** Enough tables for an aggregate to take a while. */
 const TABLES = 60_000;
@@ -32,7 +34,7 @@ const { mirror, server } = serve(fillTables, { threads: 1 });
 
 /** Threads over the same file, stopped when the test ends. */
 function open(count: number): EndpointAnswers {
-  const answers = answersInThreads(count, { path: mirror.path, pageMax: 2000, weights: new Map() });
+  const answers = answersInThreads(count, { path: mirror.path, ...OPTIONS });
   onTestFinished(() => answers.close());
   return answers;
 }
@@ -138,7 +140,7 @@ describe('reader threads', () => {
   });
 
   test('a thread that cannot start fails its request, and the next request starts another thread', async () => {
-    const answers = answersInThreads(1, { path: '/nowhere/mirror.db', pageMax: 2000, weights: new Map() });
+    const answers = answersInThreads(1, { path: '/nowhere/mirror.db', ...OPTIONS });
     onTestFinished(() => answers.close());
     for (let i = 0; i < 2; i += 1)
       await expect(answers.answer({ ...LIGHT, reader: ALL }, never)).rejects.toThrow(
@@ -151,9 +153,8 @@ describe('answers with and without reader threads', () => {
   const small: Parameters<typeof serve>[0] = ({ db }) =>
     insert(db, assets, [asset('a'), asset('b', { owners: '["ö"]', extra: '{"more":[1]}' })]);
   const files = serve(small);
-  const options = { pageMax: 2000, weights: new Map() };
-  const here = answersHere({ mirror: files.mirror, ...options });
-  const there = answersInThreads(2, { path: files.mirror.path, ...options });
+  const here = answersHere({ mirror: files.mirror, ...OPTIONS });
+  const there = answersInThreads(2, { path: files.mirror.path, ...OPTIONS });
   afterAll(() => there.close());
   const list = { params: { env_id: 'e' }, query: { limit: 1 } };
 
