@@ -77,13 +77,13 @@ function edgeList(nodes: number, from: Uint32Array, to: Uint32Array): EdgeList {
 
 /** The number of assets downstream of an asset. */
 export interface ReachCount {
-  readonly count: number;
-  readonly biCount: number;
+  readonly downstream_count: number;
+  readonly downstream_bi_count: number;
   /** Whether the walk stopped at its limit, so there are more. */
-  readonly cut: boolean;
+  readonly downstream_cut: boolean;
 }
 
-const NO_REACH: ReachCount = { count: 0, biCount: 0, cut: false };
+export const NO_REACH: ReachCount = { downstream_count: 0, downstream_bi_count: 0, downstream_cut: false };
 
 /** A walk stops counting at this number of assets. */
 const MAX_REACHED = 10_000;
@@ -220,11 +220,11 @@ function countReached(levels: Iterable<WalkLevel>, bi: Uint8Array): ReachCount {
   let [count, biCount] = [0, 0];
   for (const { nodes } of levels)
     for (const node of nodes) {
-      if (count === MAX_REACHED) return { count, biCount, cut: true };
+      if (count === MAX_REACHED) return { downstream_count: count, downstream_bi_count: biCount, downstream_cut: true };
       count += 1;
       biCount += bi[node] ?? 0;
     }
-  return { count, biCount, cut: false };
+  return { downstream_count: count, downstream_bi_count: biCount, downstream_cut: false };
 }
 
 /** The budget of edges for ranking assets. */
@@ -244,5 +244,5 @@ export function rankByReach(
   const limit = lineage.steps() + MAX_STEPS;
   return direct
     .map(({ id }) => ({ id, reach: lineage.steps() < limit ? lineage.countDownstream(id) : null }))
-    .sort((a, b) => (b.reach?.count ?? -1) - (a.reach?.count ?? -1));
+    .sort((a, b) => (b.reach?.downstream_count ?? -1) - (a.reach?.downstream_count ?? -1));
 }

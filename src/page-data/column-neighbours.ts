@@ -2,7 +2,7 @@ import { FAILING } from '../../schema/data-tests.ts';
 import type { LineageDirection } from './asset-graph.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
 import { type PageReads, type PageScope, type SqlRow, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
-import { worseStatus } from './status-order.ts';
+import { verdictOf } from './status-order.ts';
 
 /** The columns at the near and far end of an edge, by direction. */
 const ENDS = {
@@ -83,11 +83,5 @@ function verdictsOf(
     : [];
   const key = (row: SqlRow): string => JSON.stringify([row['asset_id'], row['lower_name']]);
   const byColumn = Map.groupBy(rows, key);
-  return (column) => {
-    const results = byColumn.get(key(column)) ?? [];
-    return {
-      status: results.map((row) => textOf(row['status'])).reduce(worseStatus, null),
-      failing_count: results.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
-    };
-  };
+  return (column) => verdictOf(byColumn.get(key(column)) ?? []);
 }

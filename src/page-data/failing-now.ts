@@ -1,5 +1,5 @@
 import { FAILING } from '../../schema/data-tests.ts';
-import { lineageOf, type ReachCount, rankByReach, type VisibleLineage } from './asset-graph.ts';
+import { lineageOf, NO_REACH, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
 import {
@@ -75,7 +75,7 @@ function findFailing(reads: PageReads, scope: PageScope): FailingKey[] {
 }
 
 const reachOf = (lineage: VisibleLineage, found: readonly FailingKey[]): ReadonlyMap<string, number> =>
-  new Map(rankByReach(lineage, assetsOf(found)).map(({ id, reach }) => [id, reach?.count ?? -1]));
+  new Map(rankByReach(lineage, assetsOf(found)).map(({ id, reach }) => [id, reach?.downstream_count ?? -1]));
 
 const assetsOf = (found: readonly FailingKey[]): string[] => [
   ...new Set(found.flatMap(({ asset }) => (asset === null ? [] : [asset]))),
@@ -106,7 +106,7 @@ function withDetails(reads: PageReads, scope: PageScope, { shown, found, lineage
   const histories = readHistories(reads, scope, tests);
   const testOwners = elementsOf(reads, scope, { list: 'testOwners', ids: tests });
   const assetOwners = elementsOf(reads, scope, { list: 'assetOwners', ids: assets });
-  const reached = new Map(assets.map((id): [string, ReachCount] => [id, lineage.countDownstream(id)]));
+  const reached = new Map(assets.map((id) => [id, lineage.countDownstream(id)]));
   return shown.flatMap(({ key, test, asset }) => {
     const row = details.get(key);
     if (row === undefined) return [];
@@ -116,9 +116,7 @@ function withDetails(reads: PageReads, scope: PageScope, { shown, found, lineage
       since: since.get(key) ?? textOf(row['start_time']),
       asset: asset === null ? null : label(asset),
       owners: testOwners.get(test) ?? assetOwners.get(asset ?? '') ?? [],
-      downstream_count: reached.get(asset ?? '')?.count ?? 0,
-      downstream_bi_count: reached.get(asset ?? '')?.biCount ?? 0,
-      downstream_cut: reached.get(asset ?? '')?.cut ?? false,
+      ...(reached.get(asset ?? '') ?? NO_REACH),
       cause:
         cause === undefined
           ? null

@@ -1,6 +1,7 @@
 import { addDays } from '../core/time/instant.ts';
 import { TREND_DAYS } from './default-parameters.ts';
 import { numberOf, type PageReads, selectValues, textOf } from './page-scope.ts';
+import { keepLatest } from './signature-cache.ts';
 
 /** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
 export const STATUS_AT = 'MM-DD'.length;
@@ -52,10 +53,7 @@ export function runsSince(reads: PageReads, env: string, from: string): Readonly
     (known.seenIn === reads || known.renumbered === stateOf(reads, env).renumbered);
   const current = fits ? known : readAll(reads, env, daysBefore(from, KEPT_DAYS));
   if (current.seenIn !== reads) readChanged(reads, env, current);
-  environments.delete(env);
-  environments.set(env, current);
-  const [oldest] = environments.keys();
-  if (environments.size > MAX_KEPT && oldest !== undefined) environments.delete(oldest);
+  keepLatest(environments, env, current, MAX_KEPT);
   return current.runs;
 }
 

@@ -32,11 +32,6 @@ export function elementsOf(
       where env_id = @env and ${of} in ${selectValues('ids')} order by element`,
     values: { env, ids: JSON.stringify(ids) },
   });
-  const found = new Map<string, string[]>();
-  for (const { whose, element: one } of rows) {
-    const elements = found.get(String(whose));
-    if (elements === undefined) found.set(String(whose), [String(one)]);
-    else elements.push(String(one));
-  }
-  return found;
+  const groups = Map.groupBy(rows, ({ whose }) => String(whose));
+  return new Map([...groups].map(([whose, own]) => [whose, own.map((row) => String(row['element']))]));
 }

@@ -3,8 +3,8 @@ import { type LineageDirection, lineageOf } from './asset-graph.ts';
 import { columnNeighbours, columnNode } from './column-neighbours.ts';
 import { labelsOf } from './labels.ts';
 import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
-import { type PageReads, type PageScope, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
-import { worseStatus } from './status-order.ts';
+import { type PageReads, type PageScope, type SqlRow, seen, selectValues, valuesIn } from './page-scope.ts';
+import { verdictOf } from './status-order.ts';
 
 /** A node of the lineage, and the direction to follow from it. */
 export interface NeighbourQuery {
@@ -47,7 +47,7 @@ function assetNeighbours(
   const lineage = lineageOf(reads, scope);
   const adjacent = lineage.adjacentIds(id, direction);
   const failing = testsOf(reads, scope, adjacent);
-  const isFailing = (each: string): number => Number((failing.get(each)?.failing ?? 0) > 0);
+  const isFailing = (each: string): number => Number(failing.get(each)?.some((row) => row['fails'] === 1) ?? false);
   const shown = adjacent
     .map((each) => ({ each, degree: lineage.degree(each, direction) }))
     .sort((a, b) => isFailing(b.each) - isFailing(a.each) || b.degree - a.degree || (a.each < b.each ? -1 : 1))
@@ -70,27 +70,22 @@ function nodesOf(reads: PageReads, scope: PageScope, ids: readonly string[]): Li
     ...label(id),
     upstream_count: lineage.degree(id, 'upstream'),
     downstream_count: lineage.degree(id, 'downstream'),
-    status: tests.get(id)?.status ?? null,
-    failing_count: tests.get(id)?.failing ?? 0,
+    ...verdictOf(tests.get(id) ?? []),
     asset_id: null,
   }));
 }
 
 /** The results of the assets' enabled tests, by asset id; empty for a reader without the scope `tests`. */
-function testsOf(reads: PageReads, { env, seesTests }: PageScope, ids: readonly string[]) {
-  const verdicts = new Map<string, { readonly status: string | null; readonly failing: number }>();
-  if (!seesTests || ids.length === 0) return verdicts;
+function testsOf(
+  reads: PageReads,
+  { env, seesTests }: PageScope,
+  ids: readonly string[],
+): ReadonlyMap<string, readonly SqlRow[]> {
+  if (!seesTests || ids.length === 0) return new Map();
   const rows = reads.rows({
     sql: `select asset_id, status, count(*) as sub_tests, status in ${FAILING} as fails from test_status
       where env_id = @env and asset_id in ${selectValues('ids')} and status is not null group by asset_id, status`,
     values: { env, ids: JSON.stringify(ids) },
   });
-  for (const row of rows) {
-    const known = verdicts.get(String(row['asset_id']));
-    verdicts.set(String(row['asset_id']), {
-      status: worseStatus(known?.status ?? null, textOf(row['status'])),
-      failing: (known?.failing ?? 0) + Number(row['fails']) * Number(row['sub_tests']),
-    });
-  }
-  return verdicts;
+  return Map.groupBy(rows, (row) => String(row['asset_id']));
 }

@@ -11,26 +11,30 @@ interface CachedResult<Result> {
  * the state of these tables, and `variant` distinguishes results of one function. Each mirror has its own cache, which
  * holds `capacity` results, one per environment, reader and `variant`.
  */
-export function cacheBySignature<Result>(
+export function cacheBySignature<Result, Variant = void>(
   capacity: number,
   signature: (reads: PageReads, env: string) => string,
-  compute: (reads: PageReads, scope: PageScope, variant: string) => Result,
-): (reads: PageReads, scope: PageScope, variant?: string) => Result {
+  compute: (reads: PageReads, scope: PageScope, variant: Variant) => Result,
+): (reads: PageReads, scope: PageScope, variant: Variant) => Result {
   const caches = new WeakMap<object, Map<string, CachedResult<Result>>>();
-  return (reads, scope, variant = '') => {
+  return (reads, scope, variant) => {
     const cache = caches.get(reads.memory) ?? new Map<string, CachedResult<Result>>();
     caches.set(reads.memory, cache);
     const key = JSON.stringify([scope.env, scope.limit, variant]);
     const now = signature(reads, scope.env);
     const known = cache.get(key);
     const entry = known?.signature === now ? known : { signature: now, result: compute(reads, scope, variant) };
-    // Evict the least recently used result.
-    cache.delete(key);
-    cache.set(key, entry);
-    const [oldest] = cache.keys();
-    if (cache.size > capacity && oldest !== undefined) cache.delete(oldest);
+    keepLatest(cache, key, entry, capacity);
     return entry.result;
   };
+}
+
+/** Adds a value, and evicts the least recently used one beyond the capacity. */
+export function keepLatest<Value>(cache: Map<string, Value>, key: string, value: Value, capacity: number): void {
+  cache.delete(key);
+  cache.set(key, value);
+  const [oldest] = cache.keys();
+  if (cache.size > capacity && oldest !== undefined) cache.delete(oldest);
 }
 
 /** The signature of all tables of the environment. */

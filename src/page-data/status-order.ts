@@ -1,3 +1,5 @@
+import { type SqlRow, textOf } from './page-scope.ts';
+
 /** The verdicts, worst first. Any other status is not a verdict. */
 const WORST_FIRST = ['ERROR', 'FAIL', 'WARN', 'PASS'];
 
@@ -11,3 +13,9 @@ export function worseStatus(one: string | null, other: string | null): string | 
   if (one === null || other === null) return one ?? other;
   return rankOf(other) < rankOf(one) ? other : one;
 }
+
+/** The worst status of groups of results, and how many of the results fail. */
+export const verdictOf = (results: readonly SqlRow[]) => ({
+  status: results.map((row) => textOf(row['status'])).reduce(worseStatus, null),
+  failing_count: results.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),
+});

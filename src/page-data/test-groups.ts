@@ -20,29 +20,24 @@ const GROUPS: Readonly<Record<TestGrouping, { readonly name: SQL; readonly join:
   tag: { name: SQLITE_VIEWS.label, join: sql`LEFT ${SQLITE_VIEWS.joinElements('x.tags')}` },
 };
 
-/** The groups of tests by test id; null stands for "no group". */
-export type GroupsOfTests = ReadonlyMap<string, readonly (string | null)[]>;
-
 /** The groups of every test that the reader sees, deleted or not. */
-export const groupsOfTests = (reads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests =>
-  cachedGroups(reads, scope, by);
-
-const cachedGroups = cacheBySignature(
+export const groupsOfTests = cacheBySignature(
   8,
   (reads, env) => feedSignature(reads, env, ['tests', 'assets']),
-  (reads, scope, by) => readGroups(reads, scope, by as TestGrouping),
+  readGroups,
 );
 
-function readGroups(reads: PageReads, scope: PageScope, by: TestGrouping): GroupsOfTests {
+/** The groups by test id; null stands for "no group". */
+function readGroups(
+  reads: PageReads,
+  scope: PageScope,
+  by: TestGrouping,
+): ReadonlyMap<string, readonly (string | null)[]> {
   const { name, join } = GROUPS[by];
   const text = new SQLiteSyncDialect().sqlToQuery(sql`SELECT DISTINCT x.test_id, ${name} AS name
     FROM (SELECT env_id, id AS test_id, asset_id, test_type, tags FROM tests) x ${join}
     WHERE ${sql.raw(seen(scope, { env: 'x.env_id', asset: 'x.asset_id' }))}`).sql;
-  const groups = new Map<string, (string | null)[]>();
-  for (const row of reads.rows({ sql: text, values: valuesIn(scope) })) {
-    const names = groups.get(String(row['test_id']));
-    if (names === undefined) groups.set(String(row['test_id']), [textOf(row['name'])]);
-    else names.push(textOf(row['name']));
-  }
-  return groups;
+  const rows = reads.rows({ sql: text, values: valuesIn(scope) });
+  const groups = Map.groupBy(rows, (row) => String(row['test_id']));
+  return new Map([...groups].map(([test, own]) => [test, own.map((row) => textOf(row['name']))]));
 }

@@ -175,7 +175,7 @@ function sumIncidents(reads: PageReads, scope: PageScope, { days, ofTest }: Dail
 
 /** The mean of the scores of all live assets by day; the total comes first. */
 function readHealth(reads: PageReads, scope: PageScope, days: readonly string[]): Trends['health'] {
-  const rows = meansSince(reads, scope, days[0]);
+  const rows = meansSince(reads, scope, days[0] ?? '');
   return [...Map.groupBy(rows, (row) => String(row['dimension']))].map(([dimension, own]) => {
     const byDay = new Map(own.map((row) => [row['day'], numberOf(row['score'])]));
     return { dimension, scores: days.map((day) => byDay.get(day) ?? null) };
@@ -183,7 +183,7 @@ function readHealth(reads: PageReads, scope: PageScope, days: readonly string[])
 }
 
 /** The means of all assets are stored in the mirror; those of a restricted reader's assets can take seconds. */
-const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from): readonly SqlRow[] => {
+const meansSince = cacheBySignature(8, scoresSignature, (reads, scope, from: string): readonly SqlRow[] => {
   const means =
     scope.limit === null
       ? 'select dimension, day, score from asset_health_means where env_id = @env and day >= @from'

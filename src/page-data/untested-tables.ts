@@ -120,9 +120,7 @@ function withDetails(
       test_count: Number(row?.['test_count'] ?? 0),
       column_count: Number(row?.['column_count'] ?? 0),
       tested_column_count: Number(row?.['tested_column_count'] ?? 0),
-      downstream_count: reach.count,
-      downstream_bi_count: reach.biCount,
-      downstream_cut: reach.cut,
+      ...reach,
     };
   });
 }

@@ -34,7 +34,7 @@ function changing() {
   return { reads, commit, statements, close };
 }
 
-const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).count;
+const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).downstream_count;
 
 describe('the caches that outlive a state of the mirror', () => {
   test('the lineage is read again only after an edge was added or removed', () => {
