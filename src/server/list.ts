@@ -61,7 +61,7 @@ const isIdle = (snapshot: MirrorSnapshot, request: ListRequest, parameters: List
 
 /** Whether the rows are read in the order in which they are stored, and no other row is needed for their items. */
 const isReadByKeyAlone = ({ listing, reader }: ListRequest, { order, filters }: ListParameters): boolean =>
-  listing.alone === true && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
+  listing.alone && order === 'id' && Object.keys(filters).length === 0 && !isLimited(reader);
 
 /** The most rows that are read for a light page, and the most bytes of its items; larger pages take too long. */
 const LIGHT_ROWS = 4000;

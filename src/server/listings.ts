@@ -17,37 +17,37 @@ export interface CollectionListing {
   readonly entry: CatalogueEntry<CollectionName>;
   readonly scope: ViewScope;
   readonly names: CollectionNames;
-  readonly describe?: string;
-  readonly join?: JoinedRow;
+  readonly describe: string | undefined;
+  readonly join: JoinedRow | undefined;
   /** The condition that selects the collection's rows in the table; an index answers it. */
-  readonly baseFilter?: string;
+  readonly baseFilter: string | undefined;
   /** Rows and child rows are shown for a week after the time in this field. */
-  readonly weekOf?: string;
+  readonly weekOf: string | undefined;
   /** The condition for showing a row. Few of many rows may meet it. */
-  readonly visibleIf?: string;
+  readonly visibleIf: string | undefined;
   /** The row with the feed times: its `mirrored_at` is `synced_at` or `deleted_at`. Without one there are no feeds. */
-  readonly feedClock?: 'r' | 'c';
+  readonly feedClock: 'r' | 'c' | undefined;
   /** SQL of the ids of the assets that a reader must see in order to see the row. */
   readonly assets: readonly string[];
   readonly filters: ArrayFilters;
   /** The values of `order_by` and their sort columns, default first. The key breaks ties. */
   readonly orders: Readonly<Record<string, readonly string[]>>;
   /** A sort column that may be NULL. */
-  readonly nullable?: string;
+  readonly nullable: string | undefined;
   /** The default of `direction`. */
   readonly direction: 'asc' | 'desc';
   /** The conditions for `disabled` absent or `false`, and for `true`. `leads`: an index by id has only these. */
-  readonly disabled?: { readonly without: string; readonly only: string; readonly leads?: true };
+  readonly disabled: { readonly without: string; readonly only: string; readonly leads?: true } | undefined;
   /** The time that `start_time_from` and `start_time_to` limit. */
-  readonly window?: string;
+  readonly window: string | undefined;
   /** The parent's collection. The parent must exist and be visible, else 404. */
-  readonly parent?: CollectionListing;
+  readonly parent: CollectionListing | undefined;
   /** The endpoint of a single item: the last path parameter, and the column it identifies. */
-  readonly one?: { readonly parameter: string; readonly by: string };
+  readonly one: { readonly parameter: string; readonly by: string } | undefined;
   /** No other row is needed to decide whether a row is shown, or to build its item. */
-  readonly alone?: true;
+  readonly alone: boolean;
   /** Text fields whose empty text counts as null. */
-  readonly emptyIsNull?: readonly string[];
+  readonly emptyIsNull: readonly string[] | undefined;
   /** Whether empty fields are shown as null or left out. */
   readonly nulls: 'shown' | 'left out';
 }
@@ -84,19 +84,20 @@ function listingOf(entry: ServedEntry): CollectionListing {
   return {
     entry,
     scope,
+    describe,
+    emptyIsNull,
     names: namesOf(serve),
-    ...(describe === undefined ? {} : { describe }),
-    ...(join === undefined ? {} : { join, feedClock: 'c' }),
-    ...(isFeedRow(entry) ? { feedClock: 'r', alone: true } : {}),
+    join,
+    feedClock: isFeedRow(entry) ? 'r' : join && 'c',
+    alone: isFeedRow(entry),
     ...rowsOf(entry),
     assets: assetIdsOf(entry, serve),
     filters: arrayFiltersOf(serve.filters, { parent: parentsOf(entry)[0], join }),
     ...sortingOf(entry),
-    ...disabledOf(entry),
-    ...(window === undefined ? {} : { window: ofRow(window) }),
-    ...parentOf(entry),
-    ...(get === undefined ? {} : { one: { parameter: get.parameter, by: ofRow(get.field) } }),
-    ...(emptyIsNull === undefined ? {} : { emptyIsNull }),
+    disabled: disabledOf(entry),
+    window: window && ofRow(window),
+    parent: parentOf(entry),
+    one: get && { parameter: get.parameter, by: ofRow(get.field) },
     nulls: showsNulls ? 'shown' : 'left out',
   };
 }
@@ -114,9 +115,9 @@ function rowsOf(entry: ServedEntry): Pick<CollectionListing, 'baseFilter' | 'vis
     ...(serve.shownWhile ?? []).map(whereRelatedRow),
   ];
   return {
-    ...(base.length === 0 ? {} : { baseFilter: base.join(' and ') }),
-    ...(serve.weekOf === undefined ? {} : { weekOf: serve.weekOf }),
-    ...(shown.length === 0 ? {} : { visibleIf: shown.join(' and ') }),
+    baseFilter: base.join(' and ') || undefined,
+    weekOf: serve.weekOf,
+    visibleIf: shown.join(' and ') || undefined,
   };
 }
 
@@ -135,7 +136,7 @@ function sortingOf(entry: ServedEntry): Pick<CollectionListing, 'orders' | 'null
   const nullable = Object.values(serve.orders ?? {}).find(([first = '']) => !fields[first]?.required)?.[0];
   return {
     orders: { ...Object.fromEntries(declared), ...byTime(entry) },
-    ...(nullable === undefined ? {} : { nullable: ofRow(nullable) }),
+    nullable: nullable && ofRow(nullable),
     direction: serve.window === undefined ? 'asc' : 'desc',
   };
 }
@@ -147,21 +148,20 @@ function byTime(entry: ServedEntry): CollectionListing['orders'] {
   return isFeedRow(entry) ? { synced_at: ['r.mirrored_at', ...entry.key.map(ofRow)] } : {};
 }
 
-function disabledOf(entry: ServedEntry): Pick<CollectionListing, 'disabled'> {
-  const { serve } = entry;
-  if (serve.disabled === undefined) return {};
-  if (serve.disabled === 'row')
-    return { disabled: { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true } };
+function disabledOf(entry: ServedEntry): CollectionListing['disabled'] {
+  const { disabled } = entry.serve;
+  if (disabled === undefined) return undefined;
+  if (disabled === 'row') return { without: 'r.disabled is not 1', only: 'r.disabled = 1', leads: true };
   const only = `exists ${selectParentRow(parentsOf(entry)[0], 'p.disabled = 1')}`;
-  return { disabled: { without: `not ${only}`, only } };
+  return { without: `not ${only}`, only };
 }
 
 /** The path before the id is the path of the parent's list. */
-function parentOf({ path }: ServedEntry): Pick<CollectionListing, 'parent'> {
-  if (!path.includes('{id}')) return {};
+function parentOf({ path }: ServedEntry): CollectionListing | undefined {
+  if (!path.includes('{id}')) return undefined;
   const list = path.slice(0, path.indexOf('{id}')).join('/');
   const parent = CATALOGUE.filter(isServed).find((entry) => entry.path.join('/') === list);
-  return parent === undefined ? {} : { parent: listingOf(parent) };
+  return parent && listingOf(parent);
 }
 
 /** Every served collection, in the order of the OpenAPI document. */
