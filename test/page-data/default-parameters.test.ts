@@ -1,25 +1,16 @@
-import { deflateRawSync } from 'node:zlib';
 import { expect, test } from 'vitest';
-import type { AnswerName } from '../../src/page/page-source.ts';
-import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import { DEFAULT_PARAMETERS, TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { recordAnswers } from '../../src/page-data/record-answers.ts';
 import { TEST_GROUPINGS } from '../../src/page-data/test-groups.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { pageEndpoints } from '../../src/server/page-endpoints.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { ALL, mirrorOf } from './setup.ts';
+import { NOW } from '../server/fixture.ts';
+import { ALL, mirrorOf, reportOf } from './setup.ts';
 
-const UNTIL = '2026-11-20T12:00:00.000000Z';
-
-function reportOf({ seen }: ReturnType<typeof mirrorOf>) {
-  const { answers } = seen((reads) => recordAnswers(reads, { environments: null, until: UNTIL, streams: CATALOGUE }));
-  const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
-  return async (name: AnswerName, parameters: Readonly<Record<string, string>>) => {
-    const question = { name, env: 'e', parameters };
-    const reply = await source.fetch(question, { tag: null, signal: new AbortController().signal });
-    return reply.kind === 'answer' ? reply.data : reply;
-  };
+function reportIn({ seen }: ReturnType<typeof mirrorOf>) {
+  const options = { environments: null, until: NOW, streams: CATALOGUE };
+  return reportOf(seen((reads) => recordAnswers(reads, options)).answers);
 }
 
 test('the endpoints of the page default to the shared default parameters', () => {
@@ -40,7 +31,7 @@ test('the endpoints of the page default to the shared default parameters', () =>
 });
 
 test('a report gives the same answer with and without default parameters', async () => {
-  const ask = reportOf(mirrorOf());
+  const ask = reportIn(mirrorOf());
   const questions = [
     ['failing', {}, { limit: '100', offset: '0' }],
     ['untested', {}, { limit: '100', offset: '0', all: 'false' }],
@@ -50,17 +41,17 @@ test('a report gives the same answer with and without default parameters', async
   ] as const;
   for (const [name, short, long] of questions) {
     const answer = await ask(name, short);
-    expect([name, answer]).not.toMatchObject([name, { kind: 'problem' }]);
+    expect(answer, name).toBeDefined();
     expect([name, await ask(name, long)]).toEqual([name, answer]);
   }
 });
 
 test('a report contains the trends of every period and grouping that the page offers', async () => {
   const mirror = mirrorOf();
-  const ask = reportOf(mirror);
+  const ask = reportIn(mirror);
   for (const days of TREND_DAYS)
     for (const by of [null, ...TEST_GROUPINGS]) {
-      const expected = mirror.seen((reads) => trends(reads, ALL, { by, days, until: UNTIL }));
+      const expected = mirror.seen((reads) => trends(reads, ALL, { by, days, until: NOW }));
       expect(await ask('trends', { days: String(days), ...(by === null ? {} : { by }) })).toEqual(expected);
     }
 });

@@ -1,11 +1,9 @@
-import { deflateRawSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { assets } from '../../schema/assets.ts';
-import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import { assetDetail } from '../../src/page-data/asset-detail.ts';
 import { searchAssets } from '../../src/page-data/search-assets.ts';
 import { asset, insert } from '../server/fixture.ts';
-import { ALL, mirrorOf } from './setup.ts';
+import { ALL, mirrorOf, reportOf } from './setup.ts';
 
 const NO_TABLE = { db_name: null, schema_name: null, table_name: null };
 
@@ -25,7 +23,7 @@ const WORLD = [
 ];
 
 /** The results of a search in a mirror and in a report of the same assets. */
-async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
+function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
   const { seen } = mirrorOf(({ db }) => {
     for (const row of rows) insert(db, assets, row);
   });
@@ -33,14 +31,9 @@ async function searchIn(rows: readonly (typeof assets.$inferInsert)[]) {
     ...{ name: 'asset', env: 'e', parameters: { id } },
     data: seen((reads) => assetDetail(reads, ALL, id)),
   }));
-  const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
+  const ask = reportOf(answers);
   const ofMirror = (text: string) => seen((reads) => searchAssets(reads, ALL, text));
-  const ofReport = async (q: string) => {
-    const question = { name: 'search', env: 'e', parameters: { q } } as const;
-    const reply = await source.fetch(question, { tag: null, signal: new AbortController().signal });
-    return reply.kind === 'answer' ? reply.data : undefined;
-  };
-  return { ofMirror, ofReport };
+  return { ofMirror, ofReport: (q: string) => ask('search', { q }) };
 }
 
 describe('the asset search', () => {
@@ -66,14 +59,14 @@ describe('the asset search', () => {
   ])(
     'the text %j is found in names, ids, qualified names and paths, alike in a mirror and in a report',
     async (text, ids) => {
-      const { ofMirror, ofReport } = await searchIn(WORLD);
+      const { ofMirror, ofReport } = searchIn(WORLD);
       expect(ofMirror(text).rows.map(({ id }) => id)).toEqual(ids);
       expect((await ofReport(text))?.rows.map(({ id }) => id)).toEqual(ids);
     },
   );
 
   test('a mirror and a report return the same first 50 matches', async () => {
-    const { ofMirror, ofReport } = await searchIn(Array.from({ length: 51 }, (_, i) => asset(`orders ${i}`)));
+    const { ofMirror, ofReport } = searchIn(Array.from({ length: 51 }, (_, i) => asset(`orders ${i}`)));
     const found = ofMirror('orders');
     expect([found.rows.length, found.cut]).toEqual([50, true]);
     const inReport = await ofReport('orders');

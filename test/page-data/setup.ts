@@ -1,9 +1,23 @@
+import { deflateRawSync } from 'node:zlib';
 import { closeWritten } from '../../src/destination/sqlite/close.ts';
 import { type MirrorFile, openForReading } from '../../src/destination/sqlite/open.ts';
+import type { AnswerName } from '../../src/page/page-source.ts';
+import { createRecordedSource } from '../../src/page/recorded-source.ts';
+import type { RecordedAnswer } from '../../src/page-data/page-data.ts';
 import type { PageReads, PageScope, SqlRow } from '../../src/page-data/page-scope.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { newMirror } from '../server/fixture.ts';
 import { fillWorld } from './world.ts';
+
+/** Asks a report that has these answers, as the page does; undefined for a problem. */
+export function reportOf(answers: readonly RecordedAnswer[]) {
+  const source = createRecordedSource(deflateRawSync(JSON.stringify(answers)).toString('base64'));
+  return async <Name extends AnswerName>(name: Name, parameters: Readonly<Record<string, string>>) => {
+    const question = { name, env: 'e', parameters };
+    const reply = await source.fetch(question, { tag: null, signal: new AbortController().signal });
+    return reply.kind === 'answer' ? reply.data : undefined;
+  };
+}
 
 export const ALL: PageScope = { env: 'e', limit: null, seesTests: true };
 

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openForReading, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import { TREND_DAYS } from '../../src/page-data/default-parameters.ts';
@@ -6,6 +6,7 @@ import { failingNow } from '../../src/page-data/failing-now.ts';
 import type { PageReads, SqlRow } from '../../src/page-data/page-scope.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
+import { NOW } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 
 /** A reader and a writer of one mirror. */
@@ -27,18 +28,22 @@ function changing() {
     },
   });
   const commit = (sql: string) => writing.connection.exec(sql.replaceAll('@now', "'2026-11-20T13:00:00.000000Z'"));
-  const close = () => {
+  onTestFinished(() => {
     connection.close();
     writing.connection.close();
-  };
-  return { reads, commit, statements, close };
+  });
+  return { reads, commit, statements };
 }
 
 const reachedBy = (reads: PageReads, id: string) => lineageOf(reads, ALL).countDownstream(id).downstream_count;
 
+/** The number of runs of all tests on the last day. */
+const lastRuns = (reads: PageReads) =>
+  trends(reads, ALL, { by: null, days: 3, until: NOW }).groups[0]?.run_count.at(-1) ?? 0;
+
 describe('the caches that outlive a state of the mirror', () => {
   test('the lineage is read again only after an edge was added or removed', () => {
-    const { reads, commit, statements, close } = changing();
+    const { reads, commit, statements } = changing();
     expect([reachedBy(reads(), 'o3'), reachedBy(reads(), 'o1')]).toEqual([1, 9]);
     const isRead = () => statements.splice(0).some((sql) => sql.includes('order by upstream_asset_id'));
     expect(isRead()).toBe(true);
@@ -51,19 +56,17 @@ describe('the caches that outlive a state of the mirror', () => {
     commit(`delete from asset_lineage where rowid = (select max(rowid) from asset_lineage);
       insert into asset_lineage values ('e', 'odash', 'new', @now, null)`);
     expect([reachedBy(reads(), 'o3'), isRead()]).toEqual([2, true]);
-    close();
   });
 
   test('which assets are deleted is never cached across states', () => {
-    const { reads, commit, close } = changing();
+    const { reads, commit } = changing();
     expect(reachedBy(reads(), 'o3')).toBe(1);
     commit("update assets set deleted_at = @now, deletion = 'tombstone', mirrored_at = @now where id = 'odash'");
     expect(reachedBy(reads(), 'o3')).toBe(0);
-    close();
   });
 
   test('the tables and the number of columns are read again only after one of them changed', () => {
-    const { reads, commit, close } = changing();
+    const { reads, commit } = changing();
     const counts = () => {
       const found = untestedTables(reads(), ALL, { limit: 1, offset: 0, all: true });
       return [found.table_count, found.column_count];
@@ -77,11 +80,10 @@ describe('the caches that outlive a state of the mirror', () => {
       "update assets set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'o2'",
     );
     expect(counts()).toEqual([9, 26]);
-    close();
   });
 
   test('each reader’s order of failing tests is cached until the mirror’s clock moves', () => {
-    const { reads, commit, statements, close } = changing();
+    const { reads, commit, statements } = changing();
     const ids = "(select v.id from assets v where v.env_id = 'e' and v.id in ('m1', 'm2'))";
     const limited = { ...ALL, limit: { ids, values: {} } };
     const ask = (scope = ALL, offset = 0) => {
@@ -96,13 +98,12 @@ describe('the caches that outlive a state of the mirror', () => {
       update mirror_environments set mirrored_at = @now where env_id = 'e'`);
     expect(ask()).not.toContain(whole[1]);
     expect(isRead()).toBe(true);
-    close();
   });
 
   test('the groups of tests are read again only after a test or an asset changed', () => {
-    const { reads, commit, close } = changing();
+    const { reads, commit } = changing();
     const names = () =>
-      trends(reads(), ALL, { by: 'owner', days: 30, until: '2026-11-20T12:00:00.000000Z' })
+      trends(reads(), ALL, { by: 'owner', days: 30, until: NOW })
         .groups.map(({ name }) => name)
         .toSorted();
     expect(names()).toEqual(['Everybody', 'owner 0', 'owner 1', 'owner 2']);
@@ -110,13 +111,11 @@ describe('the caches that outlive a state of the mirror', () => {
     expect(names()).toContain('somebody');
     commit(`update assets set owners = '["someone"]', mirrored_at = @now where id = 'm1'`);
     expect(names()).toContain('someone');
-    close();
   });
 
   test('the daily mean scores are read again only after a score, an asset or a mean changed', () => {
-    const { reads, commit, close } = changing();
-    const mean = (reader = ALL) =>
-      trends(reads(), reader, { by: null, days: 2, until: '2026-11-20T12:00:00.000000Z' }).health[0]?.scores[0];
+    const { reads, commit } = changing();
+    const mean = (reader = ALL) => trends(reads(), reader, { by: null, days: 2, until: NOW }).health[0]?.scores[0];
     const before = mean();
     commit("update asset_health_scores set mirrored_at = @now where asset_id = 'm1'");
     expect(mean()).toBe(before);
@@ -129,13 +128,12 @@ describe('the caches that outlive a state of the mirror', () => {
       "update assets set deleted_at = @now, deletion = 'absent', mirrored_at = @now where env_id = 'e' and id = 'm2'",
     );
     expect(mean(limited)).toBeCloseTo(1 / 3, 10);
-    close();
   });
 
   test('a test’s runs are read again only after a new run, or after its results or history were read again', () => {
-    const { reads, commit, statements, close } = changing();
+    const { reads, commit, statements } = changing();
     const counts = () => {
-      const [all] = trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups;
+      const [all] = trends(reads(), ALL, { by: null, days: 3, until: NOW }).groups;
       return [all?.run_count.at(-2), all?.run_count.at(-1), all?.pass_rate.at(-2)];
     };
     const readsAll = () => statements.splice(0).some((sql) => sql.includes('from tests t where t.env_id = @env'));
@@ -151,45 +149,37 @@ describe('the caches that outlive a state of the mirror', () => {
     commit(`update test_executions set status = 'PASS', mirrored_at = @now where id = 'm2:went:9';
       insert into test_readings values ('e', 'm2:went', @now, @now)`);
     expect([counts()[2], readsAll()]).toEqual([5 / 33, false]);
-    close();
   });
 
   test('the runs of tests are cached for all periods, in whatever order they are requested', () => {
-    const { reads, statements, close } = changing();
-    const ask = (days: number) => trends(reads(), ALL, { by: null, days, until: '2026-11-20T12:00:00.000000Z' });
+    const { reads, statements } = changing();
+    const ask = (days: number) => trends(reads(), ALL, { by: null, days, until: NOW });
     ask(90);
     statements.splice(0);
     for (const days of [...TREND_DAYS, ...TREND_DAYS]) ask(days);
     expect(statements.filter((sql) => sql.includes('from tests t where t.env_id = @env'))).toEqual([]);
-    close();
   });
 
   test('the runs cover exactly the known tests, including tests mirrored after their runs, whoever filled the cache', () => {
-    const { reads, commit, close } = changing();
-    const runsOn = (from: PageReads) =>
-      trends(from, ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups[0]?.run_count.at(-1) ?? 0;
-    /** The trends for a reader with empty caches. */
-    const anew = () => runsOn({ ...reads(), memory: {} });
-    expect([runsOn(reads()), anew()]).toEqual([0, 0]);
+    const { reads, commit } = changing();
+    /** As a reader with the caches sees them, and as one with empty caches does. */
+    const both = () => [lastRuns(reads()), lastRuns({ ...reads(), memory: {} })];
+    expect(both()).toEqual([0, 0]);
     commit(`insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
       values ('e', 'later:sub', 'new', 'later', 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now);
       update mirror_environments set mirrored_at = @now where env_id = 'e'`);
-    expect([runsOn(reads()), anew()]).toEqual([0, 0]);
+    expect(both()).toEqual([0, 0]);
     commit(
       `insert into tests (env_id, id, name, mirrored_at) values ('e', 'later', 'later', '2026-11-20T14:00:00.000000Z')`,
     );
-    expect([runsOn(reads()), anew()]).toEqual([1, 1]);
-    close();
+    expect(both()).toEqual([1, 1]);
   });
 
   test.each([
     ['pruning', "update pruned_history set row_count = row_count + 1 where history = 'test_executions'"],
     ['compaction', 'vacuum'],
   ])('runs whose row numbers are used again after %s are counted (R17)', (_, between) => {
-    const { reads, commit, close } = changing();
-    const runsOn = () =>
-      trends(reads(), ALL, { by: null, days: 3, until: '2026-11-20T12:00:00.000000Z' }).groups[0]?.run_count.at(-1) ??
-      0;
+    const { reads, commit } = changing();
     const insert = (id: string) =>
       `insert into test_executions (env_id, sub_test_unique_id, id, test_id, sub_type, status, start_time, duration_seconds, mirrored_at)
       select 'e', 's', '${id}', id, 'rows', 'PASS', '2026-11-20T01:00:00.000000Z', 1, @now from tests limit 1;
@@ -197,13 +187,12 @@ describe('the caches that outlive a state of the mirror', () => {
     commit(
       `${insert('first')}; insert into pruned_history values ('e', 'test_executions', 'delete', null, null, '', 0, @now)`,
     );
-    const before = runsOn();
+    const before = lastRuns(reads());
     commit("delete from test_executions where id = 'first'");
     commit(between);
     commit(insert('second'));
-    expect(runsOn()).toBe(before);
+    expect(lastRuns(reads())).toBe(before);
     commit(insert('third'));
-    expect(runsOn()).toBe(before + 1);
-    close();
+    expect(lastRuns(reads())).toBe(before + 1);
   });
 });

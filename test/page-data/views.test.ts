@@ -10,12 +10,11 @@ import { TEST_GROUPINGS, type TestGrouping } from '../../src/page-data/test-grou
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { asset, assetEdge, insert } from '../server/fixture.ts';
+import { asset, assetEdge, insert, NOW } from '../server/fixture.ts';
 import { ALL, mirrorOf } from './setup.ts';
 import { fillWorld } from './world.ts';
 
 const WHOLE = { limit: 1000, offset: 0 };
-const UNTIL = '2026-11-20T12:00:00.000000Z';
 
 /** Layers of assets with diamonds, cycles, deleted assets in between, and edges to assets never mirrored. */
 function tangled() {
@@ -161,7 +160,7 @@ describe('trends', () => {
     const { seen, rows } = mirrorOf();
     const { view, name } = VIEWS[by];
     const daily = rows(`select ${name} as name, day, run_count, pass_rate from ${view} where env_id = 'e'`);
-    const { days, groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: UNTIL }));
+    const { days, groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: NOW }));
     expect(days).toEqual(Array.from({ length: 12 }, (_, i) => `2026-11-${String(i + 9).padStart(2, '0')}`));
     const shown = groups.flatMap((group) =>
       days.flatMap((day, i) =>
@@ -176,7 +175,7 @@ describe('trends', () => {
 
   test('trends without a grouping cover all tests and agree with the incidents view', () => {
     const { seen, rows } = mirrorOf();
-    const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: UNTIL })).groups;
+    const [all, ...none] = seen((reads) => trends(reads, ALL, { by: null, days: 12, until: NOW })).groups;
     expect([all?.name, none]).toEqual([null, []]);
     const daily = rows("select run_count from test_runs_daily where env_id = 'e' order by day");
     expect(all?.run_count).toEqual([0, ...daily.map((row) => row['run_count']), 0]);
@@ -190,7 +189,7 @@ describe('trends', () => {
 
   test('trends of a few days include incidents that began long before', () => {
     const { seen, rows } = mirrorOf();
-    const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: UNTIL })).groups[0];
+    const found = seen((reads) => trends(reads, ALL, { by: null, days: 4, until: NOW })).groups[0];
     const [expected] =
       rows(`select sum(first_start_time >= '2026-11-17') as opened, sum(resolved_at >= '2026-11-17') as resolved,
       sum(resolved_at is null and test_disabled is not 1) as open from test_incidents where env_id = 'e'`);
@@ -210,14 +209,14 @@ describe('trends', () => {
     expect(open.length).toBeGreaterThan(0);
     const { total } = seen((reads) => failingNow(reads, ALL, WHOLE));
     for (const by of [null, 'test_type'] as const) {
-      const { groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: UNTIL }));
+      const { groups } = seen((reads) => trends(reads, ALL, { by, days: 12, until: NOW }));
       expect(groups.reduce((sum, group) => sum + group.open_count, 0)).toBe(total);
     }
   });
 
   test('trends have the mean scores of each day, the total first', () => {
     const { seen, rows } = mirrorOf();
-    const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: UNTIL }));
+    const { health } = seen((reads) => trends(reads, ALL, { by: null, days: 3, until: NOW }));
     const mean = (day: string) =>
       rows(
         `select avg(score) as mean from health_daily where env_id = 'e' and dimension = 'total' and day = '${day}'`,
