@@ -12,6 +12,7 @@ import {
   column,
   columnEdge,
   insert,
+  insertMany,
   insertSample,
   NOW,
   restricted,
@@ -165,16 +166,11 @@ describe('a list read through each access path', () => {
 });
 
 describe('column lineage by time if few of many columns have edges', () => {
-  const { get, all: everything } = serve(({ db, connection }) => {
-    connection
-      .prepare(
-        `insert into columns (env_id, id, asset_id, name, mirrored_at)
-           with recursive n(i) as (select 0 union all select i + 1 from n where i < ?)
-           select 'e', printf('c%06d', i), 'a', 'n', ? from n`,
-      )
-      .run(SCAN_WINDOW_ROWS, at(10));
-    const last = `c${String(SCAN_WINDOW_ROWS).padStart(6, '0')}`;
-    insert(db, columnLineage, columnEdge('x', 'c000001'), columnEdge('y', 'c000001'), columnEdge('z', last));
+  const { get, all: everything } = serve((file) => {
+    const many = { id: "printf('c%06d', i)", asset_id: "'a'", name: "'n'", mirrored_at: `'${at(10)}'` };
+    insertMany(file, 'columns', SCAN_WINDOW_ROWS + 1, many);
+    const last = `c${String(SCAN_WINDOW_ROWS + 1).padStart(6, '0')}`;
+    insert(file.db, columnLineage, columnEdge('x', 'c000001'), columnEdge('y', 'c000001'), columnEdge('z', last));
   });
 
   test.each([

@@ -5,7 +5,7 @@ import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { VIEW_SCOPES } from '../../src/streams/endpoint.ts';
 import { entryNamed, PLAIN_FEEDS } from '../support/catalogue.ts';
 import { fillEstate, isVisible, MINE } from './access-world.ts';
-import { asset, bearer, column, idsOf, insert, NOW, restricted, serve } from './fixture.ts';
+import { asset, bearer, column, idsOf, insert, insertMany, restricted, serve } from './fixture.ts';
 
 const KEYS = [
   restricted('all', {}),
@@ -232,15 +232,10 @@ describe('paging through few visible rows among many', () => {
   const number = (i: number) => `n${String(i).padStart(6, '0')}`;
   const visible = [0, 1, SCAN_WINDOW_ROWS - 1, SCAN_WINDOW_ROWS, SCAN_WINDOW_ROWS + 1, MANY - 1].map(number);
   const { get: getMany, all: allMany } = serve(
-    ({ db, connection }) => {
-      connection
-        .prepare(
-          `insert into columns (env_id, id, asset_id, name, mirrored_at)
-           with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ?)
-           select 'e', printf('n%06d', i), 'hidden', 'c', ? from n`,
-        )
-        .run(MANY, NOW);
-      const seen = connection.prepare("update columns set asset_id = 'seen' where env_id = 'e' and id = ?");
+    (file) => {
+      const { db } = file;
+      insertMany(file, 'columns', MANY, { id: "printf('n%06d', i - 1)", asset_id: "'hidden'", name: "'c'" });
+      const seen = file.connection.prepare("update columns set asset_id = 'seen' where env_id = 'e' and id = ?");
       for (const id of visible) seen.run(id);
       insert(db, assets, [asset('seen', { path: 'team/x' }), asset('hidden', { path: 'teams' })]);
       insert(db, columns, column('elsewhere', { env_id: 'f', asset_id: 'seen' }));

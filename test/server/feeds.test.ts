@@ -146,10 +146,8 @@ describe('the feeds of all lists', () => {
 });
 
 describe('the feeds of tests', () => {
-  const served = () => serve(({ db }) => insert(db, tests, [test_('on'), test_('off', { disabled: 1 })]));
-
   test('a feed returns enabled and disabled tests whatever the parameter disabled says (field notes)', async () => {
-    const { all } = served();
+    const { all } = serve(({ db }) => insert(db, tests, [test_('on'), test_('off', { disabled: 1 })]));
     for (const query of ['', '&disabled=true', '&disabled=false']) {
       expect(idsOf((await all(`e/tests?synced_since=2026-11-01T00:00:00Z${query}`)).items)).toEqual(['off', 'on']);
     }

@@ -21,6 +21,7 @@ export const NOW = '2026-11-20T12:00:00.000000Z';
 export const NOW_MS = Date.parse('2026-11-20T12:00:00Z');
 const stamped = { env_id: 'e', mirrored_at: NOW };
 
+const KEYS = [rootToken('all', 'secret')];
 export const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
 /** The token that is this name, with these restrictions. */
@@ -89,6 +90,19 @@ export const run = (
   duration_seconds: 1.5,
   ...more,
 });
+
+/** Inserts many rows. Each value is SQL, in which `i` is the number of the row from 1 on. */
+export function insertMany(
+  { connection }: MirrorFile,
+  table: string,
+  count: number,
+  more: Readonly<Record<string, string>>,
+): void {
+  const values = { env_id: "'e'", mirrored_at: `'${NOW}'`, ...more };
+  connection.exec(`insert into ${table} (${Object.keys(values).join(', ')})
+    with recursive n(i) as (select 1 union all select i + 1 from n where i < ${count})
+    select ${Object.values(values).join(', ')} from n`);
+}
 
 export const assetEdge = (up: string, down: string) => ({
   ...stamped,
@@ -160,7 +174,7 @@ export function serve(fill: (writing: MirrorFile) => void = () => {}, options: P
   const opened: { server: Promise<FastifyInstance>; mirror: MirrorFile }[] = [];
   const start = () => {
     const mirror = openForReading(writing.path);
-    const server = createServer({ mirror, keys: () => [rootToken('all', 'secret')], nowMs: () => NOW_MS, ...options });
+    const server = createServer({ mirror, keys: () => KEYS, nowMs: () => NOW_MS, ...options });
     opened.push({ server, mirror });
     return { server, mirror, get: getting(server) };
   };

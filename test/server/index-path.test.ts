@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { assets, columns } from '../../schema/assets.ts';
+import { assets, columnLineage, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { type Principal, rootToken } from '../../src/server/access.ts';
 import { indexPathOf, SCAN_WINDOW_ROWS } from '../../src/server/index-path.ts';
@@ -8,7 +8,7 @@ import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import type { ListParameters } from '../../src/server/parameters.ts';
 import { pageValues } from '../../src/server/statement.ts';
 import { cacheVisibleAssets } from '../../src/server/visibility.ts';
-import { asset, bearer, column, insert, NOW, restricted, serve, test_ } from './fixture.ts';
+import { asset, bearer, column, columnEdge, insert, insertMany, NOW, restricted, serve, test_ } from './fixture.ts';
 
 const { reader: ALL } = rootToken('all', 'secret');
 const sees = (name: string, ...assetIds: string[]): Principal => ({ ...ALL, name, assetIds });
@@ -16,17 +16,15 @@ const KEYS = [rootToken('all', 'secret'), ...['few', 'many'].map((id) => restric
 
 /** One asset has as many columns, edges into them and executions as a scan window; another asset has two of each. */
 const { mirror, writing, all, get } = serve(
-  ({ db, connection }) => {
+  (file) => {
+    const { db } = file;
     const many = (table: string, values: Readonly<Record<string, string>>) =>
-      connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
-        with recursive n(i) as (select 1 union all select i + 1 from n where i < ${SCAN_WINDOW_ROWS})
-        select 'e', '${NOW}', ${Object.values(values).join(', ')} from n`);
+      insertMany(file, table, SCAN_WINDOW_ROWS, values);
     insert(db, assets, [asset('few'), asset('many')]);
     many('columns', { id: "printf('m%05d', i)", asset_id: "'many'", name: "'n'" });
     insert(db, columns, [column('a', { asset_id: 'few' }), column('z', { asset_id: 'few' })]);
     many('column_lineage', { upstream_column_id: "printf('m%05d', i)", downstream_column_id: "printf('m%05d', i)" });
-    connection.exec(`insert into column_lineage (env_id, mirrored_at, upstream_column_id, downstream_column_id)
-      values ('e', '${NOW}', 'x', 'a'), ('e', '${NOW}', 'x', 'z')`);
+    insert(db, columnLineage, columnEdge('x', 'a'), columnEdge('x', 'z'));
     insert(db, tests, [test_('tf', { asset_id: 'few' }), test_('tm', { asset_id: 'many' })]);
     const run = { sub_type: "'n'", status: "'PASS'", start_time: "'2026'", duration_seconds: '1' };
     const id = "iif(i < 3, 'f', 'm') || printf('%05d', i)";

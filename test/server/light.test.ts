@@ -3,7 +3,7 @@ import { assets, columns } from '../../schema/assets.ts';
 import { tests } from '../../schema/data-tests.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { answersHere, type EndpointAnswer, openLightAnswering } from '../../src/server/answers.ts';
-import { asset, column, insert, NOW, serve, test_ } from './fixture.ts';
+import { asset, column, insert, insertMany, NOW, serve, test_ } from './fixture.ts';
 
 const never = new AbortController().signal;
 const { reader: ALL } = rootToken('all', 'secret');
@@ -123,13 +123,9 @@ describe('a value that another program has written is answered alike in both way
 });
 
 describe('a request that would block the server is left to a thread', () => {
-  const { light, any, by } = open(({ connection, db }) => {
-    const many = connection.prepare(
-      `insert into columns (env_id, id, asset_id, name, mirrored_at, deleted_at)
-       with recursive n(i) as (select 1 union all select i + 1 from n where i < ?)
-       select 'e', 'c' || i, 'a', 'n', ?, ? from n`,
-    );
-    many.run(4000, NOW, NOW);
+  const { light, any, by } = open((file) => {
+    const { db } = file;
+    insertMany(file, 'columns', 4000, { id: "'c' || i", asset_id: "'a'", name: "'n'", deleted_at: `'${NOW}'` });
     insert(db, columns, column('d'));
     insert(db, tests, [test_('long', { config: JSON.stringify({ x: 'x'.repeat(400_000) }) }), test_('more')]);
     insert(db, assets, asset('more', { extra: '{"x":1}' }));

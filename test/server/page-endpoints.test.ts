@@ -1,10 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { rootToken } from '../../src/server/access.ts';
 import { fillWorld } from '../page-data/world.ts';
 import { type Served, serve } from './fixture.ts';
-
-const KEYS = [rootToken('all', 'secret')];
 
 async function ask({ server }: Served, path: string, headers: Record<string, string> = {}) {
   const url = path.startsWith('/') ? path : `/page/${path}`;
@@ -12,7 +9,7 @@ async function ask({ server }: Served, path: string, headers: Record<string, str
 }
 
 describe.each([0, 1])('with %i threads, the data of the page', (threads) => {
-  const open = () => serve(fillWorld, { threads, keys: () => KEYS });
+  const open = () => serve(fillWorld, { threads });
 
   test('it is not sent again while the mirror is unchanged', async () => {
     const served = open();

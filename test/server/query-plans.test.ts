@@ -3,7 +3,7 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { SYNC_TIMES } from '../../src/metrics/measurements.ts';
 import { type CollectionListing, LISTINGS } from '../../src/server/listings.ts';
 import { SELECT_STATE } from '../../src/server/mirror-reads.ts';
-import { serve } from './fixture.ts';
+import { insertMany, serve } from './fixture.ts';
 import { type RequestCase, requestCases } from './request-cases.ts';
 
 /** Steps that no index answers, and why they cost no more than a page. */
@@ -67,11 +67,13 @@ function problemsOf(mirror: MirrorFile, { entry }: CollectionListing, requestCas
 }
 
 /** Many rows, most of which have the same values in all indexed columns. */
-function fillSkewed({ connection }: MirrorFile): void {
+function fillSkewed(mirror: MirrorFile): void {
+  const skewed = {
+    env_id: "iif(i % 100 = 0, 'f', 'e')",
+    mirrored_at: "printf('2026-11-%02dT00:00:00.000000Z', 1 + i / 1000)",
+  };
   const many = (table: string, rows: number, values: Readonly<Record<string, string>>) =>
-    connection.exec(`insert into ${table} (env_id, mirrored_at, ${Object.keys(values).join(', ')})
-      with recursive n(i) as (select 0 union all select i + 1 from n where i + 1 < ${rows})
-      select iif(i % 100 = 0, 'f', 'e'), printf('2026-11-%02dT00:00:00.000000Z', 1 + i / 1000), ${Object.values(values).join(', ')} from n`);
+    insertMany(mirror, table, rows, { ...skewed, ...values });
   const deleted = "iif(i % 50 = 0, '2026-11-01T00:00:00.000000Z', null)";
   many('assets', 3000, { id: "'a' || i", name: "'n'", kind: "iif(i % 300 = 0, 'bi', 'table')", deleted_at: deleted });
   many('columns', 9000, {
