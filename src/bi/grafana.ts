@@ -8,8 +8,7 @@ import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.t
 import { alertRules } from './grafana-alerts.ts';
 import { drawingOf, variable } from './grafana-panel.ts';
 import { dataSource, literal, type MirrorSource } from './grafana-source.ts';
-import { below, type ChartHeights, type GridPlace, placesOf } from './grid.ts';
-import { DASHBOARD, TABS } from './layout.ts';
+import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
 import { answerColumnsOf, chartSql, datasetOf, timeOf } from './query.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
