@@ -16,70 +16,75 @@ import {
 } from './dataset-parts.ts';
 import { STATUS_COLORS } from './status-colors.ts';
 
-const FAILING_TESTS: Dataset = {
-  title: 'Failing tests',
-  description: 'Sub-tests of enabled tests whose latest result is WARN, FAIL or ERROR.',
-  time: 'start_time',
-  owned: true,
-  metrics: ['failing tests', 'failing assets'],
-  select: {
-    ...same('f', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('a'),
-    ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'failure_count'),
-    reason: 'coalesce(f.exception, f.result_reason)',
-    ...same('f', 'start_time'),
-    owners: ownersOf('f'),
-    ...same('t', 'tags'),
-    url: linkOf('f'),
-    ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
-    row_key: "f.env_id || '/' || f.sub_test_unique_id",
-  },
-  from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
-};
+const STATUSES = Object.keys(STATUS_COLORS);
 
-const FAILING_TEST_IMPACT: Dataset = {
-  title: 'Impact of failing tests',
-  description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
-  time: 'start_time',
-  owned: true,
-  metrics: ['failing tests', 'assets downstream', 'dashboards downstream'],
-  select: {
-    ...same('f', 'env_name'),
-    ...OWNER,
-    ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'start_time'),
-    ...same('f', 'downstream_name', 'downstream_kind', 'downstream_asset_id'),
-    ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
-    row_key: "f.env_id || '/' || f.sub_test_unique_id",
-  },
-  from: (d) => `${d.relation('failing_test_impact')} f${withOwnersOfTest(d, 'f')}`,
-};
+const countOf = (statuses: string): string => `sum(case when status ${statuses} then 1 else 0 end)`;
 
-/**
- * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
- * earlier days would show a trend that isn't one. An inner join would make PostgreSQL expect few rows, and compare each
- * with all owners.
- */
-const TEST_RUNS: Dataset = {
-  title: 'Test runs by day',
-  description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
-  time: 'day',
-  owned: true,
-  metrics: ['pass rate', 'WARN', 'FAIL', 'ERROR'],
-  select: {
-    env_name: 'v.name',
-    ...OWNER,
-    schema_name: schemaOf('a'),
-    asset_name: 't.asset_name',
-    test_name: 't.name',
-    ...same('t', 'test_type', 'severity', 'tags'),
-    day: 'r.day',
-    ...same('r', 'run_count', 'pass_count', 'warn_count', 'fail_count', 'error_count', 'other_count'),
-    ...same('r', 'env_id'),
-    ...same('t', 'asset_id'),
-    ...same('r', 'test_id'),
+export const SCORES = ['total', ...DIMENSIONS] as const;
+
+/** Every dataset by its id. An id never changes: Superset finds a dataset by it. */
+export const DATASETS = {
+  failing_tests: {
+    title: 'Failing tests',
+    description: 'Sub-tests of enabled tests whose latest result is WARN, FAIL or ERROR.',
+    time: 'start_time',
+    owned: true,
+    metrics: ['failing tests', 'failing assets'],
+    select: {
+      ...same('f', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('a'),
+      ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'failure_count'),
+      reason: 'coalesce(f.exception, f.result_reason)',
+      ...same('f', 'start_time'),
+      owners: ownersOf('f'),
+      ...same('t', 'tags'),
+      url: linkOf('f'),
+      ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
+      row_key: "f.env_id || '/' || f.sub_test_unique_id",
+    },
+    from: (d) => `${d.relation('failing_tests')} f${withTest(d, 'f')}${withAsset(d, 'f')}${withOwnersOfTest(d, 'f')}`,
   },
-  from: (d) => `(
+  failing_test_impact: {
+    title: 'Impact of failing tests',
+    description: 'Sub-tests that are failing or warning, with each asset downstream of theirs.',
+    time: 'start_time',
+    owned: true,
+    metrics: ['failing tests', 'assets downstream', 'dashboards downstream'],
+    select: {
+      ...same('f', 'env_name'),
+      ...OWNER,
+      ...same('f', 'asset_name', 'test_name', 'test_type', 'column_name', 'severity', 'status', 'start_time'),
+      ...same('f', 'downstream_name', 'downstream_kind', 'downstream_asset_id'),
+      ...same('f', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
+      row_key: "f.env_id || '/' || f.sub_test_unique_id",
+    },
+    from: (d) => `${d.relation('failing_test_impact')} f${withOwnersOfTest(d, 'f')}`,
+  },
+  /**
+   * The runs per test and day. Without `--history`, the mirror has the latest run of each test from the first sync on, so
+   * earlier days would show a trend that isn't one. An inner join would make PostgreSQL expect few rows, and compare each
+   * with all owners.
+   */
+  test_runs: {
+    title: 'Test runs by day',
+    description: 'Runs per test and UTC day, from the first day of history on. Runs of a deleted test have no owner.',
+    time: 'day',
+    owned: true,
+    metrics: ['pass rate', 'WARN', 'FAIL', 'ERROR'],
+    select: {
+      env_name: 'v.name',
+      ...OWNER,
+      schema_name: schemaOf('a'),
+      ...same('t', 'asset_name'),
+      test_name: 't.name',
+      ...same('t', 'test_type', 'severity', 'tags'),
+      ...same('r', 'day', 'run_count', 'pass_count', 'warn_count', 'fail_count', 'error_count', 'other_count'),
+      ...same('r', 'env_id'),
+      ...same('t', 'asset_id'),
+      ...same('r', 'test_id'),
+    },
+    from: (d) => `(
   select env_id, test_id, ${d.dayOf('start_time')} as day, count(*) as run_count,
     ${STATUSES.map((status) => `${countOf(`= '${status}'`)} as ${status.toLowerCase()}_count`).join(', ')},
     ${countOf(`not in (${STATUSES.map((status) => `'${status}'`).join(', ')})`)} as other_count
@@ -89,209 +94,175 @@ const TEST_RUNS: Dataset = {
 left join ${historySince(d)} h on h.env_id = r.env_id
 left join ${d.relation('environments')} v on v.id = r.env_id${withTest(d, 'r')}${withAsset(d, 't')}${withOwnersOfTest(d, 'r')}
 where coalesce(r.day >= h.history_since, false)`,
-};
-
-const STATUSES = Object.keys(STATUS_COLORS);
-
-const countOf = (statuses: string): string => `sum(case when status ${statuses} then 1 else 0 end)`;
-
-const TEST_INCIDENTS: Dataset = {
-  title: 'Incidents',
-  description: 'Stretches of runs of a sub-test that warned or failed, from the first such run to the next PASS.',
-  time: 'last_start_time',
-  owned: true,
-  metrics: ['incidents', 'open incidents', 'mean time to resolve'],
-  select: {
-    ...same('i', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('a'),
-    ...same('i', 'asset_name', 'test_name'),
-    ...same('t', 'test_type'),
-    ...same('i', 'column_name'),
-    ...same('t', 'severity'),
-    ...same('i', 'worst_status'),
-    status: 'i.last_status',
-    ...same('i', 'first_start_time', 'last_start_time', 'resolved_at'),
-    hours_open: (d) => `case when i.resolved_at is null then ${d.hoursSince('i.first_start_time')} end`,
-    hours_to_resolve: (d) => `case when ${isBeginKnown(d)} then i.hours_to_resolve end`,
-    ...same('i', 'run_count', 'test_disabled'),
-    is_open: '(i.resolved_at is null and i.test_disabled is not true)',
-    is_begin_known: isBeginKnown,
-    owners: ownersOf('i'),
-    ...same('t', 'tags'),
-    url: linkOf('i'),
-    ...same('i', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
-    row_key: "i.env_id || '/' || i.sub_test_unique_id || '/' || cast(i.first_start_time as text)",
   },
-  from: (d) => `${d.relation('test_incidents')} i${withTest(d, 'i')}${withAsset(d, 'i')}${withOwnersPerRow(d, 'i')}`,
-};
-
-const TEST_COVERAGE: Dataset = {
-  title: 'Coverage of tables',
-  description: 'Live tables with how many of their columns are tested, and how many assets read from them.',
-  time: null,
-  owned: true,
-  metrics: ['coverage', 'column coverage', 'tables'],
-  select: {
-    ...same('c', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('c'),
-    ...same('c', 'asset_name', 'table_name', 'test_count', 'column_count', 'tested_column_count'),
-    readers: 'c.direct_downstream_count',
-    ...same('c', 'owners', 'env_id', 'asset_id'),
-    row_key: "c.env_id || '/' || c.asset_id",
+  test_incidents: {
+    title: 'Incidents',
+    description: 'Stretches of runs of a sub-test that warned or failed, from the first such run to the next PASS.',
+    time: 'last_start_time',
+    owned: true,
+    metrics: ['incidents', 'open incidents', 'mean time to resolve'],
+    select: {
+      ...same('i', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('a'),
+      ...same('i', 'asset_name', 'test_name'),
+      ...same('t', 'test_type'),
+      ...same('i', 'column_name'),
+      ...same('t', 'severity'),
+      ...same('i', 'worst_status'),
+      status: 'i.last_status',
+      ...same('i', 'first_start_time', 'last_start_time', 'resolved_at'),
+      hours_open: (d) => `case when i.resolved_at is null then ${d.hoursSince('i.first_start_time')} end`,
+      hours_to_resolve: (d) => `case when ${isBeginKnown(d)} then i.hours_to_resolve end`,
+      ...same('i', 'run_count', 'test_disabled'),
+      is_open: '(i.resolved_at is null and i.test_disabled is not true)',
+      is_begin_known: isBeginKnown,
+      owners: ownersOf('i'),
+      ...same('t', 'tags'),
+      url: linkOf('i'),
+      ...same('i', 'env_id', 'asset_id', 'test_id', 'sub_test_unique_id'),
+      row_key: "i.env_id || '/' || i.sub_test_unique_id || '/' || cast(i.first_start_time as text)",
+    },
+    from: (d) => `${d.relation('test_incidents')} i${withTest(d, 'i')}${withAsset(d, 'i')}${withOwnersPerRow(d, 'i')}`,
   },
-  from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}`,
-};
-
-const STALE_ASSETS: Dataset = {
-  title: 'Stale assets',
-  description: 'Live assets that were not updated for 30 days.',
-  time: null,
-  owned: true,
-  metrics: ['freshness'],
-  select: {
-    ...same('s', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('s'),
-    ...same('s', 'asset_name'),
-    asset_kind: 's.kind',
-    ...same('s', 'updated_at', 'days_since_update', 'owners', 'env_id', 'asset_id'),
-    row_key: "s.env_id || '/' || s.asset_id",
+  test_coverage: {
+    title: 'Coverage of tables',
+    description: 'Live tables with how many of their columns are tested, and how many assets read from them.',
+    time: null,
+    owned: true,
+    metrics: ['coverage', 'column coverage', 'tables'],
+    select: {
+      ...same('c', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('c'),
+      ...same('c', 'asset_name', 'table_name', 'test_count', 'column_count', 'tested_column_count'),
+      readers: 'c.direct_downstream_count',
+      ...same('c', 'owners', 'env_id', 'asset_id'),
+      row_key: "c.env_id || '/' || c.asset_id",
+    },
+    from: (d) => `${d.relation('coverage_by_impact')} c${withOwnersOfAsset(d, 'c')}`,
   },
-  from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}`,
-};
-
-export const SCORES = ['total', ...DIMENSIONS] as const;
-
-const ASSET_HEALTH: Dataset = {
-  title: 'Health of assets',
-  description: 'The latest score of each live asset, in all dimensions.',
-  time: null,
-  owned: true,
-  metrics: ['health'],
-  select: {
-    ...same('h', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('a'),
-    ...same('h', 'asset_name', ...SCORES, 'test_count'),
-    owners: 'a.owners',
-    ...same('a', 'tags'),
-    url: linkOf('h'),
-    ...same('h', 'env_id', 'asset_id'),
-    row_key: "h.env_id || '/' || h.asset_id",
+  stale_assets: {
+    title: 'Stale assets',
+    description: 'Live assets that were not updated for 30 days.',
+    time: null,
+    owned: true,
+    metrics: ['freshness'],
+    select: {
+      ...same('s', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('s'),
+      ...same('s', 'asset_name'),
+      asset_kind: 's.kind',
+      ...same('s', 'updated_at', 'days_since_update', 'owners', 'env_id', 'asset_id'),
+      row_key: "s.env_id || '/' || s.asset_id",
+    },
+    from: (d) => `${d.relation('stale_assets')} s${withOwnersOfAsset(d, 's')}`,
   },
-  from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
-};
-
-const HEALTH_DAILY: Dataset = {
-  title: 'Health by day',
-  description: 'The last score of each day, per asset and dimension.',
-  time: 'day',
-  owned: true,
-  metrics: ['mean score'],
-  select: {
-    ...same('h', 'env_name'),
-    ...OWNER,
-    schema_name: schemaOf('a'),
-    ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
+  asset_health: {
+    title: 'Health of assets',
+    description: 'The latest score of each live asset, in all dimensions.',
+    time: null,
+    owned: true,
+    metrics: ['health'],
+    select: {
+      ...same('h', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('a'),
+      ...same('h', 'asset_name', ...SCORES, 'test_count'),
+      owners: 'a.owners',
+      ...same('a', 'tags'),
+      url: linkOf('h'),
+      ...same('h', 'env_id', 'asset_id'),
+      row_key: "h.env_id || '/' || h.asset_id",
+    },
+    from: (d) => `${d.relation('asset_health')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
   },
-  from: (d) => `${d.relation('health_daily')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
-};
-
-const OWNERS: Dataset = {
-  title: 'Owners',
-  description: 'Everyone who owns an asset or a test.',
-  time: null,
-  owned: false,
-  metrics: [],
-  select: same('o', 'env_name', 'owner'),
-  from: ({ relation }) => `(
+  health_daily: {
+    title: 'Health by day',
+    description: 'The last score of each day, per asset and dimension.',
+    time: 'day',
+    owned: true,
+    metrics: ['mean score'],
+    select: {
+      ...same('h', 'env_name'),
+      ...OWNER,
+      schema_name: schemaOf('a'),
+      ...same('h', 'asset_name', 'dimension', 'day', 'score', 'test_count', 'env_id', 'asset_id'),
+    },
+    from: (d) => `${d.relation('health_daily')} h${withAsset(d, 'h')}${withOwnersOfAsset(d, 'h')}`,
+  },
+  owners: {
+    title: 'Owners',
+    description: 'Everyone who owns an asset or a test.',
+    time: null,
+    owned: false,
+    metrics: [],
+    select: same('o', 'env_name', 'owner'),
+    from: ({ relation }) => `(
   select env_name, owner from ${relation('asset_owners')}
   union select env_name, owner from ${relation('test_owners')}
   union select name, 'no owner' from ${relation('environments')}
 ) o`,
-};
-
-const ENVIRONMENTS: Dataset = {
-  title: 'Environments',
-  description: 'When each environment was mirrored, and since when there is history.',
-  time: null,
-  owned: false,
-  metrics: ['hours since sync'],
-  select: {
-    env_name: 'e.name',
-    ...same('m', 'mirrored_at'),
-    hours_since_sync: (d) => `case when e.missing_since is null then ${d.hoursSince('m.mirrored_at')} end`,
-    ...same('h', 'history_since'),
-    ...same('e', 'last_synced_at', 'last_sync_status', 'missing_since'),
-    env_id: 'e.id',
   },
-  from: (d) => `${d.relation('environments')} e
+  environments: {
+    title: 'Environments',
+    description: 'When each environment was mirrored, and since when there is history.',
+    time: null,
+    owned: false,
+    metrics: ['hours since sync'],
+    select: {
+      env_name: 'e.name',
+      ...same('m', 'mirrored_at'),
+      hours_since_sync: (d) => `case when e.missing_since is null then ${d.hoursSince('m.mirrored_at')} end`,
+      ...same('h', 'history_since'),
+      ...same('e', 'last_synced_at', 'last_sync_status', 'missing_since'),
+      env_id: 'e.id',
+    },
+    from: (d) => `${d.relation('environments')} e
 left join ${d.relation('mirror_environments')} m on m.env_id = e.id
 join ${historySince(d)} h on h.env_id = e.id`,
-};
-
-const STREAMS: Dataset = {
-  title: 'Streams',
-  description: 'The last result of each stream.',
-  time: null,
-  owned: false,
-  metrics: [],
-  select: {
-    env_name: 'e.name',
-    is_done: "cast(case when s.status = 'done' then 1 else 0 end as bigint)",
-    ...same('s', 'stream', 'status', 'mode', 'ended_at', 'rows_rejected'),
-    reason: 's.reason',
-    ...same('s', 'error'),
   },
-  from: (d) => `${d.relation('sync_stream_runs')} s
+  streams: {
+    title: 'Streams',
+    description: 'The last result of each stream.',
+    time: null,
+    owned: false,
+    metrics: [],
+    select: {
+      env_name: 'e.name',
+      is_done: "cast(case when s.status = 'done' then 1 else 0 end as bigint)",
+      ...same('s', 'stream', 'status', 'mode', 'ended_at', 'rows_rejected', 'reason', 'error'),
+    },
+    from: (d) => `${d.relation('sync_stream_runs')} s
 join ${d.relation('environments')} e on e.id = s.env_id
 join (
   select env_id, stream, max(run_id) as run_id from ${d.relation('sync_stream_runs')} group by env_id, stream
 ) l on l.env_id = s.env_id and l.stream = s.stream and l.run_id = s.run_id`,
-};
-
-const RUNS: Dataset = {
-  title: 'Runs',
-  description: 'How syncs and repairs ended, and what they wrote.',
-  time: 'started_at',
-  owned: false,
-  metrics: [],
-  select: same(
-    'r',
-    ...(['started_at', 'ended_at', 'command', 'status', 'requests'] as const),
-    ...(['rows_written', 'rows_deleted', 'rows_rejected', 'error'] as const),
-  ),
-  from: (d) => `${d.relation('sync_runs')} r`,
-};
-
-const REJECTED_ROWS: Dataset = {
-  title: 'Rejected rows',
-  description: 'Objects of the service that could not be mirrored.',
-  time: 'seen_at',
-  owned: false,
-  metrics: ['rejected rows'],
-  select: { env_name: 'e.name', ...same('r', 'stream', 'row_key', 'reason', 'seen_at') },
-  from: (d) => `${d.relation('rejected_rows')} r
+  },
+  runs: {
+    title: 'Runs',
+    description: 'How syncs and repairs ended, and what they wrote.',
+    time: 'started_at',
+    owned: false,
+    metrics: [],
+    select: same(
+      'r',
+      ...(['started_at', 'ended_at', 'command', 'status', 'requests'] as const),
+      ...(['rows_written', 'rows_deleted', 'rows_rejected', 'error'] as const),
+    ),
+    from: (d) => `${d.relation('sync_runs')} r`,
+  },
+  rejected_rows: {
+    title: 'Rejected rows',
+    description: 'Objects of the service that could not be mirrored.',
+    time: 'seen_at',
+    owned: false,
+    metrics: ['rejected rows'],
+    select: { env_name: 'e.name', ...same('r', 'stream', 'row_key', 'reason', 'seen_at') },
+    from: (d) => `${d.relation('rejected_rows')} r
 left join ${d.relation('environments')} e on e.id = r.env_id`,
-};
-
-/** Every dataset by its id. An id never changes: Superset finds a dataset by it. */
-export const DATASETS = {
-  failing_tests: FAILING_TESTS,
-  failing_test_impact: FAILING_TEST_IMPACT,
-  test_runs: TEST_RUNS,
-  test_incidents: TEST_INCIDENTS,
-  test_coverage: TEST_COVERAGE,
-  stale_assets: STALE_ASSETS,
-  asset_health: ASSET_HEALTH,
-  health_daily: HEALTH_DAILY,
-  owners: OWNERS,
-  environments: ENVIRONMENTS,
-  streams: STREAMS,
-  runs: RUNS,
-  rejected_rows: REJECTED_ROWS,
+  },
 } as const satisfies Readonly<Record<string, Dataset>>;
 
 export type DatasetId = keyof typeof DATASETS;
