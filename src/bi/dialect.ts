@@ -35,7 +35,7 @@ export const SQLITE: BiDialect = {
 /** Times are `timestamptz`, days `date`. */
 export const postgresqlIn = (schema: string): BiDialect => ({
   name: 'postgresql',
-  relation: (name) => `${quoted(schema)}.${name}`,
+  relation: (name) => `${schema}.${name}`,
   time: (instant) => instant,
   day: (day) => day,
   dayOf: (time) => `(${time} at time zone 'UTC')::date`,
@@ -44,5 +44,3 @@ export const postgresqlIn = (schema: string): BiDialect => ({
   pageUrl: null,
   daysAgo: (days) => `((now() at time zone 'UTC')::date - ${days})`,
 });
-
-const quoted = (name: string): string => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`);
