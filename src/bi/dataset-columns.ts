@@ -3,23 +3,20 @@ export interface DatasetColumn {
   readonly label: string;
   readonly type: 'text' | 'integer' | 'real' | 'flag' | 'time' | 'day';
   readonly unit?: 'fraction' | 'hours';
-  readonly description?: string;
+  readonly description?: string | undefined;
 }
 
-const text = (label: string, description?: string) => column('text', label, description);
-const integer = (label: string, description?: string) => column('integer', label, description);
-const time = (label: string, description?: string) => column('time', label, description);
-const flag = (label: string, description?: string) => column('flag', label, description);
-const day = (label: string) => column('day', label);
-const score = (label: string): DatasetColumn => ({ type: 'real', label, unit: 'fraction' });
-const hours = (label: string, description?: string): DatasetColumn => ({
-  ...column('real', label, description),
-  unit: 'hours',
-});
+const column =
+  (shown: Pick<DatasetColumn, 'type' | 'unit'>) =>
+  (label: string, description?: string): DatasetColumn => ({ ...shown, label, description });
 
-function column(type: DatasetColumn['type'], label: string, description?: string): DatasetColumn {
-  return { type, label, ...(description === undefined ? {} : { description }) };
-}
+const text = column({ type: 'text' });
+const integer = column({ type: 'integer' });
+const time = column({ type: 'time' });
+const flag = column({ type: 'flag' });
+const day = column({ type: 'day' });
+const score = column({ type: 'real', unit: 'fraction' });
+const hours = column({ type: 'real', unit: 'hours' });
 
 /** Columns have the same meaning in all datasets, so that a filter on one applies to every chart that has it. */
 export const COLUMNS = {
@@ -104,5 +101,3 @@ export const COLUMNS = {
 } as const satisfies Readonly<Record<string, DatasetColumn>>;
 
 export type ColumnName = keyof typeof COLUMNS;
-
-export const columnOf = (name: ColumnName): DatasetColumn => COLUMNS[name];

@@ -55,6 +55,6 @@ function described({ description, columns, kind }: DescribedTable): object {
 
 /** Datasette appends it to the number, so a fraction has none. */
 function unitOf(name: string): string | undefined {
-  const column: { readonly unit?: string } | undefined = COLUMNS[name as ColumnName];
-  return name.endsWith('_seconds') ? 's' : column?.unit === 'hours' || name.endsWith('_hours') ? 'h' : undefined;
+  const isHours = COLUMNS[name as ColumnName]?.unit === 'hours' || name.endsWith('_hours');
+  return name.endsWith('_seconds') ? 's' : isHours ? 'h' : undefined;
 }

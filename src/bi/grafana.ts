@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import { CHARTS, type Chart } from './charts.ts';
-import { columnOf } from './dataset-columns.ts';
+import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { choicesSql, type DashboardFilter, FILTERS, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, yamlFile } from './generated-file.ts';
@@ -94,7 +94,7 @@ function conditionsOf(chart: Chart, { time, day, dayOf }: BiDialect): string[] {
   );
   const column = timeOf(chart);
   if (column === null) return chosen;
-  const isDay = columnOf(column).type === 'day';
+  const isDay = COLUMNS[column].type === 'day';
   const [from, to] = ['__from', '__to']
     .map((name) => `'${variable(`${name}:date:iso`)}'`)
     .map((instant) => (isDay ? day(dayOf(instant)) : time(instant)));

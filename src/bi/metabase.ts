@@ -1,5 +1,5 @@
 import { CHARTS, type Chart } from './charts.ts';
-import { columnOf } from './dataset-columns.ts';
+import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { choicesSql, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
@@ -115,7 +115,7 @@ function conditionOf(chart: Chart, { dayOf, daysAgo }: BiDialect): string {
   const chosen = filtersOf(datasetOf(chart)).map(({ name, column }) => `[[and ${column} = {{${name}}}]]`);
   const column = timeOf(chart);
   if (column === null) return ['1 = 1', ...chosen].join(' ');
-  const day = columnOf(column).type === 'day' ? column : dayOf(column);
+  const day = COLUMNS[column].type === 'day' ? column : dayOf(column);
   const from =
     chart.days === undefined
       ? `[[and ${day} >= {{from}}]]`

@@ -1,6 +1,6 @@
 import type { Chart } from './charts.ts';
 import { type BiMetricName, type Dataset, datasetSql, metricLabel, metricOf, metricSql } from './dataset.ts';
-import { type ColumnName, columnOf, type DatasetColumn } from './dataset-columns.ts';
+import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import type { BiDialect } from './dialect.ts';
 
@@ -53,7 +53,7 @@ const COUNTED = { count: {}, fraction: { unit: 'fraction' }, hours: { unit: 'hou
 export function answerColumnsOf(chart: Chart): AnswerColumn[] {
   return [
     ...groupsOf(chart).map((name) => ({
-      ...columnOf(name),
+      ...COLUMNS[name],
       name,
       ...(isDayOf(chart, name) ? { type: 'day' as const } : {}),
     })),
@@ -77,7 +77,7 @@ const isDayOf = (chart: Chart, column: ColumnName): boolean =>
 export function chartSql(chart: Chart, dialect: BiDialect, filters: readonly string[]): string {
   const dataset = datasetOf(chart);
   const groups = groupsOf(chart).map((name) => {
-    const isInstant = columnOf(name).type === 'time' && isDayOf(chart, name);
+    const isInstant = COLUMNS[name].type === 'time' && isDayOf(chart, name);
     return isInstant ? `${dialect.day(dialect.dayOf(`d.${name}`))} as ${name}` : `d.${name}`;
   });
   const metrics = metricsOf(chart).map((name) => `${metricSql(name, dataset)} as ${aliasOf(name)}`);

@@ -1,6 +1,6 @@
 import type { BarChart, Chart, TableChart, TrendChart, ValueChart } from './charts.ts';
 import { metricLabel, metricOf } from './dataset.ts';
-import { type ColumnName, columnOf } from './dataset-columns.ts';
+import { COLUMNS, type ColumnName } from './dataset-columns.ts';
 import { groupsOf, keyOf, limitOf, metricsOf, orderOf, timeOf } from './query.ts';
 import { isStatus, STATUS_COLORS } from './status-colors.ts';
 
@@ -119,7 +119,7 @@ const WIDTHS: Readonly<Partial<Record<ColumnName, number>>> = {
 };
 
 function columnConfig(name: ColumnName): object {
-  const { type, unit } = columnOf(name);
+  const { type, unit } = COLUMNS[name];
   if (type === 'day') return { d3TimeFormat: '%Y-%m-%d' };
   const width = WIDTHS[name];
   return {

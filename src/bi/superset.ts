@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url';
 import { strToU8, type Zippable, zipSync } from 'fflate';
 import { CHARTS, type Chart, type ChartId } from './charts.ts';
 import { type BiMetricName, type Dataset, datasetSql, metricLabel, metricOf, metricSql } from './dataset.ts';
-import { type ColumnName, columnOf, type DatasetColumn } from './dataset-columns.ts';
+import { COLUMNS, type ColumnName, type DatasetColumn } from './dataset-columns.ts';
 import { DATASETS } from './datasets.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { type GeneratedFile, NOTE, yamlText } from './generated-file.ts';
@@ -135,10 +135,10 @@ const TYPES: Readonly<Record<BiDialect['name'], Readonly<Record<DatasetColumn['t
   },
 };
 
-const isTime = (name: ColumnName): boolean => ['time', 'day'].includes(columnOf(name).type);
+const isTime = (name: ColumnName): boolean => ['time', 'day'].includes(COLUMNS[name].type);
 
 function datasetColumn(name: ColumnName, dialect: BiDialect): object {
-  const { label, type, description = null } = columnOf(name);
+  const { label, type, description = null } = COLUMNS[name];
   return {
     column_name: name,
     verbose_name: label,
