@@ -1,8 +1,26 @@
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { type DescribedColumn, type DescribedTable, descriptionOf } from '../../schema/table.ts';
 import { STATE_TABLES } from '../../schema/tables.ts';
-import { acceptedValuesOf } from './accepted-values.ts';
 import { type GeneratedFile, yamlFile } from './generated-file.ts';
+
+/**
+ * The columns with a closed list of values, as the dictionary documents them. All other columns may contain new values
+ * that the service introduces.
+ */
+export const ACCEPTED_VALUES: readonly (readonly [
+  tables: readonly string[],
+  column: string,
+  values: readonly string[],
+])[] = [
+  [['assets', 'columns', 'tests'], 'deletion', ['tombstone', 'absent']],
+  [['live_assets', 'asset_tags', 'asset_owners', 'stale_assets'], 'kind', ['table', 'bi', 'semantic', 'etl', 'other']],
+  [['test_incidents'], 'worst_status', ['ERROR', 'FAIL', 'WARN']],
+  [['sync_runs'], 'status', ['running', 'done', 'problems', 'refused', 'stopped', 'interrupted']],
+  [['sync_runs'], 'command', ['sync', 'verify']],
+  [['sync_runs'], 'left_over', ['unread', 'failed']],
+  [['sync_stream_runs'], 'mode', ['scan', 'feed', 'snapshot', 'marked', 'window', 'none']],
+  [['sync_stream_runs'], 'status', ['done', 'failed', 'denied', 'unavailable', 'held', 'waiting', 'stopped']],
+];
 
 /** The table whose timestamp advances with every sync, even if no rows have changed. */
 const CLOCK_TABLE = 'mirror_environments';
@@ -42,13 +60,13 @@ function sourceOf(name: string, description: string, tables: readonly DescribedT
 
 function tableOf(table: DescribedTable): object {
   const { name, description, columns } = table;
-  const key = testedKey(table);
+  const key = table.kind === 'table' ? table.key : [];
   return {
     name,
     description,
     ...(name === CLOCK_TABLE ? { config: FRESHNESS } : {}),
-    ...(key.length > 1 ? { data_tests: [uniqueTogether(key)] } : {}),
-    columns: columns.map((column) => columnOf(table, column)),
+    ...(key.length > 1 ? { data_tests: [{ unique: { arguments: { column_name: key.join(" || '/' || ") } } }] } : {}),
+    columns: columns.map((column) => columnOf(name, key, column)),
   };
 }
 
@@ -57,21 +75,12 @@ const FRESHNESS = {
   freshness: { warn_after: { count: 24, period: 'hour' }, error_after: { count: 48, period: 'hour' } },
 };
 
-function testedKey({ kind, key }: DescribedTable): readonly string[] {
-  return kind === 'table' ? key : [];
-}
-
-function uniqueTogether(key: readonly string[]): object {
-  return { unique: { arguments: { column_name: key.join(" || '/' || ") } } };
-}
-
-function columnOf(table: DescribedTable, { name, description }: DescribedColumn): object {
-  const key = testedKey(table);
-  const values = acceptedValuesOf(table.name, name);
+function columnOf(table: string, key: readonly string[], { name, description }: DescribedColumn): object {
+  const [, , values] = ACCEPTED_VALUES.find(([tables, column]) => tables.includes(table) && column === name) ?? [];
   const tests = [
     ...(key.includes(name) ? ['not_null'] : []),
     ...(key.length === 1 && key[0] === name ? ['unique'] : []),
-    ...(values === null ? [] : [{ accepted_values: { arguments: { values } } }]),
+    ...(values === undefined ? [] : [{ accepted_values: { arguments: { values } } }]),
   ];
   return { name, description, ...(tests.length === 0 ? {} : { data_tests: tests }) };
 }

@@ -3,7 +3,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { METRICS } from '../../schema/metrics.ts';
-import { ACCEPTED_VALUES } from '../../src/bi/accepted-values.ts';
+import { ACCEPTED_VALUES } from '../../src/bi/dbt.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { EXPORT_RELATIONS } from '../../src/export/relation.ts';
 import { DBT, OSSIE } from './forms.ts';
