@@ -60,12 +60,8 @@ const OTHER_METRICS = {
   },
 } as const satisfies Readonly<Record<string, BiMetric>>;
 
-export interface BiMetric {
+interface BiMetric extends Pick<MetricDefinition, 'of' | 'per' | 'unit' | 'description'> {
   readonly aggregate: MetricDefinition['aggregate'] | 'max';
-  readonly of: string;
-  readonly per?: string;
-  readonly unit: MetricDefinition['unit'];
-  readonly description: string;
 }
 
 function counting(column: ColumnName, description: string): BiMetric {

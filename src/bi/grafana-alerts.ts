@@ -18,21 +18,11 @@ export function alertRules(source: MirrorSource): object {
   };
 }
 
-interface GrafanaRule {
-  readonly id: string;
-  readonly title: string;
-  /** Its only metric is compared with `above`, in each environment. */
-  readonly rows: Pick<TableChart, 'dataset' | 'metrics' | 'where'>;
-  readonly above: number;
-  /** What an answer without rows means. */
-  readonly noData: 'OK' | 'Alerting';
-  readonly severity: 'critical' | 'warning';
-  readonly summary: string;
-  readonly threshold: string;
-}
-
-/** The templates use `.Labels`, since Grafana may take `$labels` for a variable of its environment. */
-const RULES: readonly GrafanaRule[] = [
+/**
+ * The only metric of a rule's rows is compared with `above`, in each environment; `noData` is what an answer without rows
+ * means. The templates use `.Labels`, since Grafana may take `$labels` for a variable of its environment.
+ */
+const RULES = [
   {
     id: 'stale',
     title: 'The mirror is stale',
@@ -53,12 +43,10 @@ const RULES: readonly GrafanaRule[] = [
     summary: 'Tests of {{ .Labels.env_name }} have the result FAIL or ERROR',
     threshold: 'None; tests that only warn do not count',
   },
-];
+] as const;
 
-function alertRule(
-  { id, title, rows, above, noData, severity, summary, threshold }: GrafanaRule,
-  source: MirrorSource,
-) {
+function alertRule(rule: (typeof RULES)[number], source: MirrorSource): object {
+  const { id, title, rows, above, noData, severity, summary, threshold } = rule;
   const chart: TableChart = {
     kind: 'table',
     title,

@@ -135,8 +135,6 @@ const TYPES: Readonly<Record<BiDialect['name'], Readonly<Record<DatasetColumn['t
   },
 };
 
-const isTime = (name: ColumnName): boolean => ['time', 'day'].includes(COLUMNS[name].type);
-
 function datasetColumn(name: ColumnName, dialect: BiDialect): object {
   const { label, type, description = null } = COLUMNS[name];
   return {
@@ -144,7 +142,7 @@ function datasetColumn(name: ColumnName, dialect: BiDialect): object {
     verbose_name: label,
     description,
     type: TYPES[dialect.name][type],
-    is_dttm: isTime(name),
+    is_dttm: type === 'time' || type === 'day',
     groupby: true,
     filterable: true,
   };
