@@ -1,11 +1,11 @@
-import { CHARTS, type Chart } from './charts.ts';
+import { CHARTS, type Chart, type TrendChart } from './charts.ts';
 import { COLUMNS } from './dataset-columns.ts';
 import { type BiDialect, postgresqlIn, SQLITE } from './dialect.ts';
 import { choicesSql, FILTERS, filterOf, filtersOf } from './filters.ts';
 import { type GeneratedFile, jsonFile, NOTE, textFile } from './generated-file.ts';
 import { below, type ChartHeights, DASHBOARD, type GridPlace, placesOf, TABS } from './layout.ts';
-import { displayOf, settingsOf } from './metabase-display.ts';
-import { chartSql, datasetOf, timeOf } from './query.ts';
+import { type AnswerColumn, answerColumnsOf, chartSql, datasetOf, groupsOf, timeOf } from './query.ts';
+import { isStatus, STATUS_COLORS } from './status-colors.ts';
 import type { ToolPlaces } from './tool-places.ts';
 
 /** The script that puts the charts into a Metabase, and its input. */
@@ -91,7 +91,7 @@ function questionOf(chart: Chart, dialects: BothDialects): object {
   return {
     name: chart.title,
     description: `${chart.question}${subtitle}`,
-    display: displayOf(chart),
+    display: DISPLAYS[chart.kind],
     visualization_settings: settingsOf(chart),
     template_tags: tagsOf(chart),
     sql: inEach(dialects, (dialect) => chartSql(chart, dialect, [conditionOf(chart, dialect)])),
@@ -121,4 +121,65 @@ function conditionOf(chart: Chart, { dayOf, daysAgo }: BiDialect): string {
       ? `[[and ${day} >= {{from}}]]`
       : `and ${day} >= coalesce(null, [[{{from}}, ]]${daysAgo(chart.days - 1)})`;
   return ['1 = 1', ...chosen, from, `[[and ${day} <= {{to}}]]`].join(' ');
+}
+
+const DISPLAYS = { value: 'scalar', line: 'line', columns: 'bar', bar: 'row', table: 'table' } as const;
+
+/** The settings of a question's drawing. */
+function settingsOf(chart: Chart): object {
+  const columns = answerColumnsOf(chart);
+  const column_settings = Object.fromEntries(
+    columns.map((column) => [JSON.stringify(['name', column.name]), columnSetting(column)]),
+  );
+  return {
+    column_settings,
+    ...drawingSettings(
+      chart,
+      columns.map(({ name }) => name),
+    ),
+  };
+}
+
+function drawingSettings(chart: Chart, columns: readonly string[]): object {
+  const groups = groupsOf(chart);
+  if (chart.kind === 'value')
+    return { 'scalar.field': columns[0], ...(chart.isBad === true ? { 'scalar.segments': [ABOVE_ZERO] } : {}) };
+  if (chart.kind === 'table') return { 'table.column_formatting': columns.flatMap(statusRules) };
+  return {
+    'graph.dimensions': groups,
+    'graph.metrics': columns.slice(groups.length),
+    ...(chart.kind === 'bar' ? { 'graph.show_values': true } : trendSettings(chart)),
+  };
+}
+
+const ABOVE_ZERO = { min: 1, max: Number.MAX_SAFE_INTEGER, color: STATUS_COLORS.FAIL };
+
+function statusRules(column: string): object[] {
+  if (!isStatus(column)) return [];
+  return Object.entries(STATUS_COLORS).map(([value, color]) => ({
+    ...{ columns: [column], type: 'single', operator: '=', value, color },
+    highlight_row: false,
+  }));
+}
+
+/** Metabase names a series by its value or, without one, by its column. */
+function trendSettings(chart: TrendChart): object {
+  const colors = Object.entries(STATUS_COLORS).flatMap(([status, color]) => [
+    [status, { color }],
+    [status.toLowerCase(), { color, title: status }],
+  ]);
+  return {
+    ...(chart.kind === 'line'
+      ? { 'line.marker_enabled': true, 'graph.y_axis.unpin_from_zero': true }
+      : { 'stackable.stack_type': 'stacked', series_settings: Object.fromEntries(colors) }),
+  };
+}
+
+function columnSetting({ name, label, unit }: AnswerColumn): object {
+  return {
+    column_title: label,
+    ...(unit === 'fraction' ? { number_style: 'percent', decimals: 1 } : {}),
+    ...(unit === 'hours' ? { suffix: ' h', decimals: 1 } : {}),
+    ...(name === 'url' ? { view_as: 'link', link_text: 'Open' } : {}),
+  };
 }
