@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { closed, text } from './forms.ts';
 import { misfits } from './setup.ts';
 
 export const API_KEY = 'mb_the-key-nobody-may-see';
@@ -37,91 +38,47 @@ export interface MetabaseServer {
 
 const id = { type: 'integer' };
 const count = { type: 'integer', minimum: 0 };
-const text = { type: 'string', minLength: 1 };
 const size = { type: 'integer', minimum: 1 };
+const idOrNull = { type: ['integer', 'null'] };
+const any = {};
+const list = (items: object): object => ({ type: 'array', items });
 
-const dashcard = {
-  type: 'object',
-  required: ['id', 'row', 'col', 'size_x', 'size_y'],
-  properties: {
-    ...{ id, row: count, col: count, size_x: size, size_y: size },
-    ...{ card_id: { type: ['integer', 'null'] }, action_id: {}, dashboard_tab_id: { type: ['integer', 'null'] } },
-    ...{ parameter_mappings: {}, visualization_settings: {}, inline_parameters: {} },
-    series: { type: 'array', items: { type: 'object', properties: { id }, additionalProperties: false } },
-  },
-  additionalProperties: false,
-};
+const dashcard = closed({
+  ...{ id, row: count, col: count, size_x: size, size_y: size },
+  ...{ 'card_id?': idOrNull, 'action_id?': any, 'dashboard_tab_id?': idOrNull },
+  ...{ 'parameter_mappings?': any, 'visualization_settings?': any, 'inline_parameters?': any },
+  'series?': list(closed({ 'id?': id })),
+});
 
-const tab = { type: 'object', required: ['id', 'name'], properties: { id, name: text }, additionalProperties: false };
+const described = { name: text, 'description?': text, 'collection_id?': id };
 
-const described = { name: text, description: text, collection_id: id };
-
-const tag = {
-  type: 'object',
-  required: ['id', 'name', 'display-name', 'type'],
-  properties: { id: text, name: text, 'display-name': text, type: { enum: ['text', 'date'] } },
-  additionalProperties: false,
-};
-
-const native = {
-  type: 'object',
-  required: ['query', 'template-tags'],
-  properties: { query: text, 'template-tags': { type: 'object', additionalProperties: tag } },
-  additionalProperties: false,
-};
+const tag = closed({ id: text, name: text, 'display-name': text, type: { enum: ['text', 'date'] } });
 
 /** A filter of a dashboard. Only one that takes its choices from a question names the question. */
-const parameter = {
-  type: 'object',
-  required: ['id', 'name', 'slug', 'type'],
-  properties: {
-    ...{ id: text, name: text, slug: text, type: { enum: ['string/=', 'date/single'] } },
-    ...{ values_query_type: { const: 'list' }, values_source_type: { const: 'card' } },
-    values_source_config: {
-      type: 'object',
-      required: ['card_id', 'value_field'],
-      properties: { card_id: id, value_field: { type: 'array', minItems: 3 } },
-      additionalProperties: false,
-    },
-  },
-  additionalProperties: false,
-};
+const parameter = closed({
+  ...{ id: text, name: text, slug: text, type: { enum: ['string/=', 'date/single'] } },
+  ...{ 'values_query_type?': { const: 'list' }, 'values_source_type?': { const: 'card' } },
+  'values_source_config?': closed({ card_id: id, value_field: { type: 'array', minItems: 3 } }),
+});
 
-const card = {
-  type: 'object',
-  required: ['name', 'display', 'visualization_settings', 'dataset_query'],
-  properties: {
-    ...described,
-    display: { enum: ['scalar', 'line', 'bar', 'row', 'table'] },
-    visualization_settings: { type: 'object' },
-    dataset_query: {
-      type: 'object',
-      required: ['type', 'database', 'native'],
-      properties: { type: { const: 'native' }, database: id, native },
-    },
-  },
-  additionalProperties: false,
-};
+const card = closed({
+  ...described,
+  display: { enum: ['scalar', 'line', 'bar', 'row', 'table'] },
+  visualization_settings: { type: 'object' },
+  dataset_query: closed({
+    ...{ type: { const: 'native' }, database: id },
+    native: closed({ query: text, 'template-tags': { type: 'object', additionalProperties: tag } }),
+  }),
+});
 
 /** The allowed body of each request. */
 const BODIES: readonly (readonly [request: RegExp, form: object])[] = [
-  [
-    /^POST .*\/collection$/,
-    { type: 'object', required: ['name'], properties: { name: text }, additionalProperties: false },
-  ],
+  [/^POST .*\/collection$/, closed({ name: text })],
   [/^(POST|PUT) .*\/card/, card],
-  [/^POST .*\/dashboard$/, { type: 'object', required: ['name'], properties: described, additionalProperties: false }],
+  [/^POST .*\/dashboard$/, closed(described)],
   [
     /^PUT .*\/dashboard\//,
-    {
-      type: 'object',
-      properties: {
-        dashcards: { type: 'array', items: dashcard },
-        tabs: { type: 'array', items: tab },
-        parameters: { type: 'array', items: parameter },
-      },
-      additionalProperties: false,
-    },
+    closed({ dashcards: list(dashcard), tabs: list(closed({ id, name: text })), parameters: list(parameter) }),
   ],
 ];
 
