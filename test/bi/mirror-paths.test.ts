@@ -1,10 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
-import { unzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { filesUnder } from '../../src/export/export-files.ts';
 import { folder } from '../cli/setup.ts';
-import { contentOf, filesOf } from './setup.ts';
+import { archived, contentOf, filesOf } from './setup.ts';
 
 describe('a mirror path with characters that are special in a URI or in Grafana', () => {
   /** A provisioning text as Grafana expands it, without environment variables. */
@@ -21,8 +20,7 @@ describe('a mirror path with characters that are special in a URI or in Grafana'
   };
 
   const supersetUri = (db: string) => {
-    const bytes = filesOf('superset', { db }).get('obsync-sqlite.zip')?.bytes ?? new Uint8Array();
-    const database = contentOf({ bytes: unzipSync(bytes)['obsync/databases/obsync.yaml'] ?? new Uint8Array() });
+    const database = archived('obsync-sqlite.zip', { db }).get('obsync/databases/obsync.yaml');
     return String(database.sqlalchemy_uri).replace(/^sqlite:\/\/\//, '');
   };
 

@@ -1,4 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { unzipSync } from 'fflate';
 import { parse } from 'yaml';
 import type { GeneratedFile } from '../../src/bi/generated-file.ts';
 import { BI_FILES } from '../../src/bi/tools.ts';
@@ -24,6 +25,12 @@ type Parsed = any;
 /** The content of a YAML or JSON file. */
 export function contentOf(file: Pick<GeneratedFile, 'bytes'> | undefined): Parsed {
   return parse(Buffer.from(file?.bytes ?? []).toString());
+}
+
+/** The content of each file in an archive for Superset. */
+export function archived(name: string, places: Partial<typeof PLACES> = {}): Map<string, Parsed> {
+  const entries = Object.entries(unzipSync(filesOf('superset', places).get(name)?.bytes ?? new Uint8Array()));
+  return new Map(entries.map(([path, bytes]) => [path, contentOf({ bytes })]));
 }
 
 /** How a value violates its schema. */

@@ -1,11 +1,10 @@
-import { unzipSync } from 'fflate';
 import { describe, expect, test } from 'vitest';
 import { CHARTS, type Chart } from '../../src/bi/charts.ts';
 import { MARK } from '../../src/bi/generated-file.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { folder } from '../cli/setup.ts';
 import { SUPERSET } from './forms.ts';
-import { contentOf, filesOf, misfits } from './setup.ts';
+import { archived, filesOf, misfits } from './setup.ts';
 import { day, fillSmallMirror } from './small-mirror.ts';
 
 const titles = Object.values<Chart>(CHARTS).map(({ title }) => title);
@@ -15,8 +14,7 @@ describe.each([
   ['postgresql', 'postgres://bi@db.example.com/warehouse', 'postgresql://bi:XXXXXXXXXX@db.example.com:5432/warehouse'],
 ] as const)('the import for Superset over %s', (name, db, uri) => {
   const file = filesOf('superset', { db }).get(`obsync-${name}.zip`);
-  const entries = Object.entries(unzipSync(file?.bytes ?? new Uint8Array()));
-  const contents = new Map(entries.map(([path, bytes]) => [path, contentOf({ bytes })]));
+  const contents = archived(`obsync-${name}.zip`, { db });
   const inFolder = (folder: string) =>
     [...contents].filter(([path]) => path.startsWith(`obsync/${folder}/`)).map(([, content]) => content);
 
@@ -76,27 +74,23 @@ test.each([
   ['sslmode=require&host=/run/pg', '/warehouse?host=%2Frun%2Fpg&port=5432'],
 ])('Superset encrypts its connection to PostgreSQL as %s says', (parameters, place) => {
   const db = `postgres://bi@db.example.com/warehouse?${parameters}`;
-  const bytes = filesOf('superset', { db }).get('obsync-postgresql.zip')?.bytes ?? new Uint8Array();
-  const { sqlalchemy_uri } = contentOf({ bytes: unzipSync(bytes)['obsync/databases/obsync.yaml'] ?? new Uint8Array() });
-  expect(sqlalchemy_uri).toBe(`postgresql://bi:XXXXXXXXXX@${place}`);
+  const database = archived('obsync-postgresql.zip', { db }).get('obsync/databases/obsync.yaml');
+  expect(database).toMatchObject({ sqlalchemy_uri: `postgresql://bi:XXXXXXXXXX@${place}` });
 });
 
 test('the Superset imports of the two databases share no id', () => {
   const ids = [
     ['sqlite', '/data/obsync.db'],
     ['postgresql', 'postgres://bi@db.example.com/warehouse'],
-  ].map(([name, db = '']) => {
-    const bytes = filesOf('superset', { db }).get(`obsync-${name}.zip`)?.bytes ?? new Uint8Array();
-    return Object.values(unzipSync(bytes)).flatMap((each) => contentOf({ bytes: each }).uuid ?? []);
-  });
-  expect(new Set(ids.flat()).size).toBe(ids.flat().length);
+  ].flatMap(([name, db = '']) =>
+    [...archived(`obsync-${name}.zip`, { db }).values()].flatMap(({ uuid }) => uuid ?? []),
+  );
+  expect(new Set(ids).size).toBe(ids.length);
 });
 
 describe('the datasets for Superset over SQLite', () => {
-  const sqlOf = (dataset: string, pageUrl: string | null = null): string => {
-    const bytes = filesOf('superset', { pageUrl }).get('obsync-sqlite.zip')?.bytes ?? new Uint8Array();
-    return contentOf({ bytes: unzipSync(bytes)[`obsync/datasets/obsync/${dataset}.yaml`] ?? new Uint8Array() }).sql;
-  };
+  const sqlOf = (dataset: string, pageUrl: string | null = null): string =>
+    archived('obsync-sqlite.zip', { pageUrl }).get(`obsync/datasets/obsync/${dataset}.yaml`).sql;
   const ask = (sql: string): unknown => {
     const mirror = openForWriting(`${folder()}/m.db`);
     fillSmallMirror(mirror.db);
@@ -124,11 +118,7 @@ describe('the datasets for Superset over SQLite', () => {
 });
 
 test('the archive for the API of Superset has the same files as the one for its pages', () => {
-  const [page, api] = ['obsync-sqlite.zip', 'obsync-sqlite-assets.zip'].map((name) => {
-    const entries = unzipSync(filesOf('superset').get(name)?.bytes ?? new Uint8Array());
-    return Object.entries(entries).map(([path, bytes]) => [path, contentOf({ bytes })]);
-  });
-  const METADATA = 'obsync/metadata.yaml';
-  expect(api?.find(([path]) => path === METADATA)).toEqual([METADATA, { version: '1.0.0', type: 'assets' }]);
-  expect(api?.filter(([path]) => path !== METADATA)).toEqual(page?.filter(([path]) => path !== METADATA));
+  const [page, api] = [archived('obsync-sqlite.zip'), archived('obsync-sqlite-assets.zip')];
+  const type = { version: '1.0.0', type: 'assets' };
+  expect([...api]).toEqual([...page.set('obsync/metadata.yaml', type)]);
 });
