@@ -4,8 +4,8 @@ import type { ExportedFile } from './manifest.ts';
 import type { ExportRelation } from './relation.ts';
 import {
   type ChangeFingerprint,
+  createFingerprint,
   type ExportSegment,
-  fingerprintFor,
   newPartition,
   type SegmentReader,
   type SurveyedSegment,
@@ -36,7 +36,7 @@ export function historyReader(
       );
       for (const [ofMonth, ...values] of statement.raw().iterate(envId) as Iterable<[string, ...CellRow]>) {
         const segment = finder.segmentOf(ofMonth, String(values.at(-1)));
-        const fingerprint = fingerprints.get(segment) ?? fingerprintFor(segment);
+        const fingerprint = fingerprints.get(segment) ?? createFingerprint(segment.file !== null);
         fingerprints.set(segment, fingerprint);
         fingerprint.add(values);
       }

@@ -3,8 +3,8 @@ import type { CellRow } from './cell.ts';
 import { historyReader } from './read-history.ts';
 import type { ExportRelation } from './relation.ts';
 import {
+  createFingerprint,
   type ExportSegment,
-  fingerprintFor,
   newPartition,
   type SegmentReader,
   type SurveyedSegment,
@@ -72,7 +72,7 @@ function listReader(connection: Database, relation: ExportRelation, envId: strin
 }
 
 function surveyed(segment: ExportSegment, rows: Iterable<CellRow>): SurveyedSegment {
-  const fingerprint = fingerprintFor(segment);
+  const fingerprint = createFingerprint(segment.file !== null);
   for (const row of rows) fingerprint.add(row);
   return { segment, rows: fingerprint.rows, changes: fingerprint.text() };
 }

@@ -63,7 +63,8 @@ export interface ChangeFingerprint {
   text(): string;
 }
 
-export function createFingerprint(): ChangeFingerprint {
+/** Without an earlier file to compare with, rows need only be counted. */
+export function createFingerprint(isCompared = true): ChangeFingerprint {
   let [rows, sum] = [0, 0];
   return {
     get rows() {
@@ -71,30 +72,13 @@ export function createFingerprint(): ChangeFingerprint {
     },
     add(values) {
       rows += 1;
-      sum = (sum + hash('sha256', JSON.stringify(values), 'buffer').readUIntBE(0, HASH_BYTES)) % 2 ** (8 * HASH_BYTES);
+      if (isCompared)
+        sum =
+          (sum + hash('sha256', JSON.stringify(values), 'buffer').readUIntBE(0, HASH_BYTES)) % 2 ** (8 * HASH_BYTES);
     },
-    text: () => `${rows}-${sum.toString(16).padStart(2 * HASH_BYTES, '0')}`,
+    text: () => (isCompared ? `${rows}-${sum.toString(16).padStart(2 * HASH_BYTES, '0')}` : ''),
   };
 }
 
 /** As many bytes as a number holds exactly, with room for the sum of two. */
 const HASH_BYTES = 6;
-
-/** Counts rows without fingerprinting them. */
-function createRowCount(): ChangeFingerprint {
-  let rows = 0;
-  return {
-    get rows() {
-      return rows;
-    },
-    add() {
-      rows += 1;
-    },
-    text: () => '',
-  };
-}
-
-/** Without an earlier file to compare with, rows are only counted. */
-export function fingerprintFor({ file }: ExportSegment): ChangeFingerprint {
-  return file === null ? createRowCount() : createFingerprint();
-}
