@@ -1,7 +1,7 @@
 import type { Instant } from '../core/time/instant.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, type MirrorRun, manifestText, PROGRAM } from './manifest.ts';
-import { FILES_FOLDER } from './partition-path.ts';
+import { isHidden } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 
 /** What an export should contain, whatever is in its folder already. */
@@ -62,7 +62,7 @@ function earlierExports({ files, format }: ExportManifest, previous: ExportManif
   if (previous?.layout !== LAYOUT) return [];
   const current = new Set(files.map(({ path }) => path));
   // In the folder of a table, only readers of Delta tables skip the files of earlier exports.
-  const mayStay = (path: string): boolean => format === 'delta' || path.startsWith(FILES_FOLDER);
+  const mayStay = (path: string): boolean => format === 'delta' || isHidden(path);
   return [{ instant: previous.instant, paths: previous.files.map(({ path }) => path) }, ...previous.earlier].map(
     ({ instant, paths }) => ({ instant, paths: paths.filter((path) => mayStay(path) && !current.has(path)) }),
   );

@@ -6,7 +6,7 @@ import { encoderOf } from './encode.ts';
 import type { ExportFolder } from './export-folder.ts';
 import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
-import { FILES_FOLDER, partitionPath } from './partition-path.ts';
+import { FILES_FOLDER, NAME_DIGITS, partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
 import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
 
@@ -75,8 +75,6 @@ function dataName({ format, nonce }: ExportFolder, sha256: string): string {
   if (format !== 'delta') return digits;
   return `${nonce === null ? 'part' : 'data'}-${digits}.${extensionOf(format)}`;
 }
-
-const NAME_DIGITS = 16;
 
 /** The two digests of a file's rows: of the columns that show changes, and of the whole content. */
 export interface RowMeasure {

@@ -19,6 +19,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { SyncError } from '../core/errors.ts';
+import type { ExportedFile } from './manifest.ts';
 
 /** The operations with which an export changes a folder, and checks its files. */
 export interface FileOperations {
@@ -121,6 +122,21 @@ export function readTextOf(path: string): string | null {
 /** The size of a file; null if there is none. */
 export function sizeOf(path: string): number | null {
   return statSync(path, { throwIfNoEntry: false })?.size ?? null;
+}
+
+/** Whether a file still has the bytes that were written. */
+export async function isIntact(
+  folder: string,
+  { path, bytes, sha256 }: Pick<ExportedFile, 'path' | 'bytes' | 'sha256'>,
+  files: Pick<FileOperations, 'sha256'>,
+): Promise<boolean> {
+  const whole = join(folder, path);
+  try {
+    return sizeOf(whole) === bytes && (await files.sha256(whole)) === sha256;
+  } catch (error) {
+    if (isSystemError(error)) return false;
+    throw error;
+  }
 }
 
 /** Every file under a folder, relative to it and with `/`. */

@@ -20,9 +20,8 @@ import {
   undoneChanges,
   writeLogs,
 } from './delta/write-logs.ts';
-import { folderError, isSystemError, readTextOf } from './export-files.ts';
+import { folderError, isIntact, isSystemError, readTextOf } from './export-files.ts';
 import type { ExportFolder } from './export-folder.ts';
-import { isIntact } from './is-intact.ts';
 import { segmentsToWrite } from './join-segments.ts';
 import { type ExportedFile, type ExportManifest, LAYOUT, MANIFEST_NAME, manifestText } from './manifest.ts';
 import { continuesFrom } from './mirror-scope.ts';

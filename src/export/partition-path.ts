@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { EXPORT_RELATIONS } from './relation.ts';
 import type { ExportSegment } from './segment.ts';
 
@@ -9,6 +9,9 @@ import type { ExportSegment } from './segment.ts';
 export const FILES_FOLDER = '.files/';
 
 export const isHidden = (path: string): boolean => path.startsWith(FILES_FOLDER);
+
+/** How many digits of a hash are in the name of a data file. */
+export const NAME_DIGITS = 16;
 
 /** Most file systems limit a name to 255 bytes. */
 const MAX_BYTES = 200;
@@ -22,7 +25,7 @@ export function partitionPath(table: string, { envId, month }: Pick<ExportSegmen
   const encoded = encodeURIComponent(envId)
     .replaceAll(/[!'()*~]|^[._]|\.$/g, percentEncoded)
     .replace(DEVICE, (name) => `${percentEncoded(name.slice(0, 1))}${name.slice(1)}`);
-  const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${createHash('sha256').update(envId).digest('hex')}`;
+  const value = encoded.length <= MAX_BYTES ? encoded : `sha256-${hash('sha256', envId)}`;
   return [table, value, ...(month === null ? [] : [month])].join('/');
 }
 
@@ -62,7 +65,7 @@ export function isOwnPath(path: string): boolean {
 
 /** Whether a file in the folder of a table is the second name of one under `FILES_FOLDER`; Delta tables have others. */
 export function isSharedName(path: string): boolean {
-  return /\/part-[^/]+$/.test(path) && !path.startsWith(FILES_FOLDER);
+  return /\/part-[^/]+$/.test(path) && !isHidden(path);
 }
 
 /** Whether a file belongs to the log of a Delta table. */

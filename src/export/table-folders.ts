@@ -1,12 +1,11 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type FileOperations, isSystemError } from './export-files.ts';
+import { type FileOperations, isIntact, isSystemError } from './export-files.ts';
 import { ownFilesUnder } from './export-folder.ts';
 import { type ExportFormat, extensionOf } from './formats.ts';
-import { isIntact } from './is-intact.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
-import { FILES_FOLDER, partitionPath } from './partition-path.ts';
+import { isSharedName, NAME_DIGITS, partitionPath } from './partition-path.ts';
 
 /**
  * The path of a file in the folder of its table, where readers without the manifest find exactly the files of the newest
@@ -14,14 +13,10 @@ import { FILES_FOLDER, partitionPath } from './partition-path.ts';
  * of a segment twice, or not at all. It has the environment too: some file systems take `Prod` and `prod` for one name.
  */
 function tablePath({ table, env_id, month, from }: ExportedFile, format: ExportFormat): string {
-  const digest = createHash('sha256')
-    .update(JSON.stringify([env_id, month, from]))
-    .digest('hex');
+  const digest = hash('sha256', JSON.stringify([env_id, month, from]));
   const name = `part-${digest.slice(0, NAME_DIGITS)}.${extensionOf(format)}`;
   return `${partitionPath(table, { envId: env_id, month })}/${name}`;
 }
-
-const NAME_DIGITS = 16;
 
 /** The files of an export by their paths in the folders of the tables. A Delta table has its files there anyway. */
 export function tableFiles({ format, files }: ExportManifest): ReadonlyMap<string, ExportedFile> {
@@ -45,8 +40,7 @@ export async function unsharedPaths(
 export function strayPaths(folder: string, manifest: ExportManifest): string[] {
   if (manifest.format === 'delta') return [];
   const files = tableFiles(manifest);
-  const isVisible = (path: string): boolean => !path.startsWith(FILES_FOLDER) && path.includes('/part-');
-  return ownFilesUnder(folder).filter((path) => isVisible(path) && !files.has(path));
+  return ownFilesUnder(folder).filter((path) => isSharedName(path) && !files.has(path));
 }
 
 function isSameFile(one: string, other: string): boolean {

@@ -5,12 +5,10 @@ import { findFiles } from './build-manifest.ts';
 import { createMeasure } from './data-file.ts';
 import { unequalLogs } from './delta/compare-logs.ts';
 import { LOG_NAME } from './delta/delta-log.ts';
-import { NODE_FILES } from './export-files.ts';
-import { isIntact } from './is-intact.ts';
+import { isIntact, NODE_FILES } from './export-files.ts';
 import type { ExportedFile, ExportManifest } from './manifest.ts';
 import { readerOf } from './read-segments.ts';
 import { EXPORT_RELATIONS, type ExportRelation } from './relation.ts';
-import type { SurveyedSegment } from './segment.ts';
 import { strayPaths, unsharedPaths } from './table-folders.ts';
 import { yieldToSignal } from './yield-to-signal.ts';
 
@@ -93,9 +91,10 @@ async function compareRows(
       .map(({ segment }) => segment.file),
   );
   const found = new Set(held.map(({ segment }) => segment.file));
-  const { name } = relation;
+  const missing = surveyed.filter(({ segment }) => segment.file === null);
+  const place = { what: 'missing', table: relation.name, path: null, reason: null } as const;
   return [
-    ...surveyed.filter(({ segment }) => segment.file === null).map((each) => missingPartition(name, each)),
+    ...missing.map(({ segment: { envId, month } }) => ({ ...place, env_id: envId, month })),
     ...files
       .filter((file) => !equal.has(file))
       .map((file) => differenceOf(file, found.has(file) ? 'unequal' : 'extra')),
@@ -105,10 +104,6 @@ async function compareRows(
 /** A difference of a file in the folder of a table. */
 function tableDifference(path: string, what: ExportDifference['what']): ExportDifference {
   return { what, table: path.slice(0, path.indexOf('/')), env_id: null, month: null, path, reason: null };
-}
-
-function missingPartition(table: string, { segment: { envId, month } }: SurveyedSegment): ExportDifference {
-  return { what: 'missing', table, env_id: envId, month, path: null, reason: null };
 }
 
 function differenceOf({ table, env_id, month, path }: ExportedFile, what: ExportDifference['what']): ExportDifference {
