@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import type { ExportManifest } from '../manifest.ts';
 import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
-import { readLog, refuseUnwritable } from './delta-log.ts';
+import { readWritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 
 /** A table whose Delta log does not match the manifest's files and columns. */
@@ -18,23 +17,17 @@ export async function unequalLogs(folder: string, { format, tables, files }: Exp
   const byTable = Map.groupBy(files, ({ table }) => table);
   for (const exported of format === 'delta' ? tables : []) {
     const table = deltaTable(exported, byTable.get(exported.name) ?? []);
-    const log = await writableLog(folder, exported.name);
+    const log = await readWritable(folder, exported.name).catch(refusalOf);
     const reason = log instanceof SyncError ? log.message : null;
     if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: exported.name, reason });
   }
   return unequal;
 }
 
-/** The log of a table, or why the next export refuses it. */
-async function writableLog(folder: string, table: string): Promise<DeltaSnapshot | SyncError> {
-  try {
-    const snapshot = await readLog(join(folder, table));
-    refuseUnwritable(table, snapshot);
-    return snapshot;
-  } catch (error) {
-    if (error instanceof SyncError) return error;
-    throw error;
-  }
+/** Why the next export refuses a log. */
+function refusalOf(error: unknown): SyncError {
+  if (error instanceof SyncError) return error;
+  throw error;
 }
 
 function isEqual({ files, metaData }: DeltaTable, snapshot: DeltaSnapshot): boolean {

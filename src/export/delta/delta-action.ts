@@ -38,7 +38,7 @@ export interface AddAction {
   readonly stats?: string;
 }
 
-export interface RemoveAction {
+interface RemoveAction {
   readonly path: string;
   readonly deletionTimestamp?: number;
   readonly dataChange: boolean;

@@ -1,12 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Instant } from '../../core/time/instant.ts';
-import {
-  APP_ID,
-  type DeltaAction,
-  type DeltaSnapshot,
-  type MetaDataAction,
-  type RemoveAction,
-} from './delta-action.ts';
+import { APP_ID, type DeltaAction, type DeltaSnapshot, type MetaDataAction } from './delta-action.ts';
 import { type DeltaTable, PROTOCOL } from './delta-table.ts';
 
 export interface CommitOrigin {
@@ -55,7 +49,10 @@ export function commitActions(
     ...(snapshot.protocol === null ? [{ protocol: PROTOCOL }] : []),
     ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
     ...removed.map(({ path, size, partitionValues }) => ({
-      remove: removal({ path, size, partitionValues, dataChange: !inJoined.has(path) }, nowMs),
+      remove: {
+        ...{ path, size, partitionValues, dataChange: !inJoined.has(path) },
+        ...{ deletionTimestamp: nowMs, extendedFileMetadata: true },
+      },
     })),
     ...added.map(({ file, joins, ...rest }) => {
       const dataChange = !joins.some((each) => inJoined.has(each));
@@ -69,13 +66,6 @@ export function commitActions(
     { txn: { appId: APP_ID, version: number, lastUpdated: nowMs } },
     ...changes,
   ];
-}
-
-function removal(
-  file: Pick<RemoveAction, 'path' | 'size' | 'partitionValues' | 'dataChange'>,
-  nowMs: number,
-): RemoveAction {
-  return { ...file, deletionTimestamp: nowMs, extendedFileMetadata: true };
 }
 
 function provenance({ nowMs, instant }: CommitOrigin, operationMetrics: Readonly<Record<string, string>>) {

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 import { isJsonObject } from '../../core/json.ts';
-import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
+import { applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { readCheckpoint } from './delta-checkpoint.ts';
 import { PROTOCOL } from './delta-table.ts';
 
@@ -81,8 +81,15 @@ function damaged(path: string, how: string): SyncError {
   return new SyncError('run', `${path} ${how}: remove the folder ${LOG_NAME} that it belongs to, and export again`);
 }
 
+/** The table in a folder of the export, if an export can write to it. @throws SyncError */
+export async function readWritable(folder: string, table: string): Promise<DeltaSnapshot> {
+  const snapshot = await readLog(join(folder, table));
+  refuseUnwritable(table, snapshot);
+  return snapshot;
+}
+
 /** Refuses a table that another program changed so that no export can write to it. @throws SyncError `usage` */
-export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
+function refuseUnwritable(table: string, { protocol, metaData }: DeltaSnapshot): void {
   const { minReaderVersion, minWriterVersion } = protocol ?? PROTOCOL;
   const isNewer = minReaderVersion > PROTOCOL.minReaderVersion || minWriterVersion > PROTOCOL.minWriterVersion;
   const what = isNewer
@@ -95,8 +102,4 @@ export function refuseUnwritable(table: string, { protocol, metaData }: DeltaSna
     'usage',
     `another program has changed the Delta table ${table}: it ${what}. Remove its folder ${LOG_NAME} and export again, which makes a new table, or name another folder with --to`,
   );
-}
-
-export function isOfExport({ txns }: DeltaSnapshot): boolean {
-  return txns.has(APP_ID);
 }

@@ -7,7 +7,7 @@ import type { ExportManifest } from '../manifest.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { commitActions } from './delta-commit.ts';
-import { commitPath, isOfExport, LOG_NAME, readLog, refuseUnwritable } from './delta-log.ts';
+import { commitPath, LOG_NAME, readLog, readWritable } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 import { shortenLog } from './shorten-log.ts';
 
@@ -29,23 +29,18 @@ export async function readLogs(
 ): Promise<DeltaTables> {
   const existing = new Map<string, ExistingTable>();
   for (const { name } of EXPORT_RELATIONS) {
-    if (written.includes(name)) existing.set(name, await writableTable(folder, name));
+    if (written.includes(name)) existing.set(name, tableOf(await readWritable(folder, name)));
     else existing.set(name, await otherTable(folder, name, previous));
   }
   return existing;
 }
 
-async function writableTable(folder: string, name: string): Promise<ExistingTable> {
-  const snapshot = await readLog(join(folder, name));
-  refuseUnwritable(name, snapshot);
-  return { snapshot, isOurs: isOfExport(snapshot) };
-}
+const tableOf = (snapshot: DeltaSnapshot): ExistingTable => ({ snapshot, isOurs: snapshot.txns.has(APP_ID) });
 
 /** A table that is not written as Delta: a damaged log does not matter, and the manifest tells whose it was. */
 async function otherTable(folder: string, name: string, previous: ExportManifest | null): Promise<ExistingTable> {
   try {
-    const snapshot = await readLog(join(folder, name));
-    return { snapshot, isOurs: isOfExport(snapshot) };
+    return tableOf(await readLog(join(folder, name)));
   } catch (error) {
     if (!(error instanceof SyncError)) throw error;
     const isOurs = previous?.format === 'delta' && previous.tables.some((table) => table.name === name);
