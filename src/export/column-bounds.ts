@@ -6,17 +6,12 @@ export type ColumnBounds = Readonly<Record<string, ValueBounds>>;
 
 export type ValueBounds = readonly [least: string, greatest: string];
 
-interface BoundsFinder {
-  add(rows: readonly CellRow[]): void;
-  result(): ColumnBounds;
-}
-
 /** Finds the bounds of the environment, of the time or else the first part of the key, and of `mirrored_at`. */
-export function createBounds({ kind, columns, envColumn, order, timeColumn }: ExportRelation): BoundsFinder {
+export function createBounds({ kind, columns, envColumn, order, timeColumn }: ExportRelation) {
   const bounded = kind === 'view' ? [envColumn] : [envColumn, timeColumn ?? order[0], 'mirrored_at'];
   const found = new Map<string, ValueBounds>();
   return {
-    add(rows) {
+    add(rows: readonly CellRow[]): void {
       for (const [at, { name, type }] of columns.entries()) {
         if (!bounded.includes(name)) continue;
         const isTime = type === 'timestamp';
@@ -24,7 +19,7 @@ export function createBounds({ kind, columns, envColumn, order, timeColumn }: Ex
         found.set(name, wider(found.get(name), [String(first), String(last)], isTime));
       }
     },
-    result: () => Object.fromEntries(found),
+    result: (): ColumnBounds => Object.fromEntries(found),
   };
 }
 

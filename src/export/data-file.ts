@@ -1,4 +1,4 @@
-import { createHash, type Hash, hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { join } from 'node:path';
 import type { CellRow } from './cell.ts';
 import { createBounds } from './column-bounds.ts';
@@ -8,7 +8,7 @@ import { extensionOf } from './formats.ts';
 import type { ExportedFile } from './manifest.ts';
 import { FILES_FOLDER, NAME_DIGITS, partitionPath } from './partition-path.ts';
 import type { ExportRelation } from './relation.ts';
-import { type ChangeFingerprint, createFingerprint, type ExportSegment } from './segment.ts';
+import { createFingerprint, type ExportSegment } from './segment.ts';
 
 /** An unfinished data file. It gets its final name when it is complete. */
 export interface DataFile {
@@ -77,20 +77,12 @@ function dataName({ format, nonce }: ExportFolder, sha256: string): string {
 }
 
 /** The two digests of a file's rows: of the columns that show changes, and of the whole content. */
-export interface RowMeasure {
-  readonly changes: ChangeFingerprint;
-  readonly content: Hash;
-  add(rows: readonly CellRow[]): void;
-  result(): Pick<ExportedFile, 'changes' | 'content_sha256'>;
-}
-
-export function createMeasure({ columns, changeColumns }: ExportRelation): RowMeasure {
+export function createMeasure({ columns, changeColumns }: ExportRelation) {
   const [changes, content] = [createFingerprint(), createHash('sha256')];
   const at = changeColumns.map((name) => columns.findIndex((column) => column.name === name));
   return {
     changes,
-    content,
-    add(rows) {
+    add(rows: readonly CellRow[]): void {
       for (const row of rows) changes.add(at.map((i) => row[i] ?? null));
       // One by one: together they would be another copy of the batch.
       for (const row of rows) content.update(`${JSON.stringify(row)}\n`);

@@ -1,6 +1,7 @@
 import type { ExportFormat } from './formats.ts';
 import type { ExportedTable, ExportManifest } from './manifest.ts';
 import type { ColumnType, ExportColumn } from './relation.ts';
+import { quoteName } from './sql-names.ts';
 
 export const VIEWS_NAME = 'views.sql';
 
@@ -9,7 +10,7 @@ export function viewsSql(location: string, { format, instant, tables, files }: E
   const paths = Map.groupBy(files, ({ table }) => table);
   const views = tables.map((table) => {
     const ofTable = (paths.get(table.name) ?? []).map(({ path }) => `${location}/${path}`);
-    return `create or replace view ${identifier(table.name)} as\n${select(format, table, ofTable)};\n`;
+    return `create or replace view ${quoteName(table.name)} as\n${select(format, table, ofTable)};\n`;
   });
   const header = `-- The mirror as of ${instant}, for DuckDB: run \`.read views.sql\` again after each export.\n`;
   return [header, ...views].join('\n');
@@ -17,7 +18,7 @@ export function viewsSql(location: string, { format, instant, tables, files }: E
 
 function select(format: ExportFormat, { columns }: ExportedTable, paths: readonly string[]): string {
   if (paths.length === 0)
-    return `select ${columns.map(({ name, type }) => `null::${TYPES[type]} as ${identifier(name)}`).join(', ')} where false`;
+    return `select ${columns.map(({ name, type }) => `null::${TYPES[type]} as ${quoteName(name)}`).join(', ')} where false`;
   const list = `[\n  ${paths.map(literal).join(',\n  ')}\n]`;
   const types = columns.map(({ name, type }) => `${literal(name)}: ${literal(TYPES[type])}`).join(', ');
   switch (format) {
@@ -37,7 +38,7 @@ function select(format: ExportFormat, { columns }: ExportedTable, paths: readonl
 function replaced(columns: readonly ExportColumn[]): string[] {
   const casts = columns
     .filter(({ type }) => type === 'json')
-    .map(({ name }) => `${identifier(name)}::JSON as ${identifier(name)}`);
+    .map(({ name }) => `${quoteName(name)}::JSON as ${quoteName(name)}`);
   return casts.length === 0 ? [] : [`replace (${casts.join(', ')})`];
 }
 
@@ -52,5 +53,3 @@ const TYPES: Readonly<Record<ColumnType, string>> = {
 };
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-
-const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
