@@ -2,7 +2,7 @@ import { latestTestExecutions, testExecutions, tests } from '../../schema/data-t
 import { instantOfMs } from '../core/time/instant.ts';
 import type { MirrorFile } from '../destination/sqlite/open.ts';
 import { dbtTest, type TestRow } from './checks.ts';
-import { type AssetRow, addNode, type ColumnRow, type SampleAsset, type SampleEstate } from './estate.ts';
+import { type AssetRow, addNode, type ColumnRow, type SampleAsset } from './estate.ts';
 import { insertEstate, insertInto, type SampleScene } from './insert.ts';
 import { randomOf } from './random.ts';
 import { rewireColumns } from './rewire.ts';
@@ -52,22 +52,9 @@ export function changeSample(
   return connection.transaction(() => {
     const parts = SHARES[span].map((share, i) => {
       const random = randomOf((seed * 31 + i) ^ Math.floor(nowMs / 1000));
-      const sampleEstate: SampleEstate = {
-        env: share.env,
-        platform: 'snowflake',
-        random,
-        nowMs,
-        latestMs: nowMs,
-        syncs: 1,
-        nodes: [],
-      };
-      const scene = {
-        connection,
-        insert: insertInto(connection),
-        estate: sampleEstate,
-        env: share.env,
-        now: instantOfMs(nowMs),
-      };
+      const { env } = share;
+      const estate = { env, platform: 'snowflake', random, nowMs, latestMs: nowMs, syncs: 1, nodes: [] };
+      const scene = { connection, insert: insertInto(connection), estate, env, now: instantOfMs(nowMs) };
       return changeEnvironment(scene, share);
     });
     connection.prepare('update mirror_environments set mirrored_at = ?').run(instantOfMs(nowMs));
@@ -153,20 +140,9 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
   let name = first;
   for (let i = 2; taken.get(env, `model.jaffle_shop.${name}`) !== undefined; i += 1) name = `${first}_${i}`;
   const { kind, source_type, data_platform, db_name, schema_name, path } = fact;
-  const place = {
-    kind,
-    source_type,
-    data_platform,
-    db_name,
-    schema_name,
-    path,
-    table_name: name,
-    materialization: 'table',
-  };
   const plan = {
-    ...place,
-    id: `model.jaffle_shop.${name}`,
-    name,
+    ...{ kind, source_type, data_platform, db_name, schema_name, path },
+    ...{ id: `model.jaffle_shop.${name}`, name, table_name: name, materialization: 'table' },
     owners: JSON.parse(fact.owners ?? '[]'),
     tags: ['mart', 'new'],
   };

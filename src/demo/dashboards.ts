@@ -24,12 +24,8 @@ function addExplore(
     columns.slice(0, 6).map((column) => ({ name: `${asset.name}.${column.row.name}`, type: 'string', from: [column] })),
   );
   const id = `looker.explore.${domain.name}::${name.toLowerCase()}`;
-  return addNode(
-    estate,
-    looker(domain, { id, name: `${titled(domain.name)} ${name}`, bi_type: 'explore' }),
-    fields,
-    facts,
-  );
+  const plan = looker(domain, { id, name: `${titled(domain.name)} ${name}`, bi_type: 'explore' });
+  return addNode(estate, plan, fields, facts);
 }
 
 function addDashboard(estate: SampleEstate, domain: SampleDomain, view: string, explore: SampleAsset): SampleAsset {
@@ -37,23 +33,14 @@ function addDashboard(estate: SampleEstate, domain: SampleDomain, view: string, 
   const tiles = explore.columns
     .slice(0, PER_DOMAIN)
     .map((column, i) => ({ name: `tile_${i + 1}`, type: 'tile', from: [column] }));
-  return addNode(
-    estate,
-    looker(domain, { id, name: `${titled(domain.name)} – ${view}`, bi_type: 'dashboard' }),
-    tiles,
-    [explore],
-  );
+  const plan = looker(domain, { id, name: `${titled(domain.name)} – ${view}`, bi_type: 'dashboard' });
+  return addNode(estate, plan, tiles, [explore]);
 }
 
 function addLook(estate: SampleEstate, domain: SampleDomain, dashboard: SampleAsset): void {
   const id = `looker.look.${looseNumber(estate, 'look')}`;
   const name = `${dashboard.asset.name} (scheduled)`;
-  addNode(
-    estate,
-    looker(domain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }),
-    [],
-    [...dashboard.from],
-  );
+  addNode(estate, looker(domain, { id, name, bi_type: 'look', parent_id: dashboard.asset.id }), [], dashboard.from);
 }
 
 /** Tableau ids consist of folder and title, with slashes, spaces and letters of any script. */
@@ -61,33 +48,21 @@ function addReport(estate: SampleEstate, domain: SampleDomain, report: SampleAss
   const { random } = estate;
   const title = `${titled((report.asset.name as string).replace('rpt_', ''))} – ${random.pick(REGIONS)}`;
   const id = `tableau/${domain.team}/${title}`;
-  const platform = { kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report' };
   const url = `https://tableau.example.com/#/views/${encodeURIComponent(title)}`;
-  addNode(
-    estate,
-    {
-      id,
-      name: title,
-      ...platform,
-      url,
-      path: `Tableau/${domain.team}`,
-      owners: [domain.team],
-      tags: ['reporting'],
-    },
-    [],
-    [report],
-  );
+  const plan = {
+    ...{ id, name: title, kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report', url },
+    ...{ path: `Tableau/${domain.team}`, owners: [domain.team], tags: ['reporting'] },
+  };
+  addNode(estate, plan, [], [report]);
 }
 
 type LookerPlan = Pick<AssetPlan, 'id' | 'name' | 'bi_type' | 'parent_id'>;
 
 function looker({ name, team, tags }: SampleDomain, plan: LookerPlan): AssetPlan {
   const url = `https://looker.example.com/${plan.bi_type}s/${encodeURIComponent(plan.id.split('.').at(-1) as string)}`;
-  const platform = { kind: 'bi', source_type: 'looker', bi_platform: 'looker' };
   return {
     ...plan,
-    ...platform,
-    url,
+    ...{ kind: 'bi', source_type: 'looker', bi_platform: 'looker', url },
     path: `Looker/${team}/${titled(name)}`,
     owners: [team],
     tags: [...tags, 'dashboard'],

@@ -54,26 +54,17 @@ export function addNode(
   from: readonly SampleAsset[],
 ): SampleAsset {
   const times = timesOf(estate);
-  const { env } = estate;
-  const mirrored_at = times.synced_at;
-  const asset = {
-    ...plan,
-    ...times,
-    env_id: env,
-    mirrored_at,
-    owners: JSON.stringify(plan.owners),
-    tags: JSON.stringify(plan.tags),
+  const { synced_at } = times;
+  const own = { env_id: estate.env, mirrored_at: synced_at };
+  const asset = { ...plan, ...times, ...own, owners: JSON.stringify(plan.owners), tags: JSON.stringify(plan.tags) };
+  const node = {
+    asset,
+    columns: columns.map(({ name, type, from }) => ({
+      row: { ...own, id: `${plan.id}.${name}`, asset_id: plan.id, name, data_type: type, synced_at },
+      from,
+    })),
+    from,
   };
-  const row = ({ name, type }: ColumnPlan): ColumnRow => ({
-    env_id: env,
-    id: `${plan.id}.${name}`,
-    asset_id: plan.id,
-    name,
-    data_type: type,
-    synced_at: times.synced_at,
-    mirrored_at,
-  });
-  const node = { asset, columns: columns.map((column) => ({ row: row(column), from: column.from })), from };
   estate.nodes.push(node);
   return node;
 }

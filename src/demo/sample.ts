@@ -39,20 +39,16 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
   connection.transaction(() => {
     insert(mirror, [{ id: 1, base_url: BASE_URL }]);
     PLACES.forEach((place, i) => {
-      const times = { nowMs, latestMs: nowMs - QUIET_MS, syncs: SYNCS };
-      const sampleEstate: SampleEstate = {
-        env: place.id,
-        platform: place.platform,
-        random: randomOf(seed * 31 + i),
-        nodes: [],
-        ...times,
+      const estate: SampleEstate = {
+        ...{ env: place.id, platform: place.platform, random: randomOf(seed * 31 + i), nodes: [] },
+        ...{ nowMs, latestMs: nowMs - QUIET_MS, syncs: SYNCS },
       };
       insert(mirrorEnvironments, [{ env_id: place.id, mirrored_at: instantOfMs(nowMs), last_mark: 0 }]);
-      insert(environments, [environmentRow(place, sampleEstate)]);
+      insert(environments, [environmentRow(place, estate)]);
       for (const domain of DOMAINS.slice(0, place.domains))
-        buildDashboards(sampleEstate, domain, buildDomain(sampleEstate, domain));
-      insertEstate(insert, sampleEstate);
-      insertTests(insert, sampleEstate, buildTests(sampleEstate));
+        buildDashboards(estate, domain, buildDomain(estate, domain));
+      insertEstate(insert, estate);
+      insertTests(insert, estate, buildTests(estate));
     });
   })();
 }

@@ -9,25 +9,19 @@ export interface DomainMarts {
 }
 
 interface WarehouseLayer {
-  readonly schema: string;
-  readonly folder: string;
+  /** The schema, and the folder of the models. */
+  readonly name: string;
   readonly tags: readonly string[];
   readonly materializations: readonly string[];
 }
 
-const STAGING: WarehouseLayer = { schema: 'staging', folder: 'staging', tags: ['staging'], materializations: ['view'] };
+const STAGING: WarehouseLayer = { name: 'staging', tags: ['staging'], materializations: ['view'] };
 const INTERMEDIATE: WarehouseLayer = {
-  schema: 'intermediate',
-  folder: 'intermediate',
+  name: 'intermediate',
   tags: [],
   materializations: ['view', 'ephemeral', 'table'],
 };
-const MARTS: WarehouseLayer = {
-  schema: 'marts',
-  folder: 'marts',
-  tags: ['mart'],
-  materializations: ['table', 'incremental'],
-};
+const MARTS: WarehouseLayer = { name: 'marts', tags: ['mart'], materializations: ['table', 'incremental'] };
 
 /** Builds a domain from its sources to its reports: raw → staging → intermediate → marts → reports. */
 export function buildDomain(estate: SampleEstate, domain: SampleDomain): DomainMarts {
@@ -36,7 +30,7 @@ export function buildDomain(estate: SampleEstate, domain: SampleDomain): DomainM
     const shape = rawShape(estate, domain, entity);
     const staged = connectors.map((connector, i) => {
       const system = domain.systems[i] as string;
-      return addStaging(estate, domain, system, addRaw(estate, domain, { system, entity, shape, connector }));
+      return addStaging(estate, domain, system, addRaw(estate, domain, { system, entity, shape }, connector));
     });
     return addModel(estate, domain, INTERMEDIATE, {
       name: `int_${entity}_unioned`,
@@ -87,17 +81,11 @@ function rawShape(
   ];
 }
 
-interface RawTable {
-  readonly system: string;
-  readonly entity: string;
-  readonly shape: readonly ColumnPlan[];
-  readonly connector: SampleAsset;
-}
-
 function addRaw(
   estate: SampleEstate,
   domain: SampleDomain,
-  { system, entity, shape, connector }: RawTable,
+  { system, entity, shape }: { system: string; entity: string; shape: readonly ColumnPlan[] },
+  connector: SampleAsset,
 ): SampleAsset {
   const columns = [...shape, plan('_fivetran_synced', 'TIMESTAMP_TZ')];
   const place = {
@@ -151,8 +139,8 @@ function addFact(estate: SampleEstate, domain: SampleDomain, from: SampleAsset, 
   const times = from.columns.filter(({ row }) => row.name?.endsWith('_at')).slice(0, 2);
   const columns = [
     ...from.columns.map(copied),
-    made(`is_current_${singular(entity)}`, 'BOOLEAN', times),
-    made('dbt_loaded_at', 'TIMESTAMP_TZ', []),
+    plan(`is_current_${singular(entity)}`, 'BOOLEAN', times),
+    plan('dbt_loaded_at', 'TIMESTAMP_TZ'),
   ];
   return addModel(estate, domain, MARTS, {
     name: `${index % 3 === 1 ? 'dim' : 'fct'}_${entity}`,
@@ -165,9 +153,9 @@ function addReport(estate: SampleEstate, domain: SampleDomain, fact: SampleAsset
   const numbers = fact.columns.filter(({ row }) => row.data_type?.startsWith('NUMBER'));
   const created = fact.columns.filter(({ row }) => row.name === 'created_at');
   const columns = [
-    made(grain === 'daily' ? 'day' : grain.replace('ly', ''), 'DATE', created),
-    ...numbers.map((column) => made(`total_${column.row.name}`, 'NUMBER(38,2)', [column])),
-    made('row_count', 'NUMBER(38,0)', fact.columns.slice(0, 1)),
+    plan(grain === 'daily' ? 'day' : grain.replace('ly', ''), 'DATE', created),
+    ...numbers.map((column) => plan(`total_${column.row.name}`, 'NUMBER(38,2)', [column])),
+    plan('row_count', 'NUMBER(38,0)', fact.columns.slice(0, 1)),
   ];
   const name = `rpt_${(fact.asset.name as string).replace(/^(fct|dim)_/, '')}_${grain}`;
   return addModel(estate, domain, MARTS, { name, columns, from: [fact] });
@@ -183,17 +171,11 @@ function addSemantic(estate: SampleEstate, { name, team, tags }: SampleDomain, f
   addNode(estate, { ...place, path: 'models/semantic', owners: [team], tags }, [], from);
 }
 
-interface WarehouseModel {
-  readonly name: string;
-  readonly columns: readonly ColumnPlan[];
-  readonly from: readonly SampleAsset[];
-}
-
 function addModel(
   estate: SampleEstate,
   domain: SampleDomain,
   layer: WarehouseLayer,
-  { name, columns, from }: WarehouseModel,
+  { name, columns, from }: { name: string; columns: readonly ColumnPlan[]; from: readonly SampleAsset[] },
 ): SampleAsset {
   const { random, platform } = estate;
   const entity = name
@@ -207,10 +189,10 @@ function addModel(
     source_type: 'dbt',
     data_platform: platform,
     db_name: 'analytics',
-    schema_name: layer.schema,
+    schema_name: layer.name,
     table_name: name,
     materialization: random.pick(layer.materializations),
-    path: `models/${layer.folder}/${domain.name}`,
+    path: `models/${layer.name}/${domain.name}`,
     description: random.chance(0.8) ? random.pick(ENTITY_NOTES).replace('{}', entity) : null,
     owners: random.chance(0.9) ? ownersOf(name, domain.team) : [],
     tags: [...layer.tags, ...domain.tags],
@@ -221,9 +203,7 @@ function addModel(
 /** Dimensions are used by everyone, so the team shares them. */
 const ownersOf = (name: string, team: string): string[] => (name.startsWith('dim_') ? [team, 'Data Platform'] : [team]);
 
-const plan = (name: string, type: string): ColumnPlan => ({ name, type, from: [] });
-
-const made = (name: string, type: string, from: readonly SampleColumn[]): ColumnPlan => ({ name, type, from });
+const plan = (name: string, type: string, from: readonly SampleColumn[] = []): ColumnPlan => ({ name, type, from });
 
 const copied = (column: SampleColumn): ColumnPlan => ({
   name: column.row.name as string,
