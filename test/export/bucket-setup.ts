@@ -1,26 +1,10 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
-import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { filesUnder } from '../../src/export/export-files.ts';
 import type { ExportedFile, ExportManifest } from '../../src/export/manifest.ts';
 import { tableFiles } from '../../src/export/table-folders.ts';
 import { createMemoryStore, type MemoryStore } from './memory-store.ts';
-import { fillMirror, makeMirror, mirroredAt } from './setup.ts';
-
-export function smallMirror(): MirrorFile {
-  const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
-  onTestFinished(() => void mirror.connection.close());
-  return mirror;
-}
-
-export function change({ connection }: MirrorFile, n = 1): void {
-  connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
-    update assets set name = 'change ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
-    delete from asset_lineage where env_id = 'e1';
-    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11'`);
-}
 
 /** The SHA-256 of what readers find without a manifest. Names of data files are unique, and addresses differ. */
 export function visibleIn({ objects }: MemoryStore): Record<string, string> {

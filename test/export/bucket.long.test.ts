@@ -1,18 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import {
-  brokenObjects,
-  change,
-  copyOf,
-  interposeAt,
-  killAt,
-  manifestOf,
-  operationsOf,
-  smallMirror,
-  visibleIn,
-} from './bucket-setup.ts';
+import { brokenObjects, copyOf, interposeAt, killAt, manifestOf, operationsOf, visibleIn } from './bucket-setup.ts';
 import { SOME } from './faults.ts';
 import { createMemoryStore, type MemoryStore } from './memory-store.ts';
-import { type ExportChoice, exportToBucket } from './setup.ts';
+import { change, type ExportChoice, exportToBucket, smallMirror } from './setup.ts';
 
 const MEANWHILE = /at the same time|meanwhile/;
 

@@ -8,19 +8,10 @@ import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { bucketAddress } from '../../src/export/bucket/bucket-address.ts';
 import type { ObjectStore } from '../../src/export/bucket/object-store.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
-import {
-  brokenObjects,
-  change,
-  manifestOf,
-  operationsOf,
-  smallMirror,
-  unnamed,
-  visibleIn,
-  visibleUnder,
-} from './bucket-setup.ts';
+import { brokenObjects, manifestOf, operationsOf, unnamed, visibleIn, visibleUnder } from './bucket-setup.ts';
 import { SOME } from './faults.ts';
 import { createMemoryStore } from './memory-store.ts';
-import { exportOf, exportToBucket, folder, manifestIn } from './setup.ts';
+import { change, exportOf, exportToBucket, folder, manifestIn, smallMirror } from './setup.ts';
 
 const DAY_MS = 86_400_000;
 

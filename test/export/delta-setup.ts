@@ -1,20 +1,14 @@
 import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { readTable } from './delta-reader.ts';
 import { SOME } from './faults.ts';
-import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn } from './setup.ts';
+import { type ExportChoice, exportedMirror, manifestIn } from './setup.ts';
 
 export const DELTA = { format: 'delta', tables: SOME, keep: 0 } as const satisfies ExportChoice;
 
-/** A mirror and a folder with its export. Both are removed after the test. */
-export async function exported(choice: ExportChoice = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  await exportOf(mirror, to, { ...DELTA, tables: [], ...choice });
-  return { mirror, to };
-}
+/** A mirror, and a folder with its export. */
+export const exported = (choice: ExportChoice = {}, fill?: (mirror: MirrorFile) => void) =>
+  exportedMirror({ ...DELTA, tables: [], ...choice }, fill);
 
 /** The version of each Delta table. */
 export const versionsOf = (to: string, tables: readonly string[] = SOME): Record<string, number | undefined> =>

@@ -1,6 +1,5 @@
-import { onTestFinished } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
-import { type ExportChoice, exportOf, fillMirror, folder, makeMirror, manifestIn, mirroredAt } from './setup.ts';
+import { change, type ExportChoice, exportOf, folder, manifestIn, smallMirror } from './setup.ts';
 
 /** Calls `before` before every operation that changes something. */
 export function watched(before: (operation: keyof FileOperations, args: readonly unknown[]) => void): FileOperations {
@@ -45,14 +44,9 @@ export const SOME = ['assets', 'test_executions', 'asset_lineage'];
 
 /** A mirror that changed after its export. */
 export async function changedSince(choice: ExportChoice = {}) {
-  const mirror = makeMirror((file) => fillMirror(file, { assets: 10, runs: 60 }));
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
+  const [mirror, to] = [smallMirror(), folder()];
   await exportOf(mirror, to, { tables: SOME, ...choice });
   const first = manifestIn(to);
-  mirror.connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(1)}';
-    update assets set name = 'x', mirrored_at = '${mirroredAt(1)}' where env_id = 'e1';
-    delete from asset_lineage where env_id = 'e1';
-    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(1)}' where start_time > '2026-11'`);
+  change(mirror);
   return { mirror, to, first };
 }

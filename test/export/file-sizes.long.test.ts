@@ -1,31 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { readCommit, readDelta, readTable } from './delta-reader.ts';
 import {
-  type ExportChoice,
   execution,
+  exportedMirror,
   exportOf,
   fillMirror,
   fillWide,
-  folder,
   insert,
-  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
   readBack,
 } from './setup.ts';
-
-async function exported(choice: ExportChoice, fill: (mirror: MirrorFile) => void) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  await exportOf(mirror, to, choice);
-  return { mirror, to };
-}
 
 const MIB = 2 ** 20;
 
@@ -34,7 +24,7 @@ describe('the files of a table', () => {
   const sizes = (to: string): number[] => manifestIn(to).files.map(({ bytes }) => bytes);
 
   test('a table is split at the target size, and no file is smaller than half of it', async () => {
-    const { mirror, to } = await exported(WIDE, (made) => fillWide(made, { columns: 6000 }));
+    const { mirror, to } = await exportedMirror(WIDE, (made) => fillWide(made, { columns: 6000 }));
     expect(sizes(to).length).toBeGreaterThan(3);
     expect(Math.min(...sizes(to))).toBeGreaterThan(MIB / 2);
     expect(Math.max(...sizes(to))).toBeLessThan(2 * MIB);
@@ -43,7 +33,7 @@ describe('the files of a table', () => {
   });
 
   test('only the files with changed rows are written again', async () => {
-    const { mirror, to } = await exported(WIDE, (made) => fillWide(made, { columns: 6000 }));
+    const { mirror, to } = await exportedMirror(WIDE, (made) => fillWide(made, { columns: 6000 }));
     const range = "id >= 'column.003000' and id < 'column.003060'";
     mirror.connection.exec(`update columns set data_type = 'x', mirrored_at = '${mirroredAt(1)}' where ${range}`);
     const { files_written } = await exportOf(mirror, to, WIDE);
@@ -52,7 +42,7 @@ describe('the files of a table', () => {
   });
 
   test('a file that has become small is joined with its neighbour', async () => {
-    const { mirror, to } = await exported(WIDE, (made) => fillWide(made, { columns: 6000 }));
+    const { mirror, to } = await exportedMirror(WIDE, (made) => fillWide(made, { columns: 6000 }));
     const before = sizes(to).length;
     const { from = '' } = manifestIn(to).files[1] ?? {};
     mirror.connection.exec(`delete from columns where id > '${from}' and id < '${manifestIn(to).files[2]?.from}'`);
@@ -85,7 +75,7 @@ describe('the files of a history', () => {
   }
 
   test('new rows get a file of their own, so a Delta commit only adds it, with bounds of mirrored_at', async () => {
-    const { mirror, to } = await exported(CHOICE, fill);
+    const { mirror, to } = await exportedMirror(CHOICE, fill);
     const before = paths(to);
     add(mirror, 1, '2026-11-02T00:00:00.000000Z');
     add(mirror, 2, '2026-11-01T00:00:00.000000Z');
@@ -105,7 +95,7 @@ describe('the files of a history', () => {
   });
 
   test('a changed row leaves its old file for a new one', async () => {
-    const { mirror, to } = await exported(CHOICE, fill);
+    const { mirror, to } = await exportedMirror(CHOICE, fill);
     mirror.connection.exec(
       `update test_executions set status = 'x', mirrored_at = '${mirroredAt(1)}' where id = 'run-299'`,
     );
@@ -118,7 +108,7 @@ describe('the files of a history', () => {
     'as %s, eight small files of the newest month are joined, and two of an older one, without a change of data',
     async (format) => {
       const choice = { ...CHOICE, format };
-      const { mirror, to } = await exported(choice, fill);
+      const { mirror, to } = await exportedMirror(choice, fill);
       const inMonth = (month: string): number => manifestIn(to).files.filter((file) => file.month === month).length;
       const seen: number[] = [];
       for (let n = 1; n <= 9; n++) {
@@ -147,7 +137,7 @@ test.each(['parquet', 'delta'] as const)(
   'after changes of all kinds each export as %s equals the mirror, and the next one writes nothing',
   async (format) => {
     const choice = { tables: ['columns', 'test_executions', 'live_columns'], format, targetSize: 0.5, keep: 1 };
-    const { mirror, to } = await exported(choice, (made) => fillWide(made, { columns: 2500, runs: 1500 }));
+    const { mirror, to } = await exportedMirror(choice, (made) => fillWide(made, { columns: 2500, runs: 1500 }));
     const changes = changesOf(mirror);
     for (const [round, numbers] of [
       [0, 4, 2],

@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, extname, join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { filesUnder } from '../../src/export/export-files.ts';
 import {
@@ -9,11 +9,10 @@ import {
   dataFiles,
   type ExportChoice,
   execution,
+  exportedMirror,
   exportOf,
   fillMirror,
-  folder,
   insert,
-  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
@@ -22,13 +21,8 @@ import {
 } from './setup.ts';
 
 /** A mirror with its first export. */
-async function exported(fill: (mirror: MirrorFile) => void = fillMirror, keep = 0, choice: ExportChoice = {}) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const to = folder();
-  const first = await exportOf(mirror, to, { ...choice, keep });
-  return { mirror, to, first };
-}
+const exported = (fill?: (mirror: MirrorFile) => void, keep = 0, choice: ExportChoice = {}) =>
+  exportedMirror({ ...choice, keep }, fill);
 
 /** Like a commit, changes rows and stamps them with the mirror's next time (R21). */
 function change({ connection }: MirrorFile, statement: string, n = 1): number {

@@ -1,6 +1,6 @@
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type FileOperations, NODE_FILES } from '../../src/export/export-files.ts';
 import type { ExportFormat } from '../../src/export/formats.ts';
 import { obsync, start } from '../cli/setup.ts';
@@ -9,13 +9,12 @@ import {
   brokenFiles,
   dataFiles,
   exportOf,
-  fillMirror,
   folder,
-  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
   readBack,
+  smallMirror,
 } from './setup.ts';
 
 async function countOperations(only?: keyof FileOperations, keep = 1): Promise<number> {
@@ -205,9 +204,7 @@ describe('a reader that follows the manifest', () => {
 
 describe('an exporting process', () => {
   async function running(format: ExportFormat = 'parquet') {
-    const mirror = makeMirror((file) => fillMirror(file, { assets: 1500, runs: 15_000 }));
-    onTestFinished(() => void mirror.connection.close());
-    const to = folder();
+    const [mirror, to] = [smallMirror(1500, 15_000), folder()];
     await exportOf(mirror, to, { format });
     const first = manifestIn(to);
     mirror.connection.exec(

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DICTIONARY } from '../../schema/dictionary.ts';
 import { verifyExport } from '../../src/api/verify-export.ts';
 import { ENVIRONMENT_FIELDS } from '../../src/core/schedule/environments.ts';
@@ -16,10 +16,10 @@ import {
   fillWide,
   folder,
   insert,
-  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
+  openMirror,
   readBack,
   readWith,
   TABLES,
@@ -47,17 +47,11 @@ const withTextForJson = (table: string): Record<string, string> =>
     Object.entries(declaredTypes[table] ?? {}).map(([name, type]) => [name, type === 'JSON' ? 'VARCHAR' : type]),
   );
 
-function open(fill = fillMirror as Parameters<typeof makeMirror>[0]) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  return mirror;
-}
-
 describe('an export read by DuckDB', () => {
   test.each(EXPORT_FORMATS)(
     'as %s it has every row of every table and view, with the types of the columns',
     async (format) => {
-      const [mirror, to] = [open(), folder()];
+      const [mirror, to] = [openMirror(), folder()];
       await exportOf(mirror, to, { format, views: true });
       const { types, rows } = await readBack(to, ALL_RELATIONS);
       expect(types).toEqual(declaredTypes);
@@ -67,7 +61,7 @@ describe('an export read by DuckDB', () => {
   );
 
   test.each(EXPORT_FORMATS)('as %s it has the types of the columns even without rows', async (format) => {
-    const [mirror, to] = [open(() => {}), folder()];
+    const [mirror, to] = [openMirror(() => {}), folder()];
     await exportOf(mirror, to, { format, views: true });
     expect(await readBack(to, ALL_RELATIONS)).toEqual({
       types: declaredTypes,
@@ -82,7 +76,7 @@ describe('an export read by DuckDB', () => {
   ] as const)(
     'as %s a table without rows has one file, which has its columns (NDJSON: nothing)',
     async (format, read) => {
-      const [mirror, to] = [open(), folder()];
+      const [mirror, to] = [openMirror(), folder()];
       mirror.connection.exec('delete from assets; delete from test_executions');
       const choice = { format, tables: ['assets', 'test_executions', 'failing_tests', 'tests'] } as const;
       await exportOf(mirror, to, choice);
@@ -110,7 +104,7 @@ describe('an export read by DuckDB', () => {
     ['csv', 'read_csv'],
     ['ndjson', 'read_json'],
   ] as const)('as %s whole numbers in a column of reals have a decimal point', async (format, read) => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     mirror.connection.exec('update test_executions set duration_seconds = rowid');
     mirror.connection.exec("update test_executions set duration_seconds = 1e300, status = '1' where id = 'run-1'");
     await exportOf(mirror, to, { format, tables: ['test_executions'] });
@@ -126,7 +120,7 @@ describe('an export read by DuckDB', () => {
   });
 
   test('a table in many files and row groups reads like a small one', async () => {
-    const [mirror, to] = [open((file) => fillWide(file, { columns: 3000, runs: 3000 })), folder()];
+    const [mirror, to] = [openMirror((file) => fillWide(file, { columns: 3000, runs: 3000 })), folder()];
     await exportOf(mirror, to, { targetSize: 0.7 });
     for (const table of ['columns', 'test_executions'])
       expect(manifestIn(to).files.filter((file) => file.table === table).length).toBeGreaterThan(2);
@@ -136,7 +130,7 @@ describe('an export read by DuckDB', () => {
   test.each(['parquet', 'csv', 'ndjson', 'delta'] as const)(
     'a table as %s is read by its folder, with no column besides those of the mirror',
     async (format) => {
-      const [mirror, to] = [open(), folder()];
+      const [mirror, to] = [openMirror(), folder()];
       await exportOf(mirror, to, { format });
       const read = { parquet: 'read_parquet', delta: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
       const sources = TABLES.map((table) => [table, `${read}('${to}/${table}/**/part-*')`]);
@@ -151,7 +145,7 @@ describe('an export read by DuckDB', () => {
 
   test('its folders are named after environments and months, and no name is hidden from a glob', async () => {
     const envs = ['prod.eu', '.dot', '_under', '..', 'dot.', 'a=b', 'É/2', '日'.repeat(90)];
-    const [mirror, to] = [open((file) => fillMirror(file, { envs, runs: 1, assets: 1 })), folder()];
+    const [mirror, to] = [openMirror((file) => fillMirror(file, { envs, runs: 1, assets: 1 })), folder()];
     await exportOf(mirror, to, { tables: ['assets', 'test_executions'] });
     const folders = manifestIn(to).files.map(({ path }) => path.split('/').slice(1, -1).join('/'));
     const encoded = ['%2E%2E', '%2Edot', '%5Funder', '%C3%89%2F2', 'a%3Db', 'dot%2E', 'prod.eu'];
@@ -169,7 +163,7 @@ describe('an export read by DuckDB', () => {
   test.each(['parquet', 'delta'] as const)(
     'each %s file names its table, the meaning of its columns, and its instant',
     async (format) => {
-      const [mirror, to] = [open(), folder()];
+      const [mirror, to] = [openMirror(), folder()];
       await exportOf(mirror, to, { format, tables: ['assets'] });
       const [path = ''] = dataFiles(to);
       const duck = await (await DuckDBInstance.create(':memory:')).connect();
@@ -194,7 +188,7 @@ describe('an export read by DuckDB', () => {
 
 test('a Parquet file has bounds for its columns, but none for long texts, which would fill memory', async () => {
   const long = 'x'.repeat(2000);
-  const mirror = open((file) => {
+  const mirror = openMirror((file) => {
     insert(file, 'environments', { id: 'e1', name: 'Production' });
     insert(file, 'assets', { env_id: 'e1', id: 'a', name: 'short', description: long, tags: '[]' });
   });
@@ -216,7 +210,7 @@ test('a Parquet file has bounds for its columns, but none for long texts, which 
 
 describe('the tables of an export', () => {
   test('they are all tables that streams are stored in, the clocks of the environments, what was pruned, and all views of the mirror', () => {
-    const mirror = open();
+    const mirror = openMirror();
     const views = mirror.connection.prepare("select name from sqlite_schema where type = 'view'").pluck().all();
     expect(
       EXPORT_RELATIONS.filter(({ kind }) => kind === 'view')
@@ -255,7 +249,7 @@ describe('the tables of an export', () => {
   });
 
   test('the manifest has their columns, rows and bytes', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to, { tables: ['tests', 'failing_tests'] });
     const { tables, files, instant, schema_version } = manifestIn(to);
     expect(tables).toMatchObject([
@@ -273,7 +267,7 @@ describe('the tables of an export', () => {
   });
 
   test('they are limited to the requested environments, by id or name', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to, { environments: ['name of e1'] });
     expect(new Set(manifestIn(to).files.map(({ env_id }) => env_id))).toEqual(new Set(['e1']));
     expect((await readBack(to, ['environments'])).rows['environments']).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { lockError } from '../../src/api/lock-export-folder.ts';
 import { SyncError } from '../../src/core/errors.ts';
 import { NODE_FILES } from '../../src/export/export-files.ts';
@@ -9,7 +9,7 @@ import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { takeLock } from '../../state/lock.ts';
 import { obsync, refusal } from '../cli/setup.ts';
 import { failingAt } from './faults.ts';
-import { exportOf, fillMirror, folder, makeMirror, manifestIn } from './setup.ts';
+import { exportOf, fillMirror, folder, makeMirror, manifestIn, smallMirror } from './setup.ts';
 
 let db: string;
 
@@ -106,8 +106,7 @@ describe('obsync export', () => {
   test('the error for a folder that cannot be locked says whether the disk is full', async () => {
     const to = folder();
     mkdirSync(join(to, 'manifest.json.lock'));
-    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
-    onTestFinished(() => void mirror.connection.close());
+    const mirror = smallMirror(2, 2);
     const full = { recovery: 'run', message: `the disk of ${to} is full: make room and export again` };
     for (const code of ['ENOSPC', 'EDQUOT'])
       await expect(exportOf(mirror, to, {}, failingAt(1, code, 'create'))).rejects.toMatchObject(full);
@@ -120,12 +119,11 @@ describe('obsync export', () => {
   });
 
   test('it names the column that holds a value of another type, and leaves the last export intact', async () => {
-    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+    const mirror = smallMirror(2, 2);
     const to = folder();
     await exportOf(mirror, to);
     const before = manifestIn(to);
     mirror.connection.exec("update test_executions set failure_count = 'many', mirrored_at = 'later'");
-    mirror.connection.close();
     const ended = await obsync(['export', '--db', mirror.path, '--to', to, '--log-level', 'warn']);
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(/"many" in a column failure_count of type/) });
     expect(manifestIn(to)).toEqual(before);
@@ -140,7 +138,7 @@ describe('obsync export', () => {
       ['a time without its microseconds', 'assets', 'mirrored_at', "'2026-11-20T04:00:00Z'"],
       ['a time that no calendar has', 'assets', 'mirrored_at', "'2026-13-41T04:00:00.000000Z'"],
     ])('it refuses %s, and names table and column (R4)', async (_, table, column, value) => {
-      const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+      const mirror = smallMirror(2, 2);
       mirror.connection.exec(`update ${table} set ${column} = ${value}`);
       const to = folder();
       await expect(exportOf(mirror, to, { format, tables: [table] })).rejects.toThrow(
@@ -149,20 +147,18 @@ describe('obsync export', () => {
           message: expect.stringMatching(`^the mirror has .* in a column ${column} of type \\w+, in ${table}: was`),
         }),
       );
-      mirror.connection.close();
       expect(readdirSync(to)).not.toContain('manifest.json');
     });
   });
 
   test('it leaves other files and folders alone', async () => {
-    const mirror = makeMirror((file) => fillMirror(file, { assets: 2, runs: 2 }));
+    const mirror = smallMirror(2, 2);
     const to = folder();
     await exportOf(mirror, to, { tables: ['assets'] });
     mkdirSync(join(to, 'notes'));
     writeFileSync(join(to, 'notes', 'part-1.txt'), 'mine');
     writeFileSync(join(to, 'assets', 'README'), 'mine');
     await exportOf(mirror, to, { tables: ['tests'], keep: 0 });
-    mirror.connection.close();
     expect(readdirSync(join(to, 'notes'))).toEqual(['part-1.txt']);
     expect(readdirSync(join(to, 'assets'))).toEqual(['README']);
   });

@@ -2,6 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DuckDBInstance } from '@duckdb/node-api';
+import { onTestFinished } from 'vitest';
 import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { type ExportReport, type ExportSettings, exportOnce } from '../../src/api/export-mirror.ts';
 import { instantOfMs } from '../../src/core/time/instant.ts';
@@ -139,6 +140,30 @@ export function makeMirror(fill: (mirror: MirrorFile) => void = fillMirror): Mir
   addRun(mirror, 1);
   mirror.connection.transaction(fill)(mirror);
   return mirror;
+}
+
+/** A mirror that is closed after the test. */
+export function openMirror(fill?: (mirror: MirrorFile) => void): MirrorFile {
+  const mirror = makeMirror(fill);
+  onTestFinished(() => void mirror.connection.close());
+  return mirror;
+}
+
+export const smallMirror = (assets = 10, runs = 60): MirrorFile =>
+  openMirror((file) => fillMirror(file, { assets, runs }));
+
+/** A mirror, and a folder with its export. */
+export async function exportedMirror(choice: ExportChoice = {}, fill?: (mirror: MirrorFile) => void) {
+  const [mirror, to] = [openMirror(fill), folder()];
+  return { mirror, to, first: await exportOf(mirror, to, choice) };
+}
+
+/** Like the `n`th commit, changes rows of three tables and stamps them with its time (R21). */
+export function change({ connection }: MirrorFile, n = 1): void {
+  connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
+    update assets set name = 'change ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
+    delete from asset_lineage where env_id = 'e1';
+    update test_executions set status = 'ERROR', mirrored_at = '${mirroredAt(n)}' where start_time > '2026-11'`);
 }
 
 /** A run, which has ended by default. */

@@ -1,7 +1,7 @@
 import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { devNull } from 'node:os';
 import { basename, join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { type FileOperations, filesUnder, NODE_FILES } from '../../src/export/export-files.ts';
@@ -11,10 +11,10 @@ import {
   exportOf,
   fillMirror,
   folder,
-  makeMirror,
   manifestIn,
   mirroredAt,
   mirrorRows,
+  openMirror,
   readWith,
   sha256Of,
   TABLES,
@@ -39,12 +39,6 @@ async function rowsByFolder(to: string, tables: readonly string[], format: Expor
   return (await readWith('', Object.fromEntries(sources))).rows;
 }
 
-function open(fill: (mirror: MirrorFile) => void = fillMirror): MirrorFile {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  return mirror;
-}
-
 function change({ connection }: MirrorFile, n: number): void {
   connection.exec(`update mirror_environments set mirrored_at = '${mirroredAt(n)}';
     update assets set name = 'name ${n}', mirrored_at = '${mirroredAt(n)}' where env_id = 'e1';
@@ -54,7 +48,7 @@ function change({ connection }: MirrorFile, n: number): void {
 
 describe('the folder of a table', () => {
   test('after further exports a reader finds each row once, as the mirror has it, and the last manifest still holds', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to);
     for (const n of [1, 2, 3]) {
       const { files } = manifestIn(to);
@@ -67,7 +61,7 @@ describe('the folder of a table', () => {
   });
 
   test.each(['csv', 'ndjson'] as const)('as %s it has each row once after a further export', async (format) => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to, { format });
     change(mirror, 1);
     await exportOf(mirror, to, { format });
@@ -76,7 +70,7 @@ describe('the folder of a table', () => {
   });
 
   test('a glob over the whole export finds each row once', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     const assets = { tables: ['assets'] };
     await exportOf(mirror, to, assets);
     change(mirror, 1);
@@ -86,7 +80,7 @@ describe('the folder of a table', () => {
   });
 
   test('it keeps no rows of a table, an environment or a month that the mirror no longer has', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to);
     mirror.connection.exec(`delete from assets; delete from columns where env_id = 'e1';
       delete from test_executions where start_time < '2026-09'`);
@@ -113,7 +107,7 @@ describe('the folder of a table', () => {
   });
 
   test('its files have the disk space of the export, and names that no other environment has', async () => {
-    const [mirror, to] = [open((file) => fillMirror(file, { envs: ['prod', 'Prod'] })), folder()];
+    const [mirror, to] = [openMirror((file) => fillMirror(file, { envs: ['prod', 'Prod'] })), folder()];
     await exportOf(mirror, to);
     const paths = [...shownIn(to).keys()];
     for (const path of paths) expect(statSync(join(to, path)).nlink).toBe(2);
@@ -121,7 +115,7 @@ describe('the folder of a table', () => {
   });
 
   test('verification names a file there that is missing, damaged or left over, and the next export repairs it', async () => {
-    const [mirror, to] = [open(), folder()];
+    const [mirror, to] = [openMirror(), folder()];
     await exportOf(mirror, to, { tables: SOME });
     const [gone = '', damaged = ''] = [...shownIn(to).keys()].sort();
     rmSync(join(to, gone));
@@ -246,7 +240,7 @@ describe('a reader of the folders', () => {
   });
 
   test('it misses no row of a file that an export splits, and finds no temporary file, at any moment', async () => {
-    const [mirror, to] = [open((file) => fillMirror(file, { envs: ['e1'], assets: 600, runs: 1 })), folder()];
+    const [mirror, to] = [openMirror((file) => fillMirror(file, { envs: ['e1'], assets: 600, runs: 1 })), folder()];
     const choice = { tables: ['assets'], format: 'ndjson', targetSize: 0.5 } as const;
     await exportOf(mirror, to, choice);
     const before = idsIn(to);

@@ -1,18 +1,24 @@
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
-import type { ExportSettings } from '../../src/api/export-mirror.ts';
+import { describe, expect, test } from 'vitest';
 import { verifyExport } from '../../src/api/verify-export.ts';
 import type { MirrorFile } from '../../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS } from '../../src/export/formats.ts';
 import { obsync, refusal } from '../cli/setup.ts';
-import { execution, exportOf, fillMirror, folder, insert, makeMirror, manifestIn, mirroredAt } from './setup.ts';
+import {
+  type ExportChoice,
+  execution,
+  exportedMirror,
+  exportOf,
+  fillMirror,
+  folder,
+  insert,
+  manifestIn,
+  mirroredAt,
+} from './setup.ts';
 
-async function exported(choice: Partial<ExportSettings> = {}, fill: (mirror: MirrorFile) => void = fillMirror) {
-  const mirror = makeMirror(fill);
-  onTestFinished(() => void mirror.connection.close());
-  const against = folder();
-  await exportOf(mirror, against, choice);
+async function exported(choice: ExportChoice = {}, fill?: (mirror: MirrorFile) => void) {
+  const { mirror, to: against } = await exportedMirror(choice, fill);
   return { mirror, against, verify: () => verifyExport({ db: mirror.path, against }) };
 }
 
