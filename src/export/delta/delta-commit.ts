@@ -50,8 +50,12 @@ export function commitActions(
     ...(isDescribed(table, snapshot.metaData) ? [] : [{ metaData: metaDataOf(table, snapshot.metaData, nowMs) }]),
     ...removed.map(({ path, size, partitionValues }) => ({
       remove: {
-        ...{ path, size, partitionValues, dataChange: !inJoined.has(path) },
-        ...{ deletionTimestamp: nowMs, extendedFileMetadata: true },
+        path,
+        size,
+        partitionValues,
+        dataChange: !inJoined.has(path),
+        deletionTimestamp: nowMs,
+        extendedFileMetadata: true,
       },
     })),
     ...added.map(({ file, joins, ...rest }) => {
