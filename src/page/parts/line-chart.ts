@@ -22,6 +22,7 @@ export const lineChart = (options: LineChartOptions): VNode => component(LineCha
 
 /** Lines differ in dashes as well as in colour. */
 const DASHES = ['', '8 4', '2 3', '10 3 2 3', '5 5', '1 4'];
+const COLOURS = ['accent', 'orange', 'good', 'broken', 'bad', 'grey'];
 /** The viewBox; the browser stretches it to the available space. */
 const SIZE = 1000;
 
@@ -44,7 +45,7 @@ function LineChart(options: LineChartOptions): VNode {
         ${pointed !== null && html`<path class="cursor" d="M${xOf(at, days.length)} 0V${SIZE}" />`}
         ${lines.map(
           ({ label, values }, i) =>
-            html`<path key=${label} class="line series-${(i % DASHES.length) + 1} ${isDot(values) ? 'dot' : ''}" stroke-dasharray=${isDot(values) ? '' : DASHES[i % DASHES.length]} d=${pathOf(values, low, high)} />`,
+            html`<path key=${label} class="line ${isDot(values) ? 'dot' : ''}" style=${styleOf(i)} stroke-dasharray=${isDot(values) ? '' : DASHES[i % DASHES.length]} d=${pathOf(values, low, high)} />`,
         )}
       </svg>
       <div class="days"><span>${days[0]?.slice(5)}</span><span>${days[Math.floor(days.length / 2)]?.slice(5)}</span><span>${days.at(-1)?.slice(5)}</span></div>
@@ -56,9 +57,11 @@ function LineChart(options: LineChartOptions): VNode {
 const shown = (value: number | null | undefined, format: (value: number) => string): string =>
   value === null || value === undefined ? '–' : format(value);
 
+const styleOf = (i: number) => ({ color: `var(--${COLOURS[i % COLOURS.length]})` });
+
 const lineSample = (i: number): VNode =>
   html`<svg class="sample" viewBox="0 0 28 8" width="28" height="8" aria-hidden="true">
-    <path class="line series-${(i % DASHES.length) + 1}" d="M0 4H28" stroke-dasharray=${DASHES[i % DASHES.length]} />
+    <path class="line" style=${styleOf(i)} d="M0 4H28" stroke-dasharray=${DASHES[i % DASHES.length]} />
   </svg>`;
 
 function rangeOf({ lines, fromZero }: LineChartOptions): [number, number] {
