@@ -1,11 +1,11 @@
 import { effect, untracked } from '@preact/signals';
 import { createHttpSource } from './http-source.ts';
-import { createLiveData } from './live.ts';
+import { LiveData } from './live.ts';
 import { createRecordedSource } from './recorded-source.ts';
 import { reportData } from './report-data.ts';
 import { isTokenRefused, token } from './token.ts';
 
-export const liveData = createLiveData(
+export const liveData = new LiveData(
   reportData === null ? createHttpSource(() => token.value) : createRecordedSource(reportData.packed),
   () => {
     isTokenRefused.value = true;

@@ -11,16 +11,8 @@ interface LiveState<T> {
   readonly tag: string | null;
 }
 
-export interface LiveData {
-  state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>>;
-  /** Fetches now if the answer is stale, then repeatedly while the tab is visible. Returns the function to stop it. */
-  watch(query: PageQuery): () => void;
-  /** Fetches once if there is no answer yet. Returns the function to stop it. */
-  watchOnce(query: PageQuery): () => void;
-  /** Fetches these again as soon as possible. */
-  refetch(queries: readonly PageQuery[]): void;
-  /** Drops all answers: another token may see different data. */
-  clear(): void;
+export interface WatchOptions {
+  readonly once?: boolean;
 }
 
 /** An answer is stale after this time. */
@@ -45,66 +37,60 @@ interface LiveEntry {
 
 const EMPTY_STATE: LiveState<never> = { data: null, problem: null, tag: null };
 
-/** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
-export function createLiveData(source: PageSource, onRefused: () => void): LiveData {
-  const store = new LiveStore(source, onRefused);
-  setInterval(() => store.fetchDue(), TICK_MS);
-  document.addEventListener('visibilitychange', () => store.fetchDue());
-  return store;
-}
-
 const isDue = ({ watchers, refreshers, isRequested, inFlight, dueMs }: LiveEntry): boolean =>
   watchers > 0 && (refreshers > 0 || isRequested) && inFlight === null && Date.now() >= dueMs;
 
-class LiveStore implements LiveData {
+export class LiveData {
   readonly #source: PageSource;
   readonly #onRefused: () => void;
   readonly #entries = new Map<string, LiveEntry>();
   #isRefused = false;
   #pausedUntilMs = 0;
 
+  /** Calls `onRefused` if the source requires another token, and then fetches nothing until `clear`. */
   constructor(source: PageSource, onRefused: () => void) {
     this.#source = source;
     this.#onRefused = onRefused;
+    setInterval(() => this.#fetchDue(), TICK_MS);
+    document.addEventListener('visibilitychange', () => this.#fetchDue());
   }
 
   state<N extends AnswerName>(query: PageQuery<N>): ReadonlySignal<LiveState<PageAnswers[N]>> {
     return this.#entryOf(query).state as ReadonlySignal<LiveState<never>>;
   }
 
-  watch(query: PageQuery): () => void {
-    return this.#watch(query, 1);
-  }
-
-  watchOnce(query: PageQuery): () => void {
-    return this.#watch(query, 0);
-  }
-
-  #watch(query: PageQuery, refreshers: number): () => void {
+  /**
+   * Fetches now if the answer is stale, then repeatedly while the tab is visible; with `once`, only if there is no
+   * answer yet. Returns the function to stop it.
+   */
+  watch(query: PageQuery, { once = false }: WatchOptions = {}): () => void {
     const entry = this.#entryOf(query);
+    const refreshers = once ? 0 : 1;
     entry.watchers += 1;
     entry.refreshers += refreshers;
     this.#evictUnwatched();
-    this.fetchDue();
+    this.#fetchDue();
     return () => {
       entry.watchers -= 1;
       entry.refreshers -= refreshers;
     };
   }
 
+  /** Fetches these again as soon as possible. */
   refetch(queries: readonly PageQuery[]): void {
     for (const query of queries) Object.assign(this.#entryOf(query), { isRequested: true, dueMs: 0 });
-    this.fetchDue();
+    this.#fetchDue();
   }
 
+  /** Drops all answers: another token may see different data. */
   clear(): void {
     this.#isRefused = false;
     this.#pausedUntilMs = 0;
     this.#dropAnswers();
-    this.fetchDue();
+    this.#fetchDue();
   }
 
-  fetchDue(): void {
+  #fetchDue(): void {
     if (document.visibilityState !== 'visible' || this.#isRefused || Date.now() < this.#pausedUntilMs) return;
     for (const entry of this.#entries.values()) if (isDue(entry)) void this.#fetch(entry);
   }

@@ -1,7 +1,7 @@
-import { useEffect } from 'preact/hooks';
 import type { LineageNode } from '../../page-data/page-data.ts';
 import { liveData } from '../live-data.ts';
 import type { PageQuery } from '../page-source.ts';
+import { useLiveQueries } from '../parts/live-view.ts';
 
 /** The upstream and downstream columns of one column, one edge away. */
 export interface ColumnLineage {
@@ -27,13 +27,7 @@ export function useColumnLineage(env: string, id: string | null, asset: string |
   const column = queryOf('node');
   const upstream = queryOf('neighbours', { direction: 'upstream', limit });
   const downstream = queryOf('neighbours', { direction: 'downstream', limit });
-  useEffect(() => {
-    if (id === null) return undefined;
-    const ends = [column, upstream, downstream].map((query) => liveData.watchOnce(query));
-    return () => {
-      for (const end of ends) end();
-    };
-  }, [env, id]);
+  useLiveQueries(id === null ? [] : [column, upstream, downstream], { once: true });
   if (id === null || asset === null) return null;
   const { data } = liveData.state(column).value;
   const [above, below] = [liveData.state(upstream).value.data, liveData.state(downstream).value.data];

@@ -5,6 +5,7 @@ import { component, html } from '../html.ts';
 import { liveData } from '../live-data.ts';
 import { changeValues, route } from '../navigation.ts';
 import type { PageQuery } from '../page-source.ts';
+import { useLiveQueries } from '../parts/live-view.ts';
 import { describeProblem, notice } from '../parts/notice.ts';
 import { arrangeNodes } from './arrange.ts';
 import { useColumnLineage } from './column-lineage.ts';
@@ -124,12 +125,7 @@ function isWaiting(query: PageQuery): boolean {
 
 /** A graph consists of many responses, fetched again only if the asset itself shows that the mirror has changed. */
 function useFetchedOnce({ env, centre }: LineageOptions, queries: readonly PageQuery[]): void {
-  useEffect(() => {
-    const ends = queries.map((query) => liveData.watchOnce(query));
-    return () => {
-      for (const end of ends) end();
-    };
-  }, [JSON.stringify(queries)]);
+  useLiveQueries(queries, { once: true });
   const { tag } = liveData.state({ name: 'asset', env, parameters: { id: centre } }).value;
   const seen = useRef(tag);
   useEffect(() => {

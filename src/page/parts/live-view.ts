@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { component, html } from '../html.ts';
+import type { WatchOptions } from '../live.ts';
 import { liveData } from '../live-data.ts';
 import type { AnswerName, PageAnswers, PageQuery } from '../page-source.ts';
 import { describeProblem, notice } from './notice.ts';
@@ -23,10 +24,10 @@ function LiveView<N extends AnswerName>({ query, show }: LiveViewOptions<N>): VN
   </div>`;
 }
 
-/** Keeps the answers to these queries fresh while the component is mounted. */
-export function useLiveQueries(queries: readonly PageQuery[]): void {
+/** Keeps the answers to these queries fresh while the component is mounted; with `once`, fetches each once. */
+export function useLiveQueries(queries: readonly PageQuery[], options?: WatchOptions): void {
   useEffect(() => {
-    const ends = queries.map((query) => liveData.watch(query));
+    const ends = queries.map((query) => liveData.watch(query, options));
     return () => {
       for (const end of ends) end();
     };
