@@ -8,13 +8,13 @@ import { navigate, route } from './navigation.ts';
 import type { PageQuery } from './page-source.ts';
 import { liveView, useLiveQueries } from './parts/live-view.ts';
 import { notice } from './parts/notice.ts';
-import { termTips } from './parts/term.ts';
+import { TermTips } from './parts/term.ts';
 import { age } from './parts/time.ts';
 import { reportData } from './report-data.ts';
 import { formatRoute, VIEWS, type ViewName } from './route.ts';
 import { forgetToken, isTokenRefused, token } from './token.ts';
 import { tokenForm, tokenOffer } from './token-form.ts';
-import type { EnvironmentView } from './view-frame.ts';
+import type { ViewFrame } from './view-frame.ts';
 import { assetView } from './views/asset.ts';
 import { failingView } from './views/failing.ts';
 import { mirrorView } from './views/mirror.ts';
@@ -29,7 +29,7 @@ const QUESTIONS: Readonly<Record<ViewName, readonly [short: string, question: st
   asset: ['Lineage', 'What is upstream and downstream of an asset?'],
 };
 
-const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, EnvironmentView>>> = {
+const ENVIRONMENT_VIEWS: Readonly<Partial<Record<ViewName, (frame: ViewFrame) => VNode>>> = {
   failing: failingView,
   trends: trendsView,
   untested: untestedView,
@@ -53,7 +53,7 @@ export function App(): VNode {
       ${isTokenRefused.value ? tokenForm() : liveView(MIRROR, content)}
     </main>
     ${footer()}
-    ${termTips()}
+    ${component(TermTips, {})}
   </div>`;
 }
 

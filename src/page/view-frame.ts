@@ -1,4 +1,3 @@
-import type { VNode } from 'preact';
 import type { EnvironmentTrust } from '../page-data/page-data.ts';
 
 export interface ViewFrame {
@@ -7,5 +6,3 @@ export interface ViewFrame {
   readonly environments: readonly EnvironmentTrust[];
   readonly values: Readonly<Record<string, string>>;
 }
-
-export type EnvironmentView = (frame: ViewFrame) => VNode;

@@ -1,14 +1,12 @@
 import type { VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
-import { component, html } from '../html.ts';
+import { html } from '../html.ts';
 import { renderEdges, renderItem } from './drawing.ts';
 import { type GraphItem, graphItems, itemToward } from './graph-items.ts';
 import type { GraphViewOptions } from './graph-view-options.ts';
 import { type PanZoom, usePanZoom } from './pan-zoom.ts';
 
-export const graphView = (options: GraphViewOptions): VNode => component(GraphView, options);
-
-function GraphView(options: GraphViewOptions): VNode {
+export function GraphView(options: GraphViewOptions): VNode {
   const { graph, centre, places } = options;
   const items = graphItems(graph, places);
   const viewport = usePanZoom(options);

@@ -10,12 +10,12 @@ import { describeProblem, notice } from '../parts/notice.ts';
 import { arrangeNodes } from './arrange.ts';
 import { useColumnLineage } from './column-lineage.ts';
 import { assembleGraph, closeFold, countAfterPress, type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
-import { graphView } from './graph-view.ts';
+import { GraphView } from './graph-view.ts';
 import { nodePanel } from './node-panel.ts';
 import { firstFolds, foldKey, formatFolds, type OpenFold, parseFolds } from './open-folds.ts';
 import { type GraphPlaces, placeNodes } from './place.ts';
 
-interface LineageOptions {
+export interface LineageOptions {
   readonly env: string;
   /** The id of the asset in the middle. */
   readonly centre: string;
@@ -23,9 +23,7 @@ interface LineageOptions {
 }
 
 /** The lineage of an asset: one level in each direction at first, more where the reader opens folds. */
-export const lineage = (options: LineageOptions): VNode => component(Lineage, options);
-
-function Lineage(options: LineageOptions): VNode {
+export function Lineage(options: LineageOptions): VNode {
   const { env, centre, values } = options;
   const opened = openFoldsIn(values, centre);
   const middle: PageQuery<'node'> = { name: 'node', env, parameters: { id: centre } };
@@ -62,7 +60,7 @@ function ShownLineage({ env, centre, values, graph, places, arrangement, progres
   const selected = graph.nodes.get(values['node'] ?? '')?.node ?? null;
   const columns = useColumnLineage(env, values['column'] ?? null, values['node'] ?? null);
   return html`<div>
-    ${graphView({
+    ${component(GraphView, {
       graph,
       centre,
       places,

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { component, html } from '../html.ts';
+import { html } from '../html.ts';
 import type { TermName } from '../term-places.ts';
 
 /** The build inserts the dictionary's sentences here. */
@@ -22,9 +22,7 @@ const TIP_WIDTH_PX = 288;
 const GAP_PX = 6;
 
 /** The explanations of all terms, and the visible tooltip. It is positioned above everything, so no table clips it. */
-export const termTips = (): VNode => component(TermTips, {});
-
-function TermTips(): VNode {
+export function TermTips(): VNode {
   const [tip, setTip] = useState<ShownTip | null>(null);
   useEffect(() => followTerms(setTip), []);
   return html`<div>

@@ -1,7 +1,16 @@
+import { signal } from '@preact/signals';
 import type { VNode } from 'preact';
-import { nowMs } from '../clock.ts';
 import { formatAge, formatInstant } from '../format.ts';
 import { html } from '../html.ts';
+import { reportData } from '../report-data.ts';
+
+/** The time for ages, fixed in a report. It advances in steps, so the page redraws only if an age may have changed. */
+export const nowMs = signal(reportData === null ? Date.now() : Date.parse(reportData.madeAt));
+
+if (reportData === null)
+  setInterval(() => {
+    nowMs.value = Date.now();
+  }, 15_000);
 
 /** How long ago, with the instant on hover. */
 export function age(instant: string | null, never = 'never'): VNode {

@@ -3,6 +3,7 @@ import { useEffect, useState } from 'preact/hooks';
 import type { AssetDetail, AssetsFound } from '../../page-data/page-data.ts';
 import { countOf } from '../format.ts';
 import { component, html } from '../html.ts';
+import type { LineageOptions } from '../lineage/lineage.ts';
 import { changeValues } from '../navigation.ts';
 import { dataTable } from '../parts/data-table.ts';
 import { assetLink } from '../parts/links.ts';
@@ -67,32 +68,18 @@ function assetSections(detail: AssetDetail, { environment, values }: ViewFrame):
     <h2 id="asset-name" class="long asset-name">${asset.name ?? asset.id} ${asset.kind !== null && html`<span class="kind">${asset.kind}</span>`}</h2>
     ${assetFacts(detail)}
     <h3>Lineage</h3>
-    ${loaded(
-      () => import('../lineage/lineage.ts'),
-      ({ lineage }) => lineage({ env: environment.env_id, centre: asset.id, values }),
-    )}
+    ${component(LoadedLineage, { env: environment.env_id, centre: asset.id, values })}
     ${assetTests(detail)}
   </article>`;
 }
 
-interface LoadedOptions<M> {
-  readonly load: () => Promise<M>;
-  readonly show: (module: M) => VNode;
-}
-
-/** Shows a part of the page whose module is loaded on demand. */
-const loaded = <M>(load: () => Promise<M>, show: (module: M) => VNode): VNode =>
-  component<LoadedOptions<M>>(Loaded, { load, show });
-
-function Loaded<M>({ load, show }: LoadedOptions<M>): VNode {
-  const [part, setPart] = useState<{ readonly module: M } | null>(null);
+/** Loads its module on demand. */
+function LoadedLineage(options: LineageOptions): VNode {
+  const [module, setModule] = useState<typeof import('../lineage/lineage.ts') | null>(null);
   const [isLost, setLost] = useState(false);
   useEffect(() => {
-    load().then(
-      (module) => setPart({ module }),
-      () => setLost(true),
-    );
+    import('../lineage/lineage.ts').then(setModule, () => setLost(true));
   }, []);
-  if (part !== null) return show(part.module);
+  if (module !== null) return component(module.Lineage, options);
   return html`<p class="faint">${isLost ? 'Part of the page failed to load. Reload the page.' : 'Loading …'}</p>`;
 }

@@ -9,10 +9,9 @@ import { assetLink, breakable, nameList } from '../parts/links.ts';
 import { liveView } from '../parts/live-view.ts';
 import { notice } from '../parts/notice.ts';
 import { firstRow, PAGE_ROWS, pager } from '../parts/pager.ts';
-import { status } from '../parts/status.ts';
+import { levelOf, status } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
 import { age } from '../parts/time.ts';
-import { levelOf } from '../status-level.ts';
 import type { ViewFrame } from '../view-frame.ts';
 
 /** What fails now? */

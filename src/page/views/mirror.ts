@@ -1,6 +1,5 @@
 import type { VNode } from 'preact';
 import type { EnvironmentTrust, MirrorTrust, StreamTrust } from '../../page-data/page-data.ts';
-import { nowMs } from '../clock.ts';
 import { countOf, formatCount, formatDuration } from '../format.ts';
 import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
@@ -8,7 +7,7 @@ import { levelIcon } from '../parts/icon.ts';
 import { notice } from '../parts/notice.ts';
 import { status } from '../parts/status.ts';
 import { term } from '../parts/term.ts';
-import { age } from '../parts/time.ts';
+import { age, nowMs } from '../parts/time.ts';
 import { environmentWarnings, mirrorWarnings } from './mirror-warnings.ts';
 
 /** Can I trust this mirror? */

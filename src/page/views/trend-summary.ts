@@ -41,7 +41,7 @@ export function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 
 export const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
-const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
+export const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
 
 export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
   const midpoint = midpointOf([group]);
