@@ -1,4 +1,5 @@
 import type { Database } from 'better-sqlite3';
+import { fillAsSynced } from './views-mirror.ts';
 
 /** Half a million rows for an export to write. */
 export const ROWS = {
@@ -40,20 +41,21 @@ const SELECTIONS: Readonly<Record<keyof typeof ROWS, string>> = {
 
 /** Fills a mirror without a sync. */
 export function fillMirror(connection: Database): void {
-  connection.pragma('synchronous = OFF');
-  connection.exec(`insert into environments (id, name, mirrored_at) values ('env-1', 'Production', '${NOW}');
-    insert into mirror_environments (env_id, mirrored_at) values ('env-1', '${NOW}');
-    insert into mirror (id, base_url) values (1, 'https://observability.example.com');
-    insert into sync_runs (id, cycle_id, status, nonce, started_at, ended_at) values (1, 1, 'done', 'nonce', '${NOW}', '${NOW}')`);
-  for (const [table, rows] of Object.entries(ROWS)) insertRows(connection, table as keyof typeof ROWS, rows);
-  // Like the end of a sync.
-  connection.pragma('analysis_limit = 400');
-  connection.pragma('optimize = 0x10002');
+  fillAsSynced(connection, NOW, () => {
+    connection.exec(`insert into mirror (id, base_url) values (1, 'https://observability.example.com');
+      insert into sync_runs (id, cycle_id, status, nonce, started_at, ended_at) values (1, 1, 'done', 'nonce', '${NOW}', '${NOW}')`);
+    for (const [table, rows] of Object.entries(ROWS))
+      insertRows(connection, table as keyof typeof ROWS, { from: 0, to: rows, at: NOW });
+  });
 }
 
-function insertRows(connection: Database, table: keyof typeof ROWS, rows: number): void {
-  const source = `(with recursive t(n) as (select 0 union all select n + 1 from t where n + 1 < ${rows}) select n from t)`;
-  const query = `select 'env-1' as env_id, '${NOW}' as mirrored_at, ${SELECTIONS[table]} from ${source}`;
+function insertRows(
+  connection: Database,
+  table: keyof typeof ROWS,
+  { from, to, at }: { readonly from: number; readonly to: number; readonly at: string },
+): void {
+  const source = `(with recursive t(n) as (select ${from} union all select n + 1 from t where n + 1 < ${to}) select n from t)`;
+  const query = `select 'env-1' as env_id, '${at}' as mirrored_at, ${SELECTIONS[table]} from ${source}`;
   const names = connection
     .prepare(query)
     .columns()
@@ -80,12 +82,6 @@ export function changeColumns(connection: Database, where: 'neighbouring' | 'spr
 
 /** One in a hundred executions is new. */
 export function addExecutions(connection: Database): void {
-  const last = ROWS.test_executions;
-  const query = `select 'env-1' as env_id, '2026-11-21T00:00:00.000000Z' as mirrored_at, ${EXECUTION}
-    from (with recursive t(n) as (select ${last} union all select n + 1 from t where n + 1 < ${last * 1.01}) select n from t)`;
-  const names = connection
-    .prepare(query)
-    .columns()
-    .map(({ name }) => name);
-  connection.exec(`insert into test_executions (${names}) ${query}`);
+  const from = ROWS.test_executions;
+  insertRows(connection, 'test_executions', { from, to: from * 1.01, at: '2026-11-21T00:00:00.000000Z' });
 }

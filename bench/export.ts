@@ -8,7 +8,7 @@ import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { openForWriting } from '../src/destination/sqlite/open.ts';
 import { EXPORT_FORMATS, type ExportFormat } from '../src/export/formats.ts';
 import { addExecutions, changeColumns, fillMirror, ROW_COUNT, widenAssets } from './export-mirror.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
+import { keepFigures, MACHINE, print } from './figures.ts';
 import type { Usage } from './measure.ts';
 
 /**
@@ -45,8 +45,6 @@ function exportOnce(format: ExportFormat, ...args: readonly string[]): Measured 
   if (status !== 0) throw new Error(stderr.slice(-500));
   return { ...(JSON.parse(stdout) as ExportReport), ...(JSON.parse(readFileSync(usageFile, 'utf8')) as Usage) };
 }
-
-const { print, printed } = createPrinter();
 
 const mib = (bytes: number): string => (bytes / 2 ** 20).toFixed(1);
 
@@ -91,4 +89,4 @@ change((connection) => widenAssets(connection, WIDE_ROWS));
 for (const format of EXPORT_FORMATS)
   report(`${format}, ${WIDE_ROWS} texts of a megabyte`, exportOnce(format, '--table', 'assets'), 100);
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) saveFigures('## Exports', printed());
+keepFigures('## Exports');

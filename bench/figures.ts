@@ -5,23 +5,31 @@ const FIGURES = 'docs/benchmarks.md';
 
 export const MACHINE = `${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}`;
 
-/** Prints lines and records them. */
-export function createPrinter(): { print(line: string): void; printed(): string } {
-  const lines: string[] = [];
-  return {
-    print(line) {
-      lines.push(line);
-      console.log(line);
-    },
-    printed: () => lines.join('\n'),
-  };
+const printed: string[] = [];
+
+/** Prints a line of the figures. */
+export function print(line: string): void {
+  printed.push(line);
+  console.log(line);
 }
 
-/** Saves figures under their heading, `# …` or `## …`, leaving all others unchanged. */
-export function saveFigures(heading: string, figures: string): void {
+/**
+ * With `--keep`, saves the legend and what was printed since the last call under their heading, `# …` or `## …`, leaving
+ * all others unchanged.
+ */
+export function keepFigures(heading: string, legend?: string): void {
+  const figures = [legend, printed.splice(0).join('\n')].filter(Boolean).join('\n\n');
+  if (!process.argv.includes('--keep')) return;
   const parts = readFileSync(FIGURES, 'utf8').split(/^(?=##? )/m);
   const isOwn = (part: string): boolean => part.startsWith(`${heading}\n`);
   const own = `${heading}\n\n${figures}`;
   const kept = parts.some(isOwn) ? parts.map((part) => (isOwn(part) ? own : part)) : [...parts, own];
   writeFileSync(FIGURES, kept.map((part) => `${part.trim()}\n`).join('\n'));
 }
+
+export function quantile(values: readonly number[], part: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? Number.NaN;
+}
+
+export const median = (values: readonly number[]): number => quantile(values, 0.5);

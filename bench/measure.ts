@@ -29,6 +29,9 @@ export interface Size {
 const COMPILED = '.compiled-bench';
 export const BARE_LOOP = `${COMPILED}/bare-loop.js`;
 
+/** A sync, in the arguments of `Bench.run`. */
+export const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
+
 /** A service, and a folder for one mirror at a time. */
 export interface Bench {
   readonly db: string;
@@ -99,9 +102,6 @@ export async function openBench(world: WorldSize): Promise<Bench> {
     },
   };
 }
-
-export const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
 
 /** The service in a process of its own, until its stdin ends. */
 export async function serve(world: WorldSize): Promise<{ server: ChildProcess; baseUrl: string }> {

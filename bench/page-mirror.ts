@@ -1,5 +1,9 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Database } from 'better-sqlite3';
-import { createWriter, idOf, seededRandom } from './views-mirror.ts';
+import { openForWriting } from '../src/destination/sqlite/open.ts';
+import { createWriter, fillAsSynced, idOf, seededRandom } from './views-mirror.ts';
 
 /**
  * A mirror as large and awkward as those of large accounts: lineage with hubs, chains and cycles, tests with many
@@ -173,19 +177,21 @@ function fillLog(connection: Database): void {
 const FILL_MEANS = `insert into asset_health_means (env_id, day, dimension, score, asset_count, scores_at)
   select env_id, day, dimension, avg(score), count(*), '' from health_daily group by env_id, day, dimension`;
 
-export function fillPageMirror(connection: Database): void {
+function fillPageMirror(connection: Database): void {
   const random = seededRandom(11);
-  connection.pragma('synchronous = OFF');
-  connection.exec(
-    `insert into environments (id, name, mirrored_at) values ('env-1', 'Production', '${instant(END_MS)}')`,
-  );
-  connection.exec(`insert into mirror_environments (env_id, mirrored_at) values ('env-1', '${instant(END_MS)}')`);
-  connection.exec('begin');
-  for (const fill of [fillAssets, fillLineage, fillTests, fillRuns, fillScores]) fill(connection, random);
-  fillLog(connection);
-  connection.exec(FILL_MEANS);
-  connection.exec('commit');
-  // Like the end of a sync.
-  connection.pragma('analysis_limit = 400');
-  connection.pragma('optimize = 0x10002');
+  fillAsSynced(connection, instant(END_MS), () => {
+    for (const fill of [fillAssets, fillLineage, fillTests, fillRuns, fillScores]) fill(connection, random);
+    fillLog(connection);
+    connection.exec(FILL_MEANS);
+  });
+}
+
+/** Opens the mirror in a temporary file or, with `--at FILE`, in that one, and fills it if it is new. */
+export function openPageMirror() {
+  const at = process.argv.indexOf('--at');
+  const folder = mkdtempSync(join(tmpdir(), 'obsync-page-'));
+  const path = at === -1 ? join(folder, 'mirror.db') : String(process.argv[at + 1]);
+  const written = openForWriting(path);
+  if (written.connection.prepare('select 1 from environments').get() === undefined) fillPageMirror(written.connection);
+  return { path, written, remove: () => rmSync(folder, { recursive: true }) };
 }

@@ -7,7 +7,7 @@ import { benchWorld, changedRows, type Item, type WorldSize } from './world.ts';
  * hundred, `POST /requests` answers how many requests there were since the last one, and `POST /die/N` kills the process
  * whose id is in the body at the Nth request from then on.
  */
-const size = JSON.parse(process.argv[2] ?? '{"scale":1}') as WorldSize;
+const size = JSON.parse(process.argv[2] ?? '{"thousands":742}') as WorldSize;
 const world = benchWorld(size);
 const ENVIRONMENTS = JSON.stringify(
   Array.from({ length: size.environments ?? 1 }, (_, n) => ({

@@ -1,13 +1,9 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
-import { openForReading, openForWriting } from '../src/destination/sqlite/open.ts';
+import { openForReading } from '../src/destination/sqlite/open.ts';
 import { rootToken } from '../src/server/access.ts';
 import { openAnswering } from '../src/server/answers.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
-import { median } from './measure.ts';
-import { fillPageMirror, HUB, MIDDLE, PAGE_SIZE } from './page-mirror.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { HUB, MIDDLE, openPageMirror, PAGE_SIZE } from './page-mirror.ts';
 import { idOf } from './views-mirror.ts';
 
 /**
@@ -49,11 +45,7 @@ const CASES: readonly [what: string, operationId: string, query: Query, reader?:
   ],
 ];
 
-const at = process.argv.indexOf('--at');
-const folder = mkdtempSync(join(tmpdir(), 'obsync-page-'));
-const path = at === -1 ? join(folder, 'mirror.db') : String(process.argv[at + 1]);
-const written = openForWriting(path);
-if (written.connection.prepare('select 1 from environments').get() === undefined) fillPageMirror(written.connection);
+const { path, written, remove } = openPageMirror();
 const mirror = openForReading(path);
 const answer = openAnswering({ mirror, pageMax: 2000, weights: new Map() });
 
@@ -83,7 +75,6 @@ function ask([, operationId, query, reader = ALL]: (typeof CASES)[number]): { ms
   return { ms, bytes: answered.body.length };
 }
 
-const { print, printed } = createPrinter();
 print(`${MACHINE}; medians of ${RUNS}; a mirror of ${PAGE_SIZE.tables} tables, ${PAGE_SIZE.dashboards} dashboards, ${PAGE_SIZE.columns} columns,
 ${PAGE_SIZE.edges} edges, ${PAGE_SIZE.tests} tests and ${PAGE_SIZE.runs} runs in ${PAGE_SIZE.days} days. The bound limits the CPU
 time of the first answer after a commit. What is cached between commits is read by the first answer that needs it.
@@ -112,5 +103,5 @@ for (const each of CASES) {
 }
 mirror.connection.close();
 closeWritten(written);
-rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) saveFigures('## The data of the page', printed());
+remove();
+keepFigures('## The data of the page');

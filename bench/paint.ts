@@ -1,13 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { serve } from '../src/api/serve.ts';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
-import { openForWriting } from '../src/destination/sqlite/open.ts';
 import { launchChromium } from '../test/page/chromium.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
-import { median } from './measure.ts';
-import { fillPageMirror, HUB, PAGE_SIZE } from './page-mirror.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { HUB, openPageMirror, PAGE_SIZE } from './page-mirror.ts';
 
 /**
  * How long the page takes with a large mirror in a new tab of Chromium: until the first paint, and until the answer is
@@ -27,11 +22,7 @@ const VIEWS: readonly (readonly [address: string, shown: string])[] = [
   [`#/asset?id=${HUB}`, '.node'],
 ];
 
-const at = process.argv.indexOf('--at');
-const folder = mkdtempSync(join(tmpdir(), 'obsync-paint-'));
-const path = at === -1 ? join(folder, 'mirror.db') : String(process.argv[at + 1]);
-const written = openForWriting(path);
-if (written.connection.prepare('select 1 from environments').get() === undefined) fillPageMirror(written.connection);
+const { path, written, remove } = openPageMirror();
 closeWritten(written);
 const server = await serve({ db: path, token: TOKEN, port: 0, rateLimit: 'off' });
 const browser = await launchChromium();
@@ -48,7 +39,6 @@ async function look(address: string, shown: string): Promise<{ paint: number; an
   return { paint, answer };
 }
 
-const { print, printed } = createPrinter();
 print(`${MACHINE}; medians of ${RUNS}; the page in a new tab over a mirror of ${PAGE_SIZE.columns} columns, ${PAGE_SIZE.edges} edges and ${PAGE_SIZE.runs} runs.
 
 | view | first paint, ms | answer shown, ms | first paint at most | holds |
@@ -65,5 +55,5 @@ for (const [address, shown] of VIEWS) {
 }
 await browser.close();
 await server.close();
-rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) saveFigures('## The page in a browser', printed());
+remove();
+keepFigures('## The page in a browser');

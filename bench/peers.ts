@@ -2,12 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
+import { keepFigures, MACHINE, print } from './figures.ts';
 import { serve } from './measure.ts';
 import { differences, serviceRows } from './peers/compare.ts';
 import { installPrograms, type Place, PROGRAMS, type Program, start, usageOf } from './peers/programs.ts';
 import { outcome, SITUATIONS } from './peers/situations.ts';
-import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
  * obsync and the programs that a reader may use instead do the same work: what it costs, and whether the result is
@@ -21,11 +20,10 @@ const { values, positionals } = parseArgs({
 const thousands = Number(positionals[0] ?? 100);
 const programs = installPrograms(values.only);
 if (values.keep && programs.length < PROGRAMS) throw new Error('--keep needs the figures of all programs');
-const { print, printed } = createPrinter();
 
 /** Three syncs: into an empty folder, without a change, and after a change of one row in a hundred. */
 async function measure(program: Program): Promise<void> {
-  const { server, baseUrl } = await serve({ scale: thousands / THOUSANDS_AT_SCALE_1 });
+  const { server, baseUrl } = await serve({ thousands });
   const place = { url: baseUrl, environment: 'bench', folder: mkdtempSync(join(tmpdir(), 'peers-')) };
   try {
     print(await lineOf(program, place, 'first'));
@@ -75,4 +73,4 @@ print(`| right of ${Object.keys(SITUATIONS).length} | ${[...right.values()].join
 const LEGEND = `By \`npm run bench:peers\`; [what each program gets wrong](why.md). One run, so compare within it. Written is what a
 program passes to write calls, including those for sockets and pipes; peak is that of its largest process, and Singer
 runs two. "Right" compares the rows with those that the service returns afterwards.`;
-if (values.keep) saveFigures('# Other programs', `${LEGEND}\n\n${printed()}`);
+keepFigures('# Other programs', LEGEND);

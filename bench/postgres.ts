@@ -1,9 +1,8 @@
 import { type DelayingProxy, delayingProxy, type Traffic } from './delaying-proxy.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
-import { type Bench, median, openBench, type Usage } from './measure.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { type Bench, openBench, SYNC, type Usage } from './measure.ts';
 import { QUOTA, quotaUse, type RefreshCost, refreshCosts, takeoverMs } from './postgres-cases.ts';
 import { type BenchServer, openBenchServer } from './postgres-server.ts';
-import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 
 /**
  * The cost of a mirror in PostgreSQL, compared with the same syncs into SQLite in the same run. Prints tables, and
@@ -13,7 +12,6 @@ import { THOUSANDS_AT_SCALE_1 } from './world.ts';
 const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 const [thousands = 100, rounds = 1, ...delays] = numbers.map(Number);
 const DELAYS_MS = delays.length > 0 ? delays : [0, 5];
-const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
 
 /** One run of a sync. */
 interface Measured extends Usage {
@@ -92,7 +90,7 @@ function lineOf(place: string, which: keyof MeasuredOf, all: readonly MeasuredOf
 const HEAD = `| \`sync\` | client CPU s | of SQLite's | server CPU s | wall s | rows/s | peak MiB | pages | round trips a page | KiB to the server a page | KiB back a page |
 |---|---|---|---|---|---|---|---|---|---|---|`;
 
-async function printCosts(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+async function printCosts(bench: Bench, server: BenchServer): Promise<void> {
   const proxies = await Promise.all(DELAYS_MS.map((delayMs) => delayingProxy(server.url, delayMs)));
   const places = [inFile(bench), ...proxies.map((proxy, i) => inServer(bench, server, proxy, DELAYS_MS[i] as number))];
   const found = places.map((): MeasuredOf[] => []);
@@ -104,7 +102,7 @@ async function printCosts(print: (line: string) => void, bench: Bench, server: B
   await Promise.all(proxies.map((proxy) => proxy.close()));
 }
 
-async function printTakeovers(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+async function printTakeovers(bench: Bench, server: BenchServer): Promise<void> {
   const times: number[] = [];
   const schema = 'takeover';
   for (let i = 0; i < TAKEOVERS; i++) {
@@ -116,7 +114,7 @@ async function printTakeovers(print: (line: string) => void, bench: Bench, serve
 After a process was killed, another one that keeps trying takes over within ${median(times).toFixed(0)} ms (${least.toFixed(0)} to ${most.toFixed(0)}, ${TAKEOVERS} times).`);
 }
 
-async function printRefreshes(print: (line: string) => void, bench: Bench, server: BenchServer): Promise<void> {
+async function printRefreshes(bench: Bench, server: BenchServer): Promise<void> {
   const schema = 'replica';
   const sync = (db: string) => bench.run(SYNC, db);
   const costs = await refreshCosts(bench, server, sync, `${server.url}?schema=${schema}`);
@@ -136,7 +134,7 @@ async function printRefreshes(print: (line: string) => void, bench: Bench, serve
 
 const TAKEOVERS = 5;
 
-async function printQuota(print: (line: string) => void, server: BenchServer): Promise<void> {
+async function printQuota(server: BenchServer): Promise<void> {
   print(`
 | processes, one quota in a row | used of ${QUOTA} in each window | refused (429) | round trips a request |
 |---|---|---|---|`);
@@ -146,24 +144,22 @@ async function printQuota(print: (line: string) => void, server: BenchServer): P
   }
 }
 
-const server = await openBenchServer();
-const bench = await openBench({ scale: thousands / THOUSANDS_AT_SCALE_1 });
-const { print, printed } = createPrinter();
-try {
-  print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
-  await printCosts(print, bench, server);
-  await printRefreshes(print, bench, server);
-  await printTakeovers(print, bench, server);
-  await printQuota(print, server);
-} finally {
-  bench.close();
-  await server.close();
-}
 const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousands of rows: the same syncs into SQLite and into
 PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
 bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
 answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
-if (process.argv.includes('--keep')) {
-  saveFigures('# What PostgreSQL costs', LEGEND);
-  saveFigures(`## ${thousands} thousand rows in PostgreSQL`, printed());
+keepFigures('# What PostgreSQL costs', LEGEND);
+
+const server = await openBenchServer();
+const bench = await openBench({ thousands });
+try {
+  print(`${MACHINE}, ${server.version} on the same machine; medians of ${rounds}; ${thousands} thousand rows\n`);
+  await printCosts(bench, server);
+  await printRefreshes(bench, server);
+  await printTakeovers(bench, server);
+  await printQuota(server);
+} finally {
+  bench.close();
+  await server.close();
 }
+keepFigures(`## ${thousands} thousand rows in PostgreSQL`);

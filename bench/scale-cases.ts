@@ -1,10 +1,10 @@
 import { existsSync, statSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { type Bench, median, openBench, type Usage } from './measure.ts';
-import { THOUSANDS_AT_SCALE_1, type WorldSize } from './world.ts';
+import { median } from './figures.ts';
+import { type Bench, openBench, SYNC, type Usage } from './measure.ts';
+import type { WorldSize } from './world.ts';
 
-const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
 const STATUS = ['dist/main.js', 'status', '--json'];
 const MIB = 2 ** 20;
 /** The number of runs whose median is used, for short measurements. */
@@ -81,7 +81,7 @@ function fillLog(connection: Database.Database, rows: number): void {
 
 async function runLog(): Promise<Line[]> {
   const measured = async (rows: number) =>
-    within({ scale: 0 }, async (bench) => {
+    within({ thousands: 0 }, async (bench) => {
       await bench.run(SYNC);
       written(bench, (connection) => fillLog(connection, rows));
       return { idle: await medianOf(() => bench.run(SYNC)), status: await medianOf(() => bench.run(STATUS)) };
@@ -109,7 +109,7 @@ const STAGE = `
 async function environments(): Promise<Line[]> {
   const [FEW, MANY] = [200, 2000];
   const measured = async (count: number) =>
-    within({ scale: 0, environments: count }, async (bench) => {
+    within({ thousands: 0, environments: count }, async (bench) => {
       const first = await bench.run(SYNC);
       const idle = await medianOf(() => bench.run(SYNC), count === MANY ? 1 : RUNS);
       if (count !== FEW) return { first, idle };
@@ -150,7 +150,7 @@ const READ_ALL = `insert or replace into test_readings (env_id, test_id, read_at
 async function histories(): Promise<Line[]> {
   const sizes = [2000, 20_000, 200_000] as const;
   const measured = async (tests: number) =>
-    within({ scale: 0, tests }, async (bench) => {
+    within({ thousands: 0, tests }, async (bench) => {
       await bench.run(SYNC);
       written(bench, (connection) => connection.exec(READ_ALL));
       const runs = tests === sizes[2] ? 1 : RUNS;
@@ -190,7 +190,7 @@ const logMiB = (bench: Bench): number => (existsSync(`${bench.db}-wal`) ? statSy
 
 async function openReader(): Promise<Line[]> {
   const thousands = 400;
-  return within({ scale: thousands / THOUSANDS_AT_SCALE_1 }, async (bench) => {
+  return within({ thousands }, async (bench) => {
     const free = await bench.run(SYNC);
     bench.clear();
     await bench.run([...SYNC, '--stream', 'assets']);
@@ -252,8 +252,8 @@ async function watch(bench: Bench, run: Promise<Usage>) {
 }
 
 async function settling(): Promise<Line[]> {
-  const scale = 500 / 280;
-  return within({ scale }, async (bench) => {
+  // The lineage of these columns has 500 thousand edges.
+  return within({ thousands: 1325 }, async (bench) => {
     await bench.run([...SYNC, '--stream', 'columns']);
     const { used, seen } = await watch(bench, bench.run([...SYNC, '--stream', 'column_lineage']));
     const { fileMiB } = bench.size();

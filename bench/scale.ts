@@ -1,4 +1,4 @@
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
+import { keepFigures, MACHINE, print } from './figures.ts';
 import { type Bound, CASES, type Line, RUNS } from './scale-cases.ts';
 
 /**
@@ -34,15 +34,13 @@ const LEGEND = `How a run scales with the size of the run log, the number of env
 \`npm run bench:scale\`. A bound is a ratio within one run of the benchmark, or a count.`;
 
 const selected = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
-const isSaved = process.argv.includes('--keep');
-if (isSaved) saveFigures('# What grows', LEGEND);
+keepFigures('# What grows', LEGEND);
 for (const [name, { title, measure }] of Object.entries(CASES)) {
   if (selected.length > 0 && !selected.includes(name)) continue;
-  const { print, printed } = createPrinter();
   print(HEAD);
   for (const line of await measure()) {
     print(lineOf(line));
     if (!(line.bounds ?? []).every(holds)) process.exitCode = 1;
   }
-  if (isSaved) saveFigures(`## ${title}`, printed());
+  keepFigures(`## ${title}`);
 }

@@ -5,8 +5,9 @@ import type { PagePosition } from '../src/server/cursor.ts';
 import { type ListRequest, listingNamed } from '../src/server/listings.ts';
 import type { ListParameters } from '../src/server/parameters.ts';
 import { oneStatement, pageStatement } from '../src/server/statement.ts';
+import { quantile } from './figures.ts';
+import type { Measured } from './serve-load.ts';
 import { columnId } from './serve-mirror.ts';
-import { type Measured, quantile } from './serve-spread.ts';
 
 const PAGE_ROWS = 500;
 

@@ -1,6 +1,13 @@
 import autocannon from 'autocannon';
+import { median, quantile } from './figures.ts';
 import { MASTER, ROOT, type Serving } from './serve-process.ts';
-import { type Measured, quantile } from './serve-spread.ts';
+
+export interface Measured {
+  readonly perSecond: number;
+  readonly p99Ms: number;
+  /** CPU time per request, user and system, of the process under load. */
+  readonly cpuMs: number;
+}
 
 interface Load {
   readonly paths: readonly string[];
@@ -64,8 +71,8 @@ export async function timeOf(
   }
   return {
     firstMs: tookMs[0] ?? Number.NaN,
-    medianMs: quantile(tookMs, 0.5),
-    blockedMs: quantile(blockedMs, 0.5),
+    medianMs: median(tookMs),
+    blockedMs: median(blockedMs),
     maxBlockedMs: Math.max(...blockedMs),
   };
 }

@@ -1,12 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
-import { cpus, tmpdir, totalmem } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openForReading } from '../src/destination/sqlite/open.ts';
+import { MACHINE } from './figures.ts';
 import { bareStatement } from './serve-bare.ts';
-import { loadOf, timeOf } from './serve-load.ts';
+import { loadOf, type Measured, timeOf } from './serve-load.ts';
 import { assetId, COLUMNS, columnId, makeMirror } from './serve-mirror.ts';
 import { ROOT, type Serving, startPlain, startServe } from './serve-process.ts';
-import type { Measured } from './serve-spread.ts';
 
 /**
  * `obsync serve` with a mirror of a million columns and half a million other rows, compared with the same statements on
@@ -46,7 +46,7 @@ const QUESTIONS = [
   },
 ];
 
-console.log(`${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.versions.node}\n`);
+console.log(`${MACHINE}\n`);
 console.log('| what | how | per second | p99 ms | CPU ms each | of the bare rate |\n|---|---|---|---|---|---|');
 const row = (name: string, how: string, measured: Measured, ratio: string): void => {
   const figures = [measured.perSecond.toFixed(0), measured.p99Ms.toFixed(2), measured.cpuMs.toFixed(2), ratio];

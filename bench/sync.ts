@@ -1,6 +1,5 @@
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
-import { BARE_LOOP, type Bench, median, openBench, type Size, type Usage } from './measure.ts';
-import { THOUSANDS_AT_SCALE_1 } from './world.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
+import { BARE_LOOP, type Bench, openBench, type Size, SYNC, type Usage } from './measure.ts';
 
 /**
  * The cost of the commands as whole processes, compared with the fastest equivalent programs we know. Prints tables of
@@ -9,7 +8,6 @@ import { THOUSANDS_AT_SCALE_1 } from './world.ts';
  */
 const numbers = process.argv.slice(2).filter((arg) => !arg.startsWith('--'));
 const [rounds = 3, ...sizes] = numbers.map(Number);
-const SYNC = ['dist/main.js', 'sync', '--json', '--log-level', 'error'];
 
 interface Line {
   readonly what: string;
@@ -19,8 +17,8 @@ interface Line {
   readonly against?: readonly Usage[];
 }
 
-async function measured(scale: number): Promise<Line[]> {
-  const bench = await openBench({ scale });
+async function measured(thousands: number): Promise<Line[]> {
+  const bench = await openBench({ thousands });
   try {
     const rows: Record<string, Usage[]> = {};
     let size: Size | undefined;
@@ -85,13 +83,12 @@ function lineOf({ what, usages, size, against }: Line): string {
 const HEAD = `| what | CPU s | ratio | wall s | ratio | peak MiB | written MiB | of the file | file MiB (of vacuumed) | requests |
 |---|---|---|---|---|---|---|---|---|---|`;
 
-const { print, printed } = createPrinter();
 print(`${MACHINE}; medians of ${rounds}\n`);
 for (const thousands of sizes.length > 0 ? sizes : [100, 1000]) {
   print(`${thousands} thousand rows\n\n${HEAD}`);
-  for (const line of await measured(thousands / THOUSANDS_AT_SCALE_1)) print(lineOf(line));
+  for (const line of await measured(thousands)) print(lineOf(line));
   print('');
 }
 const LEGEND = `Medians of \`npm run bench\`. Ratios compare with the bare loop; those of \`--full\` and \`verify\` with fetching and parsing
 alone.`;
-if (process.argv.includes('--keep')) saveFigures('# What the commands cost', `${LEGEND}\n\n${printed()}`);
+keepFigures('# What the commands cost', LEGEND);

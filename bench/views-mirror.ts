@@ -33,15 +33,8 @@ export function createWriter(connection: Database, table: string, names: readonl
 }
 
 function fillAssets(connection: Database, random: () => number): void {
-  const asset = createWriter(connection, 'assets', [
-    'id',
-    'name',
-    'kind',
-    'db_name',
-    'schema_name',
-    'owners',
-    'updated_at',
-  ]);
+  const names = ['id', 'name', 'kind', 'db_name', 'schema_name', 'owners', 'updated_at'];
+  const asset = createWriter(connection, 'assets', names);
   const edge = createWriter(connection, 'asset_lineage', ['upstream_asset_id', 'downstream_asset_id']);
   const perLayer = SIZE.assets / LAYERS;
   for (let n = 0; n < SIZE.assets; n += 1) {
@@ -90,14 +83,18 @@ function fillRuns(connection: Database, random: () => number): void {
 
 export function fillMirror(connection: Database): void {
   const random = seededRandom(7);
+  fillAsSynced(connection, NOW, () => {
+    fillAssets(connection, random);
+    fillRuns(connection, random);
+  });
+}
+
+/** Fills a mirror of one environment, and leaves it like the end of a sync at this time. */
+export function fillAsSynced(connection: Database, at: string, fill: () => void): void {
   connection.pragma('synchronous = OFF');
-  connection.exec(`insert into environments (id, name, mirrored_at) values ('${ENV}', 'Production', '${NOW}')`);
-  connection.exec(`insert into mirror_environments (env_id, mirrored_at) values ('${ENV}', '${NOW}')`);
-  connection.exec('begin');
-  fillAssets(connection, random);
-  fillRuns(connection, random);
-  connection.exec('commit');
-  // Like the end of a sync.
+  connection.exec(`insert into environments (id, name, mirrored_at) values ('${ENV}', 'Production', '${at}')`);
+  connection.exec(`insert into mirror_environments (env_id, mirrored_at) values ('${ENV}', '${at}')`);
+  connection.transaction(fill)();
   connection.pragma('analysis_limit = 400');
   connection.pragma('optimize = 0x10002');
 }

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { closeWritten } from '../src/destination/sqlite/close.ts';
 import { type MirrorFile, openForReading, openForWriting } from '../src/destination/sqlite/open.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
-import { median } from './measure.ts';
+import { keepFigures, MACHINE, median, print } from './figures.ts';
 import { fillMirror, idOf, SIZE } from './views-mirror.ts';
 
 /**
@@ -57,7 +56,6 @@ fillMirror(written.connection);
 closeWritten(written);
 const mirror = openForReading(path);
 const failing = String(mirror.connection.prepare('select test_id from failing_tests limit 1').pluck().get());
-const { print, printed } = createPrinter();
 print(`${MACHINE}; medians of ${RUNS}; a mirror of ${SIZE.assets} assets, ${SIZE.edges} edges between them, ${SIZE.tests} tests and
 ${SIZE.tests * SIZE.runsPerTest} runs. The bound limits CPU time.
 
@@ -73,4 +71,4 @@ for (const [what, sql, maxMs] of CASES) {
 }
 mirror.connection.close();
 rmSync(folder, { recursive: true });
-if (process.argv.includes('--keep')) saveFigures('## Views', printed());
+keepFigures('## Views');

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { timetable } from '../src/core/schedule/schedule.ts';
 import { addSeconds, type Instant, instantOfMs, secondsBetween } from '../src/core/time/instant.ts';
 import { nextTick } from '../src/sync/schedule-cron.ts';
+import { median, quantile } from './figures.ts';
 import { measureCosts, type WorkCosts } from './workers-cost.ts';
 
 /*
@@ -48,44 +49,27 @@ interface SimulatedAccount {
   waiting: SimulatedEnvironment[];
 }
 
-/** A min-heap: `take` removes the element with the lowest number. */
-class MinHeap<Element> {
-  readonly #heap: { readonly at: number; readonly element: Element }[] = [];
+/** `take` removes the element with the lowest number; of several, the one that was added first. */
+class SortedQueue<Element> {
+  /** The next one is the last, so taking it moves no other. */
+  readonly #entries: { readonly at: number; readonly element: Element }[] = [];
 
   get next(): number {
-    return this.#heap[0]?.at ?? Number.POSITIVE_INFINITY;
+    return this.#entries.at(-1)?.at ?? Number.POSITIVE_INFINITY;
   }
 
   add(at: number, element: Element): void {
-    const heap = this.#heap;
-    let i = heap.push({ at, element }) - 1;
-    while (i > 0) {
-      const parent = (i - 1) >> 1;
-      if ((heap[parent]?.at ?? 0) <= (heap[i]?.at ?? 0)) return;
-      [heap[i], heap[parent]] = [heap[parent] as never, heap[i] as never];
-      i = parent;
+    let [low, high] = [0, this.#entries.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.#entries[middle]?.at ?? 0) > at) low = middle + 1;
+      else high = middle;
     }
+    this.#entries.splice(low, 0, { at, element });
   }
 
   take(): Element | null {
-    const heap = this.#heap;
-    const first = heap[0];
-    const last = heap.pop();
-    if (first === undefined || last === undefined) return null;
-    if (heap.length > 0) {
-      heap[0] = last;
-      let i = 0;
-      for (;;) {
-        const [left, right] = [2 * i + 1, 2 * i + 2];
-        let least = i;
-        if ((heap[left]?.at ?? Number.POSITIVE_INFINITY) < (heap[least]?.at ?? 0)) least = left;
-        if ((heap[right]?.at ?? Number.POSITIVE_INFINITY) < (heap[least]?.at ?? 0)) least = right;
-        if (least === i) break;
-        [heap[i], heap[least]] = [heap[least] as never, heap[i] as never];
-        i = least;
-      }
-    }
-    return first.element;
+    return this.#entries.pop()?.element ?? null;
   }
 }
 
@@ -109,10 +93,10 @@ interface Setting {
 /** Simulates the workers for a few hours. */
 function simulate({ workers, accounts, syncSeconds }: Setting): SimulationResult {
   const environments = accounts.flatMap((account) => account.environments);
-  const due = new MinHeap<SimulatedEnvironment>();
+  const due = new SortedQueue<SimulatedEnvironment>();
   for (const environment of environments) schedule(environment, due);
-  const heads = new MinHeap<SimulatedAccount>();
-  const ends = new MinHeap<SimulatedEnvironment>();
+  const heads = new SortedQueue<SimulatedAccount>();
+  const ends = new SortedQueue<SimulatedEnvironment>();
   const end = msOf(START) / 1000 + HOURS * 3600;
   const played = { syncs: 0, waits: [] as number[], waitsOfSmall: [] as number[], worstAge: 0, busySeconds: 0 };
   let free = workers * CONCURRENCY;
@@ -150,7 +134,7 @@ function simulate({ workers, accounts, syncSeconds }: Setting): SimulationResult
 }
 
 /** When it is due next, as the program decides it. */
-function schedule(environment: SimulatedEnvironment, due: MinHeap<SimulatedEnvironment>): void {
+function schedule(environment: SimulatedEnvironment, due: SortedQueue<SimulatedEnvironment>): void {
   const { cron, lastStart } = environment;
   const listed = { id: 'e', name: 'e', cron };
   const rules = { cron: null, delaySeconds: 0, environments: [], together: false };
@@ -166,7 +150,7 @@ function schedule(environment: SimulatedEnvironment, due: MinHeap<SimulatedEnvir
 }
 
 /** Queues what is due. */
-function queueDue(now: number, due: MinHeap<SimulatedEnvironment>, heads: MinHeap<SimulatedAccount>): void {
+function queueDue(now: number, due: SortedQueue<SimulatedEnvironment>, heads: SortedQueue<SimulatedAccount>): void {
   const changed = new Set<SimulatedAccount>();
   while (due.next <= now) {
     const environment = due.take() as SimulatedEnvironment;
@@ -181,7 +165,7 @@ function queueDue(now: number, due: MinHeap<SimulatedEnvironment>, heads: MinHea
 }
 
 /** One job of an account at a time. */
-function offer(account: SimulatedAccount, heads: MinHeap<SimulatedAccount>): void {
+function offer(account: SimulatedAccount, heads: SortedQueue<SimulatedAccount>): void {
   const [first] = account.waiting;
   if (!account.isBusy && first !== undefined) heads.add(first.turn, account);
 }
@@ -205,9 +189,6 @@ function makeAccounts({ spread, large }: { spread: boolean; large: number }): Si
   });
 }
 
-const quantile = (sorted: readonly number[], q: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
-
 function report(costs: WorkCosts): void {
   // At worst the requests of a sync are sequential; threads share the cores of their host.
   const waiting = costs.sync.requests * ROUND_TRIP;
@@ -227,18 +208,16 @@ function report(costs: WorkCosts): void {
         accounts: makeAccounts(shape),
         syncSeconds,
       });
-      waits.sort((a, b) => a - b);
-      waitsOfSmall.sort((a, b) => a - b);
       const perSecond = syncs / (HOURS * 3600);
       rows.push({
         scene,
         workers,
         'syncs/h': Math.round(perSecond * 3600),
         'busy %': Math.round((100 * busySeconds) / (workers * CONCURRENCY * HOURS * 3600)),
-        'wait p50 s': Math.round(quantile(waits, 0.5)),
+        'wait p50 s': Math.round(median(waits)),
         'wait p99 s': Math.round(quantile(waits, 0.99)),
-        'worst wait s': Math.round(waits.at(-1) ?? 0),
-        'worst wait, small s': Math.round(waitsOfSmall.at(-1) ?? 0),
+        'worst wait s': Math.round(quantile(waits, 1)),
+        'worst wait, small s': Math.round(quantile(waitsOfSmall, 1)),
         'worst age min': Math.round(worstAge / 60),
         'statements/s': Math.round(workers * costs.idle.statementsPerSecond + perSecond * costs.jobs.statementsEach),
         'transactions of syncs/s': Math.round(perSecond * costs.sync.transactions),

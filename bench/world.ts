@@ -20,16 +20,16 @@ export type Item = Readonly<Record<string, unknown>>;
 
 /** How large an account is. */
 export interface WorldSize {
-  /** 1 is 742 thousand rows; at 0 no list is longer than the columns of one table. */
-  readonly scale: number;
+  /** Thousands of rows; at 0 no list is longer than the columns of one table. */
+  readonly thousands: number;
   /** Environments that all have the same rows; 1 by default. */
   readonly environments?: number;
-  /** Tests, each with a latest execution; by default as many as the scale implies. */
+  /** Tests, each with a latest execution; by default as many as the size implies. */
   readonly tests?: number;
 }
 
 /** Rows of all lists at scale 1, in thousands: the mix described in `docs/benchmarks.md`. */
-export const THOUSANDS_AT_SCALE_1 = 742;
+const THOUSANDS_AT_SCALE_1 = 742;
 
 const COLUMNS_PER_TABLE = 50;
 const WORDS = ['orders', 'customers', 'payments', 'sessions', 'inventory', 'refunds', 'ledger'];
@@ -54,7 +54,8 @@ const changesAt = (n: number): boolean => n % 100 === 37;
 const syncedAt = (n: number, generation: number): string =>
   generation > 0 && changesAt(n) ? new Date(generation).toISOString() : time(n);
 
-export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
+export function benchWorld({ thousands, tests: given }: WorldSize): BenchWorld {
+  const scale = thousands / THOUSANDS_AT_SCALE_1;
   const of = (rows: number): number => Math.max(1, Math.round(rows * scale));
   const tables = of(8000);
   const columns = tables * COLUMNS_PER_TABLE;
@@ -94,10 +95,10 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
   });
   const bucket = (n: number): Item => ({ score: (n % 1000) / 1000, test_count: n % 9, bucket_at: time(0) });
   const numbers: Readonly<Record<string, Map<string, number[]>>> = {
-    columns: by(columns, (n) => columnOf(columnOrder(n))),
-    assets: by(tables, (n) => assetOf(tableOrder(n))),
-    'column-lineage': by(edges, (n) => columnOf(downstream(n))),
-    tests: by(tests, testOf),
+    columns: Map.groupBy(Array(columns).keys(), (n) => columnOf(columnOrder(n))),
+    assets: Map.groupBy(Array(tables).keys(), (n) => assetOf(tableOrder(n))),
+    'column-lineage': Map.groupBy(Array(edges).keys(), (n) => columnOf(downstream(n))),
+    tests: Map.groupBy(Array(tests).keys(), testOf),
   };
   return {
     find: (path, parameter, id) => {
@@ -187,17 +188,6 @@ export function benchWorld({ scale, tests: given }: WorldSize): BenchWorld {
       },
     },
   };
-}
-
-function by(rows: number, idOf: (n: number) => string): Map<string, number[]> {
-  const found = new Map<string, number[]>();
-  for (let n = 0; n < rows; n++) {
-    const id = idOf(n);
-    const others = found.get(id);
-    if (others === undefined) found.set(id, [n]);
-    else others.push(n);
-  }
-  return found;
 }
 
 /** The rows of a list that a generation has changed; a column's edges change with it. */

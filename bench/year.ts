@@ -15,7 +15,7 @@ import { assetHealthScores } from '../src/streams/asset-health-scores.ts';
 import { CATALOGUE } from '../src/streams/catalogue.ts';
 import { pruneHistories } from '../src/sync/prune-histories.ts';
 import { renewDays } from '../src/sync/renew-days.ts';
-import { createPrinter, MACHINE, saveFigures } from './figures.ts';
+import { keepFigures, MACHINE, print } from './figures.ts';
 
 /**
  * A year of hourly scores: the size of the file, the end of a day's last sync, and the page's health trends. Arguments:
@@ -75,7 +75,6 @@ function showTrends(path: string, day: number): void {
   mirror.connection.close();
 }
 
-const { print, printed } = createPrinter();
 const folder = mkdtempSync(join(tmpdir(), 'obsync-year-'));
 try {
   const path = join(folder, 'mirror.db');
@@ -98,7 +97,5 @@ try {
 } finally {
   rmSync(folder, { recursive: true });
 }
-if (process.argv.includes('--keep')) {
-  const legend = 'Hourly scores of a year, with `--thin-scores 90d` (the default), by `npm run bench:year`:';
-  saveFigures('## A year of hourly syncs', `${legend}\n\n${printed()}`);
-}
+const LEGEND = 'Hourly scores of a year, with `--thin-scores 90d` (the default), by `npm run bench:year`:';
+keepFigures('## A year of hourly syncs', LEGEND);
