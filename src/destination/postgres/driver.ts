@@ -123,7 +123,8 @@ function bulkStatement({ table, rows, same, conflict }: BulkUpsert): { text: str
     `values ${rows.map((row) => `(${tuple((name) => one(name, row[name] ?? null))})`).join(', ')}`;
   const unnested = (): string => {
     const arrays = others.map((name) => {
-      values.push(arrayText(kindOf(name), columnOf(rows, name)));
+      const cells = rows.map((row) => row[name] ?? null);
+      values.push(arrayText(kindOf(name), cells));
       return `$${values.length}::${TYPES[kindOf(name)]}[]`;
     });
     return `select ${tuple((name) => `u.${quote(name)}`)} from unnest(${arrays.join(', ')}) as u (${list(others)})`;
@@ -132,8 +133,4 @@ function bulkStatement({ table, rows, same, conflict }: BulkUpsert): { text: str
     ${rows.length <= FEW_ROWS ? listed() : unnested()}
     ${onConflict(POSTGRES, table, conflict)}`;
   return { text, values };
-}
-
-function columnOf(rows: readonly Row[], name: string): ColumnValue[] {
-  return rows.map((row) => row[name] ?? null);
 }

@@ -1,9 +1,7 @@
 import { Client, type ClientBase, type ClientConfig } from 'pg';
 import { LEASE_MS } from '../../core/schedule/lease.ts';
-import { destroyConnection } from './destroy-connection.ts';
-import { processIdOf } from './process-id.ts';
+import { destroyConnection, processIdOf, socketOf } from './driver-internals.ts';
 import { sqlStateOf, TOO_MANY_CONNECTIONS } from './server-error.ts';
-import { socketOf } from './socket.ts';
 
 /** How to connect to a server, and how long a connection may be silent while an answer is outstanding. */
 export interface AnswerTimeout {

@@ -1,9 +1,8 @@
 import type { PostgresAddress } from './address.ts';
-import { destroyConnection } from './destroy-connection.ts';
+import { destroyConnection, processIdOf } from './driver-internals.ts';
 import { driverError } from './lost-connection.ts';
 import { closeClient, openClient } from './open-client.ts';
 import { connectionOf } from './pool.ts';
-import { processIdOf } from './process-id.ts';
 import { inTransaction, type PostgresDatabase } from './transaction.ts';
 
 /** A connection that stays open. When it ends, others know at once that its process is gone. */

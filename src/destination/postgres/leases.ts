@@ -5,7 +5,7 @@ import type { Instant } from '../../core/time/instant.ts';
 import type { SqlAnswer } from '../sql/statements.ts';
 import type { PostgresConnection, PostgresTransaction } from './connection.ts';
 import type { WriterLease } from './environment-lock.ts';
-import { sqlStateOf } from './server-error.ts';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from './server-error.ts';
 
 /** A process that writes environments, as the database knows it. */
 export interface LeaseOwner {
@@ -17,9 +17,6 @@ export interface LeaseOwner {
 
 /** `now()` is the database's clock, which all processes share; Citus does not allow it to be read per column. */
 const NOW_MS = '(extract(epoch from now()) * 1000)::bigint';
-
-/** PostgreSQL's code for a lock that was not granted in time. */
-const NOT_AVAILABLE = '55P03';
 
 /** How long to wait for another process's commit. */
 const PATIENCE_MS = 3000;
@@ -70,7 +67,7 @@ async function lockAll(
     return Promise.all([added, lock])
       .then(([, answer]) => answer)
       .catch((error: unknown) => {
-        throw sqlStateOf(error) === NOT_AVAILABLE ? heldError(envId, error) : error;
+        throw sqlStateOf(error) === LOCK_NOT_AVAILABLE ? heldError(envId, error) : error;
       });
   });
   return new Map(

@@ -5,6 +5,7 @@ import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
 import { type MigrationTimes, migrationTimesOf, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
+import { LOCK_NOT_AVAILABLE } from './server-error.ts';
 import { quoteIdentifier } from './settings.ts';
 import { inTransaction } from './transaction.ts';
 import { aroundViews, codeOf, hasViews, postgresViews, VIEW_JOURNAL } from './views.ts';
@@ -24,7 +25,7 @@ export async function migratePostgres(
   schema: string,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
 ): Promise<MirrorChange> {
-  if (await isUpToDate(connection, schema, allMigrations())) return 'none';
+  if (await isUpToDate(connection, schema)) return 'none';
   try {
     return await inTransaction(connection, { schema }, (inside) => migrateInside(inside, schema, lockTimeoutMs));
   } catch (error) {
@@ -35,23 +36,20 @@ export async function migratePostgres(
 /** A pending lock on a table blocks everyone else, so the wait is short. */
 const LOCK_TIMEOUT_MS = 10_000;
 
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /** Like `migratePostgres`, within a transaction whose search path is the mirror's. */
 export async function migrateInside(
   connection: PostgresConnection,
   schema: string,
   lockTimeoutMs = LOCK_TIMEOUT_MS,
 ): Promise<MirrorChange> {
-  const all = allMigrations();
   // Waits for any other process that creates this mirror, however long it takes.
   await lockMigrations(connection, schema);
-  if (await isUpToDate(connection, schema, all)) return 'none';
+  if (await isUpToDate(connection, schema)) return 'none';
   await connection.query(`set local lock_timeout to ${lockTimeoutMs}`);
   const from = await postgresVersion(connection, schema);
-  if (from === 0) await refuseTaken(connection, schema, all);
+  if (from === 0) await refuseTaken(connection, schema);
   await enterSchema(connection, schema);
-  const ahead = all.filter(({ folderMillis }) => folderMillis > from);
+  const ahead = allMigrations().filter(({ folderMillis }) => folderMillis > from);
   await aroundViews(connection, schema, () => apply(connection, ahead));
   return from === 0 ? 'made' : 'updated';
 }
@@ -84,23 +82,15 @@ export async function lockMigrations(connection: PostgresConnection, schema: str
 }
 
 /** Whether this version has nothing to migrate. */
-async function isUpToDate(
-  connection: PostgresConnection,
-  schema: string,
-  all: readonly MigrationMeta[],
-): Promise<boolean> {
-  const { found, last } = await comparedVersion(connection, schema, all);
+async function isUpToDate(connection: PostgresConnection, schema: string): Promise<boolean> {
+  const { found, last } = await comparedVersion(connection, schema);
   return found === last && (await hasViews(connection, quoteIdentifier(schema)));
 }
 
 /** @throws SyncError `usage` if the mirror was made by a newer version or an unreleased build */
-export async function comparedVersion(
-  connection: PostgresConnection,
-  schema: string,
-  all: readonly MigrationMeta[] = allMigrations(),
-): Promise<MirrorVersion> {
+export async function comparedVersion(connection: PostgresConnection, schema: string): Promise<MirrorVersion> {
   const found = await postgresVersion(connection, schema);
-  const times = migrationTimesOf(all.map(({ folderMillis }) => folderMillis));
+  const times = postgresMigrationTimes();
   const name = `the mirror in schema ${schema}`;
   refuseNewer(found, times, name);
   refuseUnreleased(found, times, name);
@@ -108,14 +98,10 @@ export async function comparedVersion(
 }
 
 /** A schema may hold other things too, but none with our names. */
-async function refuseTaken(
-  connection: PostgresConnection,
-  schema: string,
-  all: readonly MigrationMeta[],
-): Promise<void> {
+async function refuseTaken(connection: PostgresConnection, schema: string): Promise<void> {
   const { rows } = await connection.query(
     'select relname as name from pg_class where relnamespace = to_regnamespace($1) and relname = any($2) order by 1',
-    [quoteIdentifier(schema), [...madeBy(all), ...postgresViews().map(({ name }) => name)]],
+    [quoteIdentifier(schema), [...mirrorTables(), ...postgresViews().map(({ name }) => name)]],
   );
   if (rows.length === 0) return;
   const text = `schema ${schema} is not a mirror but has ${rows.map(({ name }) => name).join(', ')}`;
@@ -124,11 +110,7 @@ async function refuseTaken(
 
 /** The names of all tables that a mirror has, or had in an earlier version. */
 export function mirrorTables(): string[] {
-  return madeBy(allMigrations());
-}
-
-function madeBy(all: readonly MigrationMeta[]): string[] {
-  return all
+  return allMigrations()
     .flatMap(({ sql }) => sql)
     .flatMap((sql) => [...sql.matchAll(/CREATE TABLE "([^"]+)"/g)].map(([, table]) => String(table)));
 }

@@ -1,7 +1,7 @@
 import { Client, type ClientBase, type ClientConfig, Pool, type PoolClient, type PoolConfig } from 'pg';
+import { socketOf } from './driver-internals.ts';
 import { type AnswerTimeout, endWhenSilent, hasten } from './end-when-silent.ts';
 import { driverError } from './lost-connection.ts';
-import { socketOf } from './socket.ts';
 import { SQLITE_TYPES } from './type-parsers.ts';
 
 /** Statements are sent before the previous one is answered. */
@@ -12,15 +12,12 @@ export const PIPELINE = { pipeline: true } as const;
  * @throws LostConnection if the server was reached and then fell silent; the socket's error if it cannot be reached
  */
 export async function openClient(timeout: AnswerTimeout): Promise<Client> {
-  let isReached = false;
-  const Watched = watchedClient(() => {
-    isReached = true;
-  });
+  const { Watched, connectingError } = watchedClient();
   const client = new Watched({ ...PIPELINE, ...timeout.client, types: SQLITE_TYPES });
   // An error between two statements is reported by the next one.
   client.on('error', () => {});
   await client.connect().catch((error: unknown) => {
-    throw connectingError(error, isReached);
+    throw connectingError(error);
   });
   endWhenSilent(client, timeout);
   return client;
@@ -32,19 +29,19 @@ export function closeClient(client: ClientBase & { end(): Promise<void> }): Prom
   return client.end();
 }
 
-/** A client that reports when it has reached something at the address. */
-function watchedClient(onReached: () => void): typeof Client {
-  return class extends Client {
+/** Clients, and what an error means while one connects: until something at the address was reached, it is not lost. */
+function watchedClient() {
+  let isReached = false;
+  const Watched = class extends Client {
     constructor(config?: string | ClientConfig) {
       super(config);
-      socketOf(this).once('connect', onReached);
+      socketOf(this).once('connect', () => {
+        isReached = true;
+      });
     }
   };
-}
-
-/** What an error means while a connection is being opened: until the server has been reached, it is not lost. */
-function connectingError(error: unknown, isReached: boolean): unknown {
-  return isReached || isReset(error) ? driverError(error) : error;
+  const connectingError = (error: unknown): unknown => (isReached || isReset(error) ? driverError(error) : error);
+  return { Watched, connectingError };
 }
 
 /** Whether something at the address hung up before it was identified. */
@@ -68,10 +65,7 @@ export function openClientPool(
   { onLost, onSilent }: { onLost?: ((error: Error) => void) | undefined; onSilent?: () => void } = {},
 ): ClientPool {
   const open = new Set<PoolClient>();
-  let isReached = false;
-  const Watched = watchedClient(() => {
-    isReached = true;
-  });
+  const { Watched, connectingError } = watchedClient();
   const pool = new Pool({ ...client, ...options, Client: Watched });
   // The pool replaces lost connections; their outstanding statements fail.
   pool.on('error', (error) => onLost?.(error));
@@ -87,7 +81,7 @@ export function openClientPool(
   };
   const connect = (): Promise<PoolClient> =>
     pool.connect().catch((error: unknown) => {
-      throw connectingError(error, isReached);
+      throw connectingError(error);
     });
   return { pool, open, connect, close };
 }

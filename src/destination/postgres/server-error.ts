@@ -3,6 +3,25 @@ import { SyncError } from '../../core/errors.ts';
 
 type ErrorAdvice = readonly [SyncError['recovery'], string];
 
+const NO_MIRROR: ErrorAdvice = [
+  'usage',
+  'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema=',
+];
+const CONFLICT: ErrorAdvice = ['run', 'had a conflict with another transaction: run again; nothing is lost'];
+const LOST: ErrorAdvice = [
+  'run',
+  'lost the connection: check the server and the network, and run again; nothing is lost',
+];
+const UNREACHABLE: ErrorAdvice = ['run', 'cannot be reached: check the network, and run again'];
+const UNKNOWN_AUTHORITY: ErrorAdvice = [
+  'usage',
+  'has a certificate from an unknown authority: pass its certificate with sslrootcert',
+];
+
+/** PostgreSQL's codes for too many connections, and for a lock that was not granted in time. */
+export const TOO_MANY_CONNECTIONS = '53300';
+export const LOCK_NOT_AVAILABLE = '55P03';
+
 /** The advice for each SQLSTATE; a class of two letters covers the codes without a line of their own. */
 const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   '08P01': [
@@ -19,14 +38,14 @@ const ADVICE: Readonly<Record<string, ErrorAdvice>> = {
   ],
   '28P01': ['usage', 'refused the password: check the user and the password'],
   '3D000': ['usage', 'has no such database: create it (createdb), or name another one in the address'],
-  '3F000': ['usage', 'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema='],
-  '40001': ['run', 'had a conflict with another transaction: run again; nothing is lost'],
-  '40P01': ['run', 'had a conflict with another transaction: run again; nothing is lost'],
+  '3F000': NO_MIRROR,
+  '40001': CONFLICT,
+  '40P01': CONFLICT,
   '42501': [
     'usage',
     'refused for lack of permission: grant the user CREATE on the database, or create the schema with the user as its owner',
   ],
-  '42P01': ['usage', 'holds no mirror: run `obsync sync` on it first, or name another schema with ?schema='],
+  '42P01': NO_MIRROR,
   '53': ['run', 'has run out of a resource: check its log, and run again; nothing is lost'],
   '53100': ['run', 'has no room left on its disk: make room and run again; nothing is lost'],
   '53200': ['run', 'is out of memory: give it more, or lower its work_mem, and run again; nothing is lost'],
@@ -71,42 +90,28 @@ const SOCKET_ADVICE: Readonly<Record<string, ErrorAdvice>> = {
     'run',
     'cannot be reached: nothing listens there; check host and port, and that the server is running',
   ],
-  ECONNRESET: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
-  EPIPE: ['run', 'lost the connection: check the server and the network, and run again; nothing is lost'],
+  ECONNRESET: LOST,
+  EPIPE: LOST,
   ENOTFOUND: ['usage', 'cannot be found: the host name does not exist; check the address'],
   EAI_AGAIN: ['run', 'cannot be found: the name server does not answer; check the network, and run again'],
   ETIMEDOUT: ['run', 'does not answer: check host, port and firewall, and run again'],
-  EHOSTUNREACH: ['run', 'cannot be reached: check the network, and run again'],
-  ENETUNREACH: ['run', 'cannot be reached: check the network, and run again'],
+  EHOSTUNREACH: UNREACHABLE,
+  ENETUNREACH: UNREACHABLE,
   ENOENT: [
     'usage',
     'cannot be reached: there is no socket in this folder; check the address, and that the server is running',
   ],
   EACCES: ['usage', 'cannot be reached: this user may not open the socket'],
   DEPTH_ZERO_SELF_SIGNED_CERT: ['usage', 'has a self-signed certificate: pass it with sslrootcert'],
-  SELF_SIGNED_CERT_IN_CHAIN: [
-    'usage',
-    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
-  ],
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: [
-    'usage',
-    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
-  ],
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: [
-    'usage',
-    'has a certificate from an unknown authority: pass its certificate with sslrootcert',
-  ],
+  SELF_SIGNED_CERT_IN_CHAIN: UNKNOWN_AUTHORITY,
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNKNOWN_AUTHORITY,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNKNOWN_AUTHORITY,
   CERT_HAS_EXPIRED: ['usage', 'has an expired certificate: renew it on the server'],
   ERR_TLS_CERT_ALTNAME_INVALID: [
     'usage',
     'has a certificate for another host: use the host name that is in the certificate',
   ],
 };
-
-const LOST: ErrorAdvice = [
-  'run',
-  'lost the connection: check the server and the network, and run again; nothing is lost',
-];
 
 /**
  * Turns an error of the server, connection or driver into a line that says what to do; returns other errors. `display`
@@ -156,9 +161,6 @@ export function refuseOtherEncoding(display: string, encoding: string): void {
 }
 
 const OLDEST = 13;
-
-/** PostgreSQL's code for too many connections. */
-export const TOO_MANY_CONNECTIONS = '53300';
 
 type DriverError = Error & { readonly code?: string | undefined };
 

@@ -1,8 +1,3 @@
-/** The mirror's schema. Temporary tables come last: behind a pooler, the session may hold another program's. */
-function searchPath(schema: string): string {
-  return `${quoteIdentifier(schema)}, pg_temp`;
-}
-
 export function quoteIdentifier(schema: string): string {
   return `"${schema.replaceAll('"', '""')}"`;
 }
@@ -17,9 +12,10 @@ export interface TransactionSettings {
 
 /**
  * Begins a transaction and sets where its tables are and how the server writes values. A pooler may use another session
- * for each transaction, so nothing is set beyond it. The statements have no values, so one message holds them all.
+ * for each transaction, so nothing is set beyond it; temporary tables come last in the search path, because the session
+ * may hold another program's. The statements have no values, so one message holds them all.
  */
 export function beginStatement({ schema, mode, idleTimeoutMs }: TransactionSettings): string {
-  return `begin ${mode}; set local search_path to ${searchPath(schema)}; set local timezone to 'UTC'; set local datestyle to 'ISO';
+  return `begin ${mode}; set local search_path to ${quoteIdentifier(schema)}, pg_temp; set local timezone to 'UTC'; set local datestyle to 'ISO';
     set local extra_float_digits to 1; set local idle_in_transaction_session_timeout to ${idleTimeoutMs}${idleTimeoutMs === 0 ? '; set local statement_timeout to 0' : ''}`;
 }

@@ -83,13 +83,8 @@ interface StreamGrowth {
 }
 
 function tablesOf({ table, staged, childTables = [], historyTables = [] }: Stream): string[] {
-  return [
-    { table, staged },
-    ...childTables,
-    ...historyTables.map((history) => ({ table: history.table, staged: undefined })),
-  ]
-    .flatMap((each) => [each.table, each.staged])
-    .filter((name) => name !== undefined);
+  const current = [{ table, staged }, ...childTables].flatMap((each) => [each.table, each.staged]);
+  return [...current, ...historyTables.map((history) => history.table)].filter((name) => name !== undefined);
 }
 
 async function analyzeGrown(connection: PostgresConnection, schema: string): Promise<void> {

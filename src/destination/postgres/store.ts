@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { saveVerification } from '../../../state/verification-store.ts';
 import { SyncError } from '../../core/errors.ts';
 import type { OpenMirror } from '../../core/ports/open-mirror.ts';
-import type { QuotaKeeper } from '../../core/ports/quota-keeper.ts';
 import type { Instant } from '../../core/time/instant.ts';
 import type { MirrorStore, Verification, WriterOptions } from '../mirror-store.ts';
 import type { PostgresAddress } from './address.ts';
@@ -19,7 +18,7 @@ import { checkServer, type OpenConnection, openConnection } from './open-connect
 import { openPool, type PostgresPool } from './pool.ts';
 import { createPresence } from './presence.ts';
 import { queryPostgres } from './query.ts';
-import { QUOTA_IDLE_MS, type QuotaRowOptions, rowKeeper } from './quota-row.ts';
+import { QUOTA_IDLE_MS, rowKeeper } from './quota-row.ts';
 import { openReplicaSource } from './replica-source.ts';
 import { type RetryWaiting, translateErrors, WAITING, withRetry } from './retry.ts';
 import { connectError, serverError, sqlStateOf } from './server-error.ts';
@@ -31,7 +30,6 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
   const { display, schema } = address;
   const explain = (error: unknown): unknown => explained(display, error);
   const share = sharePool(address);
-  const once = <Done>(work: ConnectionWork<Done>): Promise<Done> => onConnection(address, WAITING, work);
   /** For work that may be repeated. */
   const connected = <Done>(work: ConnectionWork<Done>): Promise<Done> => {
     const waiting = { ...WAITING, patience: { isOver: false } };
@@ -52,16 +50,17 @@ export function postgresStore(address: PostgresAddress, clock: () => Instant): M
     version: () => connected((connection) => comparedVersion(connection, schema)),
     // The server reports missing permissions when the mirror is created.
     checkPlace: async () => {},
-    open: (signal, { alertRules } = {}) =>
-      openMirror(address, share(), { explainAny: explain, signal, clock, alertRules }),
+    open: (signal, options) => openMirror(address, share(), { ...options, explainAny: explain, signal, clock }),
     bringUpToDate: () => connected((connection) => migratePostgres(connection, schema)),
     read: (statementsOf) => reading((connection) => performOn(connection, statementsOf(postgresScope))),
     query: (statement) => queryPostgres(address, statement),
     isWritten: () => reading(async (connection) => (await heldEnvironments(connection)).size > 0),
     // The result stands whether or not it is recorded.
-    record: (verification) => once((connection) => record(connection, schema, verification)).catch(() => {}),
-    openQuotaKeeper: (account, nowMs, signal) =>
-      openQuotaKeeper(openQuotaDatabase(share(), { schema, signal }), { account, nowMs }),
+    record: (verification) => record(address, verification).catch(() => {}),
+    openQuotaKeeper(account, nowMs, signal) {
+      const { transaction, close } = openQuotaDatabase(share(), { schema, signal });
+      return { ...rowKeeper({ transaction, account, nowMs }), close };
+    },
     openReplicaSource: () => openReplicaSource(address),
     openCopySource: () => openPostgresSource(address),
     openCopyTarget: () => openPostgresTarget(address),
@@ -80,8 +79,12 @@ function readOn<Done>(
   });
 }
 
-async function record(connection: OpenConnection, schema: string, verification: Verification): Promise<void> {
-  await inTransaction(connection, { schema }, (inside) => performOn(inside, saveVerification(verification)));
+async function record(address: PostgresAddress, verification: Verification): Promise<void> {
+  await onConnection(address, WAITING, (connection) =>
+    inTransaction(connection, { schema: address.schema }, (inside) =>
+      performOn(inside, saveVerification(verification)),
+    ),
+  );
 }
 
 type ConnectionWork<Done> = (connection: OpenConnection) => Promise<Done>;
@@ -170,8 +173,7 @@ function isStopped(error: unknown, signal: AbortSignal): boolean {
 const stopped = (cause: unknown): SyncError =>
   new SyncError('signal', 'stopped by a signal: run it again to continue', { cause });
 
-interface PostgresWriterOptions {
-  readonly alertRules: WriterOptions['alertRules'];
+interface PostgresWriterOptions extends WriterOptions {
   readonly explainAny: (error: unknown) => unknown;
   readonly signal: AbortSignal;
   readonly clock: () => Instant;
@@ -226,15 +228,6 @@ async function openMirror(
     },
   };
 }
-
-function openQuotaKeeper(
-  { transaction, close }: QuotaDatabase,
-  options: Pick<QuotaRowOptions, 'account' | 'nowMs'>,
-): QuotaKeeper {
-  return { change: rowKeeper({ ...options, transaction }).change, close };
-}
-
-type QuotaDatabase = ReturnType<typeof openQuotaDatabase>;
 
 /** Transactions that may be idle for `QUOTA_IDLE_MS`. An abort does not wait for the server. */
 export function openQuotaDatabase(pool: PostgresPool, { schema, signal }: { schema: string; signal: AbortSignal }) {
