@@ -14,7 +14,7 @@ export async function explain(context: StreamContext, mismatches: readonly Misma
   const facts = await parentFactsOf(context, ids);
   return mismatches.map((mismatch) => {
     const isHeldBack = mismatch.what === 'extra' && heldBack.has(joinKey(mismatch.key));
-    const known = isHeldBack ? { ...mismatch, ...HELD_BACK, verdict: keptVerdict(mismatch) } : mismatch;
+    const known = isHeldBack ? { ...mismatch, heldBack: true as const, verdict: keptVerdict(mismatch) } : mismatch;
     if (known.verdict !== 'possible' || known.why !== null) return known;
     if (changed.has(known.key[0] ?? '')) return { ...known, verdict: 'changed' };
     const isBrought = known.parentIds.some((parent) => isReadAgain(context, known, { parent, facts }));
@@ -23,8 +23,6 @@ export async function explain(context: StreamContext, mismatches: readonly Misma
 }
 
 const NONE: ReadonlySet<string> = new Set();
-
-const HELD_BACK = { heldBack: true } as const;
 
 /** Reading the whole list again does not apply a held-back removal (R14). */
 function keptVerdict({ verdict }: Mismatch): Mismatch['verdict'] {

@@ -26,7 +26,7 @@ export interface Mismatch extends RowDifference {
 }
 
 export function mismatchOf(key: RowKey, difference: RowDifference, known: Partial<Mismatch> = {}): Mismatch {
-  return { parentIds: [], verdict: 'possible', why: null, ...known, ...difference, key: key };
+  return { parentIds: [], verdict: 'possible', why: null, ...known, ...difference, key };
 }
 
 /** A row that the mirror cannot store (R20). */

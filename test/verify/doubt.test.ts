@@ -5,7 +5,7 @@ import { putAsset, putAssetEdge, putColumn, putScore, remove, removeAsset } from
 import type { TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
 import { USUAL_STREAMS } from '../support/catalogue.ts';
-import { inShort, syncedWorld, verified } from './setup.ts';
+import { inShort, listEnvironment, syncedWorld, verified } from './setup.ts';
 
 describe('what verify cannot compare', () => {
   test('a stream never synced to its end is a single finding', async () => {
@@ -116,11 +116,7 @@ describe('an edge between assets that differs', () => {
     ['is a difference otherwise', '2026-11-20T06:09:00Z', false],
   ])('it %s', async (_what, last_synced_at, isPending) => {
     const { world, mirrored } = await syncedWorld();
-    const source = world.source;
-    world.source = (...given) => ({
-      ...source(...given),
-      environments: async () => [{ id: 'e1', name: 'env e1', last_synced_at }],
-    });
+    listEnvironment(world, () => ({ last_synced_at }));
     putAssetEdge(world.environment(), 'a1', 'a3');
     const report = await verified(world, mirrored, { only: ['asset_lineage'], depth: 'ids' });
     const found = ['missing asset_lineage a1 a3'];

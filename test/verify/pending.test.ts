@@ -1,29 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { StreamName } from '../../src/core/stream.ts';
-import type { VerifyReport } from '../../src/verify/verify-report.ts';
 import { putAsset, putAssetEdge, putColumn, putColumnEdges, removeAsset } from '../model/environment.ts';
 import { HOUR, type World } from '../model/world.ts';
-import { inShort, syncedWorld, verified } from './setup.ts';
+import { inShort, listEnvironment, syncedWorld, verified } from './setup.ts';
 
 type Subject = Awaited<ReturnType<typeof syncedWorld>>;
 
 /** The service reports for each run that it has just refreshed the environment. */
 function refreshing(world: World): void {
-  const source = world.source;
-  world.source = (...given) => ({
-    ...source(...given),
-    async environments() {
-      return [{ id: 'e1', name: 'env e1', last_synced_at: new Date(world.nowMs).toISOString() }];
-    },
-  });
-}
-
-function answer({ equal, pending, ...report }: VerifyReport): object {
-  return { equal, findings: inShort(report), pending: inShort({ findings: pending }) };
+  listEnvironment(world, () => ({ last_synced_at: new Date(world.nowMs).toISOString() }));
 }
 
 async function look({ world, mirrored }: Subject, ...only: StreamName[]): Promise<object> {
-  return answer(await verified(world, mirrored, { only }));
+  const { equal, pending, ...report } = await verified(world, mirrored, { only });
+  return { equal, findings: inShort(report), pending: inShort({ findings: pending }) };
 }
 
 async function later({ world, mirrored }: Subject): Promise<void> {
@@ -36,14 +26,7 @@ test('a wrong edge is a difference even if the service refreshed in the second i
   const last_synced_at = new Date(Math.ceil(world.nowMs / 1000) * 1000 + 300).toISOString();
   world.nowMs = Date.parse(last_synced_at);
   world.latencyMs = 10;
-  const source = world.source;
-  world.source = (...given) => ({
-    ...source(...given),
-    async environments() {
-      await source(...given).environments();
-      return [{ id: 'e1', name: 'env e1', last_synced_at }];
-    },
-  });
+  listEnvironment(world, () => ({ last_synced_at }));
   await mirrored.sync();
   mirrored.exec("delete from asset_lineage where upstream_asset_id = 'a1'");
   world.advance(60);

@@ -35,6 +35,21 @@ export async function syncedWorld(ids?: readonly string[]): Promise<{ world: Wor
   return { world, mirrored };
 }
 
+/** The service lists one environment with these fields. */
+export function listEnvironment(world: World, fieldsOf: () => object): void {
+  const { source } = world;
+  world.source = (...given) => {
+    const made = source(...given);
+    return {
+      ...made,
+      async environments() {
+        await made.environments();
+        return [{ id: 'e1', name: 'env e1', ...fieldsOf() }];
+      },
+    };
+  };
+}
+
 function pathOf(mirrored: TestMirror): string {
   return String(mirrored.rows("select file from pragma_database_list where name = 'main'")[0]?.['file']);
 }
