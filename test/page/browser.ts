@@ -1,5 +1,5 @@
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
-import { onTestFinished } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { launchChromium } from './chromium.ts';
 
 export interface TabOptions extends BrowserContextOptions {
@@ -10,13 +10,6 @@ export interface TabOptions extends BrowserContextOptions {
 /** Far longer than any step takes, so a test that waits in vain fails. */
 const MAX_WAIT_MS = 20_000;
 
-/** A browser for one test file. */
-export interface TestBrowser {
-  /** Opens a tab that is closed when the test ends. */
-  open(url: string, options?: TabOptions): Promise<OpenedPage>;
-  close(): Promise<void>;
-}
-
 interface OpenedPage {
   readonly page: Page;
   /** Every address that the tab has requested. */
@@ -25,9 +18,14 @@ interface OpenedPage {
   readonly complaints: readonly string[];
 }
 
-export async function startBrowser(): Promise<TestBrowser> {
-  const browser = await launchChromium();
-  return { open: (url, options = {}) => openPage(browser, url, options), close: () => browser.close() };
+/** Starts a browser for a test file. Returns the function to open a tab, which is closed when the test ends. */
+export function useBrowser(): (url: string, options?: TabOptions) => Promise<OpenedPage> {
+  let browser: Browser | undefined;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser?.close());
+  return (url, options = {}) => openPage(browser as Browser, url, options);
 }
 
 async function openPage(browser: Browser, url: string, { time, ...options }: TabOptions): Promise<OpenedPage> {

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fastify from 'fastify';
-import { inject } from 'vitest';
+import { inject, onTestFinished } from 'vitest';
 import { addPageFiles } from '../../src/server/page-files.ts';
 
 /** The response to one query of the page. */
@@ -22,15 +22,15 @@ export interface FixtureServer {
   readonly replies: Map<string, FixtureReply | FixtureAnswering>;
   /** The received requests, as `name?query`, with the relevant headers. */
   readonly asked: { readonly path: string; readonly authorization: string | null; readonly tag: string | null }[];
-  close(): Promise<void>;
 }
 
 /** The page, built for these tests. */
 export const builtPage = (): string => join(inject('compiled'), 'ui');
 
-/** Answers 304 if the request has the tag of the current response. */
+/** Answers 304 if the request has the tag of the current response. Closed when the test ends. */
 export async function serveFixture(replies: FixtureReplies): Promise<FixtureServer> {
   const server = fastify();
+  onTestFinished(() => server.close());
   await addPageFiles(server, builtPage());
   const held = new Map(Object.entries(replies));
   const asked: FixtureServer['asked'] = [];
@@ -48,8 +48,7 @@ export async function serveFixture(replies: FixtureReplies): Promise<FixtureServ
     return reply.status(status).headers(headers).send(body);
   });
   const url = await server.listen({ port: 0 });
-  const close = (): Promise<void> => server.close();
-  return { url, replies: held, asked, close };
+  return { url, replies: held, asked };
 }
 
 const NOT_THERE: FixtureReply = {

@@ -1,23 +1,18 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findViolations, overflowOf } from './axe.ts';
-import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
+import { type TabOptions, useBrowser } from './browser.ts';
 import { mirrorTrust, NOW } from './fixture-answers.ts';
 import { assetDetail, ENDLESS_LINEAGE } from './fixture-lineage.ts';
 import { type FixtureReplies, serveFixture } from './fixture-server.ts';
 
-let browser: TestBrowser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
+const openTab = useBrowser();
 
 const MIRROR = { body: mirrorTrust(), headers: { etag: 'W/"1"' } };
 
 async function open(path = '#/asset?id=a', more: FixtureReplies = {}, options: TabOptions = {}) {
   const server = await serveFixture({ mirror: MIRROR, ...ENDLESS_LINEAGE, ...more });
-  onTestFinished(() => server.close());
-  const opened = await browser.open(`${server.url}/${path}`, { time: NOW, ...options });
+  const opened = await openTab(`${server.url}/${path}`, { time: NOW, ...options });
   await opened.page.locator('.node').first().waitFor();
   return { ...opened, server };
 }

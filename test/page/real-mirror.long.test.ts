@@ -8,13 +8,13 @@ import { makeSample } from '../../src/demo/sample.ts';
 import { type MirrorFile, openForWriting } from '../../src/destination/sqlite/open.ts';
 import { SERVE_TOKEN, type Serving, serving } from '../cli/serving.ts';
 import { findViolations, overflowOf } from './axe.ts';
-import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
+import { type TabOptions, useBrowser } from './browser.ts';
 
 const ENV = 'prod-analytics';
 const folder = mkdtempSync(join(tmpdir(), 'obsync-page-'));
 let mirror: MirrorFile;
 let server: Serving;
-let browser: TestBrowser;
+const openTab = useBrowser();
 let visible: readonly string[];
 
 const rows = <T>(sql: string, ...values: unknown[]): T[] => mirror.connection.prepare(sql).all(...values) as T[];
@@ -50,11 +50,9 @@ beforeAll(async () => {
   const args = ['--tokens', tokens, '--db', mirror.path, '--rate-limit', 'off'];
   // A hook cannot register another hook, so the server is stopped below.
   server = await serving(args, { whenDone: () => {} });
-  browser = await startBrowser();
 });
 
 afterAll(async () => {
-  await browser?.close();
   server?.kill('SIGKILL');
   await server?.ended;
   mirror?.connection.close();
@@ -65,7 +63,7 @@ const VIEWS = ['mirror', 'failing', 'trends', 'untested', 'asset'] as const;
 
 /** A tab with a token, at an address of the page. */
 async function open(hash: string, { token = SERVE_TOKEN, ...options }: TabOptions & { readonly token?: string } = {}) {
-  const opened = await browser.open(`${server.url}/#token=${token}`, options);
+  const opened = await openTab(`${server.url}/#token=${token}`, options);
   await opened.page.locator('h2').first().waitFor();
   await goTo(opened.page, hash);
   return opened;

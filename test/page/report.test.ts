@@ -9,24 +9,20 @@ import { writeReport } from '../../src/api/report.ts';
 import { makeSample } from '../../src/demo/sample.ts';
 import { openForWriting } from '../../src/destination/sqlite/open.ts';
 import { findViolations, overflowOf } from './axe.ts';
-import { startBrowser, type TestBrowser } from './browser.ts';
+import { useBrowser } from './browser.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'obsync-report-'));
 const db = join(folder, 'm.db');
 const to = join(folder, 'report.html');
-let browser: TestBrowser;
+const openTab = useBrowser();
 
-beforeAll(async () => {
+beforeAll(() => {
   const mirror = openForWriting(db);
   makeSample(mirror, { seed: 7, nowMs: Date.parse('2026-11-20T09:17:00Z') });
   mirror.connection.close();
-  browser = await startBrowser();
 });
 
-afterAll(async () => {
-  await browser?.close();
-  rmSync(folder, { recursive: true });
-});
+afterAll(() => rmSync(folder, { recursive: true }));
 
 const text = async (sql: string): Promise<string> => {
   const { portions } = await query({ db, sql });
@@ -43,7 +39,7 @@ describe('the HTML report', () => {
       bytes: readFileSync(to).length,
       passed: true,
     });
-    const { page, requests, complaints } = await browser.open(pathToFileURL(to).href);
+    const { page, requests, complaints } = await openTab(pathToFileURL(to).href);
     await page.getByText('A report made at').waitFor();
     for (const link of await page.locator('nav a').all()) {
       await link.click();
@@ -59,7 +55,7 @@ describe('the HTML report', () => {
     const inStaging = await count("select count(*) from failing_tests where env_id = 'staging-analytics'");
     const report = await writeReport({ db, to, env: ['Staging Analytics'] });
     expect(report).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
-    const { page } = await browser.open(`${pathToFileURL(to).href}#/failing`);
+    const { page } = await openTab(`${pathToFileURL(to).href}#/failing`);
     await page.getByText(`${inStaging} tests fail`).waitFor();
     expect(await page.content()).not.toContain('prod-analytics');
   });
@@ -77,11 +73,11 @@ describe('the HTML report', () => {
     );
     const all = await writeReport({ db: missing, to, maxFailing: inProduction });
     expect(all).toMatchObject({ failing_count: inProduction, environments: ['Production Analytics'], passed: true });
-    const { page } = await browser.open(`${pathToFileURL(to).href}#/failing?env=staging-analytics`);
+    const { page } = await openTab(`${pathToFileURL(to).href}#/failing?env=staging-analytics`);
     await page.getByText('Staging Analytics is no longer listed since 2026-11-19 08:30 UTC').waitFor();
     const one = await writeReport({ db: missing, to, env: ['Staging Analytics'] });
     expect(one).toMatchObject({ failing_count: inStaging, environments: ['Staging Analytics'] });
-    const { page: asked } = await browser.open(`${pathToFileURL(to).href}#/failing`);
+    const { page: asked } = await openTab(`${pathToFileURL(to).href}#/failing`);
     await asked.getByText(/^[0-9]+ (checks|tests) fail/).waitFor();
   });
 
@@ -98,12 +94,12 @@ describe('the HTML report', () => {
     const address = (id: string): string =>
       `${pathToFileURL(to).href}#/asset?env=prod-analytics&id=${encodeURIComponent(id)}`;
     const viewport = { width: 375, height: 700 };
-    const { page } = await browser.open(address(failing), { viewport });
+    const { page } = await openTab(address(failing), { viewport });
     await page.getByText(`${neighbours + 1} assets are shown.`).waitFor();
     expect(await overflowOf(page)).toBe(0);
     await page.getByLabel('Find an asset').fill(name.slice(1));
     await page.getByRole('link', { name, exact: true }).first().waitFor();
-    const { page: otherPage } = await browser.open(address(other), { viewport });
+    const { page: otherPage } = await openTab(address(other), { viewport });
     await otherPage.getByText('This report does not include it').first().waitFor();
   });
 

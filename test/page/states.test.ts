@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { findViolations, overflowOf } from './axe.ts';
-import { startBrowser, type TabOptions, type TestBrowser } from './browser.ts';
+import { type TabOptions, useBrowser } from './browser.ts';
 import { failingNow, failingSubTest, mirrorTrust, NOW } from './fixture-answers.ts';
 import { assetDetail } from './fixture-lineage.ts';
 import { type FixtureReplies, type FixtureReply, serveFixture } from './fixture-server.ts';
 
-let browser: TestBrowser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
+const openTab = useBrowser();
 
 const MIRROR: FixtureReply = { body: mirrorTrust(), headers: { etag: 'W/"1"' } };
 const FAILING: FixtureReply = { body: failingNow([failingSubTest('orders_unique')]), headers: { etag: 'W/"2"' } };
@@ -22,8 +18,7 @@ const refusal = (status: number, message: string, headers = {}): FixtureReply =>
 /** The page over fixed answers. */
 async function open(replies: FixtureReplies = {}, path = '', options: TabOptions = {}) {
   const server = await serveFixture({ mirror: MIRROR, 'environments/prod/failing': FAILING, ...replies });
-  onTestFinished(() => server.close());
-  const opened = await browser.open(`${server.url}/${path}`, { time: NOW, ...options });
+  const opened = await openTab(`${server.url}/${path}`, { time: NOW, ...options });
   return { ...opened, server };
 }
 

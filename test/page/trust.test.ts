@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { MirrorTrust } from '../../src/page-data/page-data.ts';
-import { startBrowser, type TestBrowser } from './browser.ts';
+import { useBrowser } from './browser.ts';
 import { failingNow, failingSubTest, mirrorTrust, NOW, streamTrust } from './fixture-answers.ts';
 import { serveFixture } from './fixture-server.ts';
 
-let browser: TestBrowser;
-beforeAll(async () => {
-  browser = await startBrowser();
-});
-afterAll(() => browser.close());
+const openTab = useBrowser();
 
 /** The page over a mirror with this trust data. */
 async function open(mirror: MirrorTrust, path = '') {
@@ -17,8 +13,7 @@ async function open(mirror: MirrorTrust, path = '') {
     'environments/prod/failing': { body: failingNow([failingSubTest('orders_unique')]) },
     'environments/staging/failing': { body: failingNow([failingSubTest('staged_unique')]) },
   });
-  onTestFinished(() => server.close());
-  const opened = await browser.open(`${server.url}/${path}`, { time: NOW });
+  const opened = await openTab(`${server.url}/${path}`, { time: NOW });
   await opened.page.locator('main .notice, main table').first().waitFor();
   return { ...opened, server };
 }
