@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs';
 import { getTableName, is } from 'drizzle-orm';
 import { getTableConfig as configInPostgres, PgTable } from 'drizzle-orm/pg-core';
 import { getTableConfig, SQLiteTable } from 'drizzle-orm/sqlite-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type ColumnKind, kindOf } from '../../../schema/column-types.ts';
 import { MIRROR_VIEWS } from '../../../schema/dictionary.ts';
 import * as postgres from '../../../schema/postgres.ts';
@@ -353,67 +353,51 @@ describe('the views of a mirror of another version', () => {
   });
 });
 
-test('a migration blocked by another program fails fast, names that program, and succeeds later', async () => {
+/** A schema of a real server, and connections to it, until the test ends. */
+async function realSchema() {
   const own = await testSchema();
-  const address = (application_name: string) =>
-    ({
-      kind: 'postgres',
-      schema: own.schema,
-      display: '',
-      client: { connectionString: own.serverUrl, application_name },
-    }) as const;
-  const [reader, writer] = [await openConnection(address('dashboard')), await openConnection(address('obsync'))];
-  try {
-    await migratePostgres(writer, own.schema);
-    await own.ask("update __obsync_views set hash = ''");
-    await beginIn(reader, own.schema, 'read only');
-    await reader.list('select * from live_assets');
-    await expect(migratePostgres(writer, own.schema, 50)).rejects.toMatchObject({
-      recovery: 'run',
-      message: expect.stringMatching(
-        /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
-      ),
-    });
-    await reader.run('commit');
-    expect(await migratePostgres(writer, own.schema, 50)).toBe('updated');
-  } finally {
-    for (const connection of [reader, writer]) await connection.close();
-    await own.drop();
-  }
+  onTestFinished(() => own.drop());
+  const connect = async (application_name = 'obsync'): Promise<OpenConnection> => {
+    const client = { connectionString: own.serverUrl, application_name };
+    const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
+    onTestFinished(() => connection.close());
+    return connection;
+  };
+  return { own, schema: own.schema, connect };
+}
+
+test('a migration blocked by another program fails fast, names that program, and succeeds later', async () => {
+  const { own, schema, connect } = await realSchema();
+  const [reader, writer] = [await connect('dashboard'), await connect()];
+  await migratePostgres(writer, schema);
+  await own.ask("update __obsync_views set hash = ''");
+  await beginIn(reader, schema, 'read only');
+  await reader.list('select * from live_assets');
+  await expect(migratePostgres(writer, schema, 50)).rejects.toMatchObject({
+    recovery: 'run',
+    message: expect.stringMatching(
+      /cannot be brought up to date while another program uses its tables \(dashboard of \S+, process \d+\): end its transaction and run again/,
+    ),
+  });
+  await reader.run('commit');
+  expect(await migratePostgres(writer, schema, 50)).toBe('updated');
 });
 
 test('processes that create the same mirror at once wait for each other', async () => {
-  const own = await testSchema();
-  const address = {
-    kind: 'postgres',
-    schema: own.schema,
-    display: '',
-    client: { connectionString: own.serverUrl },
-  } as const;
-  const connections = await Promise.all([1, 2, 3, 4].map(() => openConnection(address)));
-  try {
-    await Promise.all(connections.map((connection) => migratePostgres(connection, own.schema)));
-    expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
-    expect(await postgresVersion(connections[0] as OpenConnection, own.schema)).toBe(postgresMigrationTimes().last);
-  } finally {
-    for (const connection of connections) await connection.close();
-    await own.drop();
-  }
+  const { own, schema, connect } = await realSchema();
+  const connections = await Promise.all([1, 2, 3, 4].map(() => connect()));
+  await Promise.all(connections.map((connection) => migratePostgres(connection, schema)));
+  expect(await own.ask('select count(*) as n from __obsync_views')).toEqual([{ n: '26' }]);
+  expect(await postgresVersion(connections[0] as OpenConnection, schema)).toBe(postgresMigrationTimes().last);
 });
 
 test('a transaction sees a mirror that another process creates while it is open', async () => {
-  const own = await testSchema();
-  const client = { connectionString: own.serverUrl };
-  const connection = await openConnection({ kind: 'postgres', schema: own.schema, display: '', client });
-  try {
-    await connection.run('begin');
-    expect(await postgresVersion(connection, own.schema)).toBe(0);
-    await own.ask(`create schema ${own.schema}; create table __drizzle_migrations as select 7 as created_at`);
-    expect(await postgresVersion(connection, own.schema)).toBe(7);
-  } finally {
-    await connection.close();
-    await own.drop();
-  }
+  const { own, schema, connect } = await realSchema();
+  const connection = await connect();
+  await connection.run('begin');
+  expect(await postgresVersion(connection, schema)).toBe(0);
+  await own.ask(`create schema ${schema}; create table __drizzle_migrations as select 7 as created_at`);
+  expect(await postgresVersion(connection, schema)).toBe(7);
 });
 
 test('the PostgreSQL schema exports only tables, and one for each table of SQLite', () => {
