@@ -9,8 +9,8 @@ import { inTransaction } from './transaction.ts';
 /** All other tables are in its co-location group. Every commit begins with a row of it. */
 const FIRST = 'mirror_environments';
 
-/** Tables that name environments but stay local: this one has few rows and is joined with the runs. */
-const LOCAL_THOUGH_BY_ENVIRONMENT: ReadonlySet<string> = new Set(['sync_stream_runs']);
+/** It names environments but stays local: it has few rows and is joined with the runs. */
+const LOCAL = 'sync_stream_runs';
 
 /** What commits and views call on the shards, each function after those that it calls. */
 const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)', 'element_labels(json)'];
@@ -93,13 +93,8 @@ async function tablesOf(
       order by c.relname <> $2, c.relname`,
     [mirrorTables(), FIRST],
   );
-  const isDistributed = (row: (typeof rows)[number]): boolean =>
-    Number(row['is_by_env']) === 1 && !LOCAL_THOUGH_BY_ENVIRONMENT.has(String(row['name']));
-  const { true: byEnvironment = [], false: others = [] } = Object.groupBy(
-    rows,
-    (row) => `${isDistributed(row)}` as const,
-  );
-  return { byEnvironment: byEnvironment.map(nameOf), others: others.map(nameOf) };
+  const byEnvironment = rows.filter((row) => Number(row['is_by_env']) === 1 && row['name'] !== LOCAL).map(nameOf);
+  return { byEnvironment, others: rows.map(nameOf).filter((name) => !byEnvironment.includes(name)) };
 }
 
 /** Citus lists every table that it knows; `h` is one distributed by hash. */

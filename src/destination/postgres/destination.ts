@@ -31,7 +31,8 @@ interface PostgresOptions extends RetryWaiting {
 }
 
 export function createPostgresDestination(database: PostgresDatabase, options: PostgresOptions): Destination {
-  const { run } = options;
+  const { envId, run, lease } = options;
+  const clock: MirrorClock = { now: options.clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
   const withErrors = <Done>(work: Promise<Done>): Promise<Done> =>
     translateErrors(work, (error) => (error instanceof SyncError ? error : options.errorOf(error)));
   /** Makes a port's method from its statements. */
@@ -40,7 +41,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     (...given: Given): Promise<Result> =>
       withErrors(
         readWithRetry(database, options, (connection) =>
-          performOn(connection, statementsOf(postgresScope(options.envId), ...given)),
+          performOn(connection, statementsOf(postgresScope(envId), ...given)),
         ),
       );
   const writing =
@@ -54,16 +55,19 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     existingWithChildren: asking(existingWithChildren),
     // It records what is missing, so only the writer may call it (R26).
     backlog: asking(function* (scope, stream: Stream, query: BacklogQuery) {
-      yield* lockEnvironment(options.envId, options.lease);
+      yield* lockEnvironment(envId, lease);
       return yield* backlog(scope, stream, query);
     }),
     dueTests: asking((scope, _stream: Stream, limit: number) => dueTests(scope, run, limit)),
     outstanding: asking(outstandingCounts),
     commit: writing((stream: Stream, commit: Commit, marking: ReadonlySet<StreamName>) =>
-      lockedCommit(options, { stream, commit, marking }),
+      lockedCommit(options, { stream, commit, marking, clock }),
     ),
-    renewDay: writing(() => lockedRenewal(options)),
-    pruneHistory: writing((rule: PruningRule) => lockedPruning(options, rule)),
+    renewDay: writing(function* () {
+      yield* lockEnvironment(envId, lease);
+      return yield* renewDay(postgresScope(envId));
+    }),
+    pruneHistory: writing((rule: PruningRule) => pruneHistory(postgresScope(envId), rule, clock)),
   };
 }
 
@@ -76,29 +80,15 @@ interface CommitInput {
   readonly stream: Stream;
   readonly commit: Commit;
   readonly marking: ReadonlySet<StreamName>;
+  readonly clock: MirrorClock;
 }
 
 function* lockedCommit(
-  options: PostgresOptions,
-  { stream, commit, marking }: CommitInput,
+  { envId, run, alertRules }: PostgresOptions,
+  { stream, ...input }: CommitInput,
 ): SqlStatements<CommitResult> {
-  const { envId, run, alertRules } = options;
   const scope = postgresScope(envId);
-  const input = { commit, run, clock: lockingClock(options), marking, alertRules };
-  const result = yield* commitStatements(scope, stream, input);
+  const result = yield* commitStatements(scope, stream, { ...input, run, alertRules });
   yield* writeNoted(scope.noted);
   return result;
-}
-
-function* lockedRenewal({ envId, lease }: PostgresOptions): SqlStatements<number | null> {
-  yield* lockEnvironment(envId, lease);
-  return yield* renewDay(postgresScope(envId));
-}
-
-function lockedPruning(options: PostgresOptions, rule: PruningRule): SqlStatements<number | null> {
-  return pruneHistory(postgresScope(options.envId), rule, lockingClock(options));
-}
-
-function lockingClock({ envId, clock, lease }: PostgresOptions): MirrorClock {
-  return { now: clock, last: () => lockEnvironment(envId, lease), moved: () => [] };
 }
