@@ -1,5 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleepFor } from 'node:timers/promises';
+import { type TcpProxy, tcpProxy } from '../test/support/postgres/tcp-proxy.ts';
 import { messageReader } from '../test/support/postgres/wire.ts';
 
 /** The traffic between clients and their PostgreSQL server. */
@@ -11,85 +11,44 @@ export interface Traffic {
 }
 
 /** A proxy that counts traffic and delays every byte like a network does. */
-export interface DelayingProxy {
-  readonly url: string;
+export interface DelayingProxy extends Pick<TcpProxy, 'url' | 'close'> {
   /** The traffic since the last call. */
   traffic(): Traffic;
-  close(): Promise<void>;
 }
 
 /** `delayMs` applies in each direction: a round trip takes twice as long. */
 export async function delayingProxy(serverUrl: string, delayMs: number): Promise<DelayingProxy> {
-  const server = new URL(serverUrl);
-  const open = new Set<Socket>();
   let [roundTrips, bytesToServer, bytesToClient] = [0, 0, 0];
-  const proxy = createServer((client) => {
-    const upstream = connect(Number(server.port || 5432), server.hostname);
-    for (const socket of [client, upstream]) {
-      open.add(socket);
-      socket.setNoDelay(true);
-      socket.on('error', () => undefined);
-      socket.on('close', () => open.delete(socket));
-    }
+  const delay = async (): Promise<void> => {
+    if (delayMs > 0) await sleepFor(delayMs);
+  };
+  const { url, close } = await tcpProxy(serverUrl, (client, upstream) => {
     const [readRequests, readResponses] = [messageReader(true), messageReader(false)];
     let unanswered = 0;
-    deliver(client, upstream, {
-      delayMs,
-      onSent(chunk) {
-        bytesToServer += chunk.length;
-        const requests = readRequests(chunk).filter(({ type }) => type === 'S' || type === 'Q').length;
-        if (unanswered === 0 && requests > 0) roundTrips += 1;
-        unanswered += requests;
-      },
-      onArrived: () => undefined,
+    client.on('data', async (chunk) => {
+      bytesToServer += chunk.length;
+      const requests = readRequests(chunk).filter(({ type }) => type === 'S' || type === 'Q').length;
+      if (unanswered === 0 && requests > 0) roundTrips += 1;
+      unanswered += requests;
+      await delay();
+      upstream.write(chunk);
     });
-    deliver(upstream, client, {
-      delayMs,
-      onSent: (chunk) => {
-        bytesToClient += chunk.length;
-      },
-      onArrived(chunk) {
-        const ready = readResponses(chunk).filter(({ type }) => type === 'Z').length;
-        // The first one belongs to the connection setup; no client sent a request for it.
-        unanswered = Math.max(0, unanswered - ready);
-      },
+    upstream.on('data', async (chunk) => {
+      bytesToClient += chunk.length;
+      await delay();
+      const ready = readResponses(chunk).filter(({ type }) => type === 'Z').length;
+      // The first one belongs to the connection setup; no client sent a request for it.
+      unanswered = Math.max(0, unanswered - ready);
+      client.write(chunk);
     });
   });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  const url = new URL(serverUrl);
-  url.port = String((proxy.address() as AddressInfo).port);
   return {
-    url: url.href,
+    url,
+    close,
     traffic() {
       const traffic = { roundTrips, bytesToServer, bytesToClient };
       [roundTrips, bytesToServer, bytesToClient] = [0, 0, 0];
       return traffic;
     },
-    async close() {
-      for (const socket of open) socket.destroy();
-      await new Promise((resolve) => proxy.close(resolve));
-    },
   };
-}
-
-interface Delivery {
-  readonly delayMs: number;
-  onSent(chunk: Buffer): void;
-  onArrived(chunk: Buffer): void;
-}
-
-/** Forwards everything from one socket to another, in order. */
-function deliver(from: Socket, to: Socket, { delayMs, onSent, onArrived }: Delivery): void {
-  const later = async (act: () => void): Promise<void> => {
-    if (delayMs > 0) await sleepFor(delayMs);
-    act();
-  };
-  from.on('data', (chunk) => {
-    onSent(chunk);
-    void later(() => {
-      onArrived(chunk);
-      to.write(chunk);
-    });
-  });
-  from.on('close', () => void later(() => to.destroy()));
 }

@@ -111,7 +111,7 @@ export async function serve(world: WorldSize): Promise<{ server: ChildProcess; b
   return { server, baseUrl: `http://127.0.0.1:${port}` };
 }
 
-function ended(child: ChildProcess): Promise<{ code: number | null; out: string; errors: string }> {
+export function ended(child: ChildProcess): Promise<{ code: number | null; out: string; errors: string }> {
   const said = { out: '', errors: '' };
   child.stdout?.on('data', (chunk) => {
     said.out += chunk;

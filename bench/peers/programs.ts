@@ -1,9 +1,9 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { installRequirements } from '../../test/consumers/install-requirements.ts';
-import type { Usage } from '../measure.ts';
+import { ended, type Usage } from '../measure.ts';
 import type { Item } from '../world.ts';
 
 /** The rows of each list, by its name in `lists.py`. */
@@ -131,11 +131,3 @@ export function usageOf(place: Place): Omit<Usage, 'requests'> {
 }
 
 const usageFile = ({ folder }: Place): string => join(folder, 'usage.json');
-
-function ended(child: ChildProcess): Run['ended'] {
-  let errors = '';
-  child.stderr?.on('data', (chunk) => {
-    errors = `${errors}${chunk}`.slice(-2000);
-  });
-  return new Promise((resolve) => child.on('close', (code) => resolve({ code, errors })));
-}
