@@ -1,40 +1,25 @@
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { setTimeout as sleepFor } from 'node:timers/promises';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination, PageCommit } from '../../../src/core/ports/destination.ts';
 import type { PostgresTransaction } from '../../../src/destination/postgres/connection.ts';
-import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
-import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { handled, type PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { STREAM_NAMES } from '../../../src/streams/catalogue.ts';
 import { streamOf } from '../../core/setup.ts';
 import { column, START } from '../../support/conformance/workbench.ts';
 import { cuttingProxy } from '../../support/postgres/cutting-proxy.ts';
-import { type TestSchema, testSchema } from '../../support/postgres.ts';
+import type { TestSchema } from '../../support/postgres.ts';
+import { destinationOf, migratedMirror, openedAt } from './setup.ts';
 
 let place: TestSchema;
 let database: PostgresDatabase;
 beforeEach(async () => {
-  place = await testSchema();
-  database = opened(place.serverUrl);
-  await database.session((connection) => migratePostgres(connection, place.schema));
+  ({ place, database } = await migratedMirror());
 });
-afterEach(async () => {
-  await database.close();
-  await place.drop();
-});
-
-function opened(connectionString: string): PostgresDatabase {
-  return openPool({ client: { connectionString }, schema: place.schema, maxConnections: 4 });
-}
 
 function on(mirror: PostgresDatabase, envId: string): Destination {
-  return createPostgresDestination(mirror, {
-    ...{ envId, run: 1, clock: () => START, lease: null, errorOf: (error) => error },
-    sleep: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    random: () => 0.02,
-  });
+  return destinationOf(mirror, { envId, sleep: (ms) => sleepFor(ms), random: () => 0.02 });
 }
 
 const columns = streamOf('columns');
@@ -107,8 +92,7 @@ describe('a commit whose connection is lost', () => {
     const result = await show(database, 'whole');
     const proxy = await cuttingProxy(place.serverUrl);
     onTestFinished(() => proxy.close());
-    const through = opened(proxy.url);
-    onTestFinished(() => through.close());
+    const through = openedAt(proxy.url, place);
     await on(through, 'e').load('columns');
     const cuts = proxy.cut('commit', when);
     expect(await show(through, 'e')).toEqual(result);

@@ -1,37 +1,27 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { NO_PROGRESS } from '../../../src/core/checkpoint.ts';
 import { decodePage } from '../../../src/core/decode/decode.ts';
 import type { Destination } from '../../../src/core/ports/destination.ts';
-import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
-import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
-import { openPool } from '../../../src/destination/postgres/pool.ts';
 import { tableStatistics, withStatistics } from '../../../src/destination/postgres/statistics.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { streamOf } from '../../core/setup.ts';
 import { PLAIN_ROUND_END } from '../../support/commit-parts.ts';
-import { column, START } from '../../support/conformance/workbench.ts';
-import { type TestSchema, testSchema } from '../../support/postgres.ts';
+import { column } from '../../support/conformance/workbench.ts';
+import type { TestSchema } from '../../support/postgres.ts';
+import { destinationOf, migratedMirror } from './setup.ts';
 
 let place: TestSchema;
 let database: PostgresDatabase;
 let on: Destination;
 beforeEach(async () => {
-  place = await testSchema();
-  database = openPool({ client: { connectionString: place.serverUrl }, schema: place.schema, maxConnections: 4 });
-  await database.session((connection) => migratePostgres(connection, place.schema));
+  ({ place, database } = await migratedMirror());
   on = opened();
   // The server itself analyzes no table here.
   await place.ask('alter table columns set (autovacuum_enabled = false)');
 });
-afterEach(async () => {
-  await database.close();
-  await place.drop();
-});
 
 function opened(envId = 'e'): Destination {
-  const waiting = { sleep: async () => undefined, random: () => 0 };
-  const of = { envId, run: 1, clock: () => START, lease: null, errorOf: (error: unknown) => error };
-  return withStatistics(createPostgresDestination(database, { ...waiting, ...of }), {
+  return withStatistics(destinationOf(database, { envId }), {
     envId,
     statistics: tableStatistics(database, place.schema),
   });
