@@ -5,10 +5,24 @@ import { html } from '../html.ts';
 import { SHAPES } from '../parts/icon.ts';
 import { levelOf } from '../parts/status.ts';
 import type { ColumnLineage } from './column-lineage.ts';
-import { MAX_NODES } from './graph.ts';
+import { type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
 import type { GraphItem } from './graph-items.ts';
-import type { GraphViewOptions } from './graph-view-options.ts';
-import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
+import { type GraphPlaces, type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
+
+export interface GraphViewOptions {
+  readonly graph: LineageGraph;
+  readonly centre: string;
+  readonly places: GraphPlaces;
+  /** The id of the node shown in the panel below. */
+  readonly selected: string | null;
+  readonly columns: ColumnLineage | null;
+  /** Increases each time the whole graph is laid out again. */
+  readonly arrangement: number;
+  arrange(): void;
+  onNode(id: string): void;
+  onMore(fold: GraphFold): void;
+  onClose(fold: GraphFold): void;
+}
 
 const MAX_CHARACTERS = 25;
 const MAX_NAME_CHARACTERS = 200;

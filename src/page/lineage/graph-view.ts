@@ -1,9 +1,8 @@
 import type { VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
 import { html } from '../html.ts';
-import { renderEdges, renderItem } from './drawing.ts';
+import { type GraphViewOptions, renderEdges, renderItem } from './drawing.ts';
 import { type GraphItem, graphItems, itemToward } from './graph-items.ts';
-import type { GraphViewOptions } from './graph-view-options.ts';
 import { type PanZoom, usePanZoom } from './pan-zoom.ts';
 
 export function GraphView(options: GraphViewOptions): VNode {

@@ -1,5 +1,5 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import type { GraphViewOptions } from './graph-view-options.ts';
+import type { GraphViewOptions } from './drawing.ts';
 import { type GraphPoint, NODE_HEIGHT, NODE_WIDTH } from './place.ts';
 
 /** The visible part of the graph: translated first, then scaled. */
