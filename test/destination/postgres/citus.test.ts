@@ -29,6 +29,7 @@ import { DECISION_OPTIONS } from '../../support/decision-options.ts';
 import { emptyMirror, mirrorIn } from '../../support/pglite-conformance.ts';
 import { pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
+import { destinationOf } from './setup.ts';
 
 let mirror: DistributedMirror;
 let known: Awaited<ReturnType<typeof knownFunctions>>;
@@ -54,14 +55,13 @@ describe('a mirror with partitioned tables', () => {
   beforeEach(empty);
 
   test.each(CATALOGUE)('every kind of commit of $name succeeds', async (stream) => {
-    const options = { ...WAITING, envId: 'e', run: 2, clock: () => minute(1), lease: null };
     for (const { title, act } of COMMIT_KINDS.filter((kind) => kind.isOf(stream))) {
       for (const { table, row } of furnishedRows(stream)) {
         const names = Object.keys(row);
         const sql = `insert into ${mirror.schema}.${quote(table)} (${list(names)}) values (${names.map((_, i) => `$${i + 1}`)})`;
         await mirror.server.query(sql, Object.values(row));
       }
-      const destination = createPostgresDestination(database, { ...options, errorOf: (error) => error });
+      const destination = destinationOf(database, { run: 2, clock: () => minute(1) });
       expect(await act(destination, stream), title).toBeDefined();
       await empty();
     }

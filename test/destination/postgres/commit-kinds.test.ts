@@ -10,7 +10,6 @@ import * as healthTables from '../../../schema/health.ts';
 import * as historyTables from '../../../schema/histories.ts';
 import * as syncTables from '../../../schema/sync.ts';
 import type { Row, Stream } from '../../../src/core/stream.ts';
-import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
 import type { PostgresDatabase } from '../../../src/destination/postgres/transaction.ts';
 import { list, quote } from '../../../src/destination/sql/tables.ts';
@@ -20,6 +19,7 @@ import { CATALOGUE } from '../../../src/streams/catalogue.ts';
 import { minute } from '../../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
 import { COMMIT_KINDS, furnishedRows } from '../commit-kinds.ts';
+import { destinationOf } from './setup.ts';
 
 const TABLES = [assetTables, testTables, healthTables, syncTables, historyTables]
   .flatMap((family): unknown[] => Object.values(family))
@@ -84,9 +84,7 @@ async function inPostgres(stream: Stream, act: (typeof COMMIT_KINDS)[number]['ac
       await connection.query(sql, Object.values(row));
     }
   });
-  const waiting = { sleep: async () => undefined, random: () => 0 };
-  const options = { ...OPTIONS, ...waiting, lease: null, errorOf: (error: unknown) => error };
-  const result = await act(createPostgresDestination(database, options), stream);
+  const result = await act(destinationOf(database, OPTIONS), stream);
   return database.transaction(async (connection) => {
     const held: unknown[] = [];
     for (const table of TABLES) {

@@ -7,7 +7,6 @@ import { decodePage } from '../../../src/core/decode/decode.ts';
 import { SyncError } from '../../../src/core/errors.ts';
 import { sameJson } from '../../../src/core/json.ts';
 import type { StreamName } from '../../../src/core/stream.ts';
-import { createPostgresDestination } from '../../../src/destination/postgres/destination.ts';
 import { performOn } from '../../../src/destination/postgres/driver.ts';
 import { POSTGRES_LIMITS } from '../../../src/destination/postgres/limits.ts';
 import { migratePostgres } from '../../../src/destination/postgres/migrations.ts';
@@ -15,8 +14,9 @@ import type { PostgresDatabase } from '../../../src/destination/postgres/transac
 import type { SqlStatements } from '../../../src/destination/sql/statements.ts';
 import { insertStatement } from '../../../state/state-statements.ts';
 import { streamOf } from '../../core/setup.ts';
-import { asset, column, START, test1 } from '../../support/conformance/workbench.ts';
+import { asset, column, test1 } from '../../support/conformance/workbench.ts';
 import { pgliteConnection, pgliteDatabase } from '../../support/pglite-mirror.ts';
+import { destinationOf } from './setup.ts';
 
 let server: Awaited<ReturnType<typeof pgliteConnection>>;
 let database: PostgresDatabase;
@@ -102,11 +102,7 @@ test('a time in the year 0 is stored and read back unchanged, even by a statemen
 });
 
 describe('values that PostgreSQL cannot store as they are', () => {
-  const on = createPostgresDestination(database_(), {
-    ...{ envId: 'e', run: 1, clock: () => START, lease: null },
-    ...{ sleep: async () => undefined, random: () => 0 },
-    errorOf: (cause) => new SyncError('run', String(cause), { cause }),
-  });
+  const on = destinationOf(database_(), { errorOf: (cause) => new SyncError('run', String(cause), { cause }) });
 
   test.each([
     ['assets', asset('a', { description: 'x\0"\\\ty', tags: ['\0', '\ud800'], unknown: '\0' })],
