@@ -10,12 +10,14 @@ import type { OptionsNamed, SyncOptions } from '../settings/options.ts';
 import { selectStreams } from '../settings/select-streams.ts';
 import { clock, type RunWatcher, type SyncSettings, syncSettings, watcherOf } from '../settings/sync-settings.ts';
 import { CATALOGUE } from '../streams/catalogue.ts';
-import { forecast, type RunForecast } from '../sync/forecast.ts';
+import { type DayForecast, forecast, type RunForecast } from '../sync/forecast.ts';
 import { type EnvironmentListing, requestEnvironments } from './list-environments.ts';
 import { openStore } from './open-store.ts';
 
 /** The report of a forecast; `plan --json` prints it. */
 export interface ForecastReport extends RunForecast {
+  /** The day after the next sync; null while lists were never read to their end. */
+  readonly day: DayForecast | null;
   /** False until the first sync has started. */
   readonly mirror_exists: boolean;
   readonly page_size: number;
@@ -86,7 +88,7 @@ async function rehearsed(
       requests: outlook.requests,
       at_least: outlook.at_least,
       runs: outlook.runs,
-      day: outlook.day,
+      day: await outlook.day(),
       not_counted: exists ? [CHANGES] : [],
       seconds: secondsOfWaiting(outlook.requests, quota),
       quota: quota === null ? null : quotaReport(quota),

@@ -20,16 +20,20 @@ export interface RunForecast {
    * or if they make no progress.
    */
   readonly runs: number | null;
-  /** The day after it; null while lists were never read to their end. */
-  readonly day: DayForecast | null;
   readonly server_time: Instant | null;
   /** Environments that are mirrored but no longer listed. */
   readonly missing: readonly string[];
   readonly streams: readonly StreamForecast[];
 }
 
+/** A forecast whose mirror is still open. */
+export interface OpenForecast extends RunForecast {
+  /** Rehearses the day after the run; null while lists were never read to their end. */
+  day(): Promise<DayForecast | null>;
+}
+
 /** The requests of a day of hourly syncs. */
-interface DayForecast {
+export interface DayForecast {
   readonly syncs: number;
   readonly requests: number;
   /** Those of scans, which `--full-every` determines (R13). */
@@ -64,7 +68,7 @@ export async function forecast(
   opening: RunOpening,
   options: ForecastOptions,
   ports: Pick<RunPorts, 'clock' | 'signal'>,
-): Promise<RunForecast> {
+): Promise<OpenForecast> {
   const estimatorState: EstimatorState = {
     mirror: mirror,
     opening: opening,
@@ -92,7 +96,7 @@ export async function forecast(
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
     runs,
-    day: isKnown ? await forecastDay(opening, rehearse) : null,
+    day: async () => (isKnown ? forecastDay(opening, rehearse) : null),
     server_time: opening.times.serverTime,
     missing: first.missing,
     streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),

@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { instantOfMs } from '../../src/core/time/instant.ts';
 import { createDryRunMirror, openForDryRun } from '../../src/destination/sqlite/dry-run.ts';
 import { CATALOGUE } from '../../src/streams/catalogue.ts';
-import { forecast, type RunForecast } from '../../src/sync/forecast.ts';
+import { type DayForecast, forecast, type OpenForecast, type RunForecast } from '../../src/sync/forecast.ts';
 import type { RunSummary } from '../../src/sync/summary.ts';
 import { RUN_OPTIONS, type TestMirror } from '../model/test-mirror.ts';
 import type { World } from '../model/world.ts';
@@ -15,10 +15,20 @@ interface MirroredWorld {
 }
 
 /** Forecasts the next run with these options. */
-export async function forecastNextRun(
+export function forecastNextRun(scene: MirroredWorld, options: SyncOptions = {}): Promise<RunForecast> {
+  return forecasting(scene, options, async (outlook) => outlook);
+}
+
+/** Forecasts the day after the next run with these options. */
+export function forecastNextDay(scene: MirroredWorld, options: SyncOptions): Promise<DayForecast | null> {
+  return forecasting(scene, options, (outlook) => outlook.day());
+}
+
+async function forecasting<Result>(
   { world, mirrored }: MirroredWorld,
-  { maxRequests = null as never, only, history, signal: _, ...options }: SyncOptions = {},
-): Promise<RunForecast> {
+  { maxRequests = null as never, only, history, signal: _, ...options }: SyncOptions,
+  use: (outlook: OpenForecast) => Promise<Result>,
+): Promise<Result> {
   const clock = (): string => instantOfMs(world.nowMs);
   const mirror = openForDryRun(String(mirrored.rows('pragma database_list')[0]?.['file']));
   try {
@@ -27,7 +37,7 @@ export async function forecastNextRun(
     const streams = CATALOGUE.filter((s) => (only ? only.includes(s.name) : history || !s.optional));
     const rehearsal = createDryRunMirror(mirror, clock);
     const ports = { clock, signal: new AbortController().signal };
-    return await forecast(rehearsal, opening, { ...RUN_OPTIONS, ...options, streams, maxRequests }, ports);
+    return await use(await forecast(rehearsal, opening, { ...RUN_OPTIONS, ...options, streams, maxRequests }, ports));
   } finally {
     mirror.connection.close();
   }

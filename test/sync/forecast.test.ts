@@ -4,7 +4,7 @@ import { furnish } from '../model/furnish.ts';
 import { createTestMirror } from '../model/test-mirror.ts';
 import { createWorld, DAY, HOUR } from '../model/world.ts';
 import { SCANNED_STREAMS } from '../support/catalogue.ts';
-import { expectForecastHolds, forecastNextRun } from '../support/forecasting.ts';
+import { expectForecastHolds, forecastNextDay, forecastNextRun } from '../support/forecasting.ts';
 import { type Scene, withSyncedWorld, withWorld } from '../support/scene.ts';
 
 /** Kills the process at the nth request of a run. */
@@ -39,9 +39,8 @@ describe('a forecast', () => {
       const wish = { pageSize: 2, fullEveryDays: 'auto' as const };
       await scene.mirrored.sync(wish);
       scene.world.advance(60);
-      const { day: rare } = await forecastNextRun(scene, { ...wish, fullEveryDays: 7 });
-      expect(rare?.scan_requests).toBe(0);
-      const { day } = await forecastNextRun(scene, wish);
+      expect(await forecastNextDay(scene, { ...wish, fullEveryDays: 7 })).toMatchObject({ scan_requests: 0 });
+      const day = await forecastNextDay(scene, wish);
       await scene.mirrored.sync(wish);
       const sent = { syncs: 24, requests: 0, scan_requests: 0 };
       for (let hour = 1; hour <= 24; hour++) {
