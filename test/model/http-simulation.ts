@@ -27,8 +27,10 @@ export async function simulateOverHttp(
       faults: command.faults.filter(({ type }) => type !== 'error' && type !== 'delay'),
     });
     const received = served.received();
-    // A killed process saves nothing. A stopped one never sees the answers still in flight (R27).
-    if (summary === null || summary.status === 'interrupted' || world.nowMs < fromMs) served.forgetQuota();
+    // A stopped run, even if its budget ended it first, never sees the answers still in flight (R27).
+    const wasStopped = command.faults.some((fault) => fault.type === 'abort' && received >= fault.at);
+    // A killed process saves nothing.
+    if (summary === null || wasStopped || world.nowMs < fromMs) served.forgetQuota();
     const hasWrongDates = world.cache !== null || command.faults.some(({ type }) => type === 'wrong-date');
     const { retries } = serving;
     const run = { faults: command.wireFaults, received, hasWrongDates, retries, fromMs, toMs: world.nowMs };
