@@ -106,7 +106,8 @@ export function createRequestLog(): RequestLog {
       // While the service's time stands still, two rounds of feeds have the same bound (R9).
       const isAgain = (each: ServedRead): boolean =>
         readIdentity(each) === readIdentity(request) && !(isFeed(each) && isCommitted(each));
-      const sliceItems = before.find(isAgain)?.sliceItems ?? [];
+      // A read that was committed whole starts anew, as when a mark is looked up by two rounds (R18).
+      const sliceItems = before.find((each) => isAgain(each) && !isCommitted(each))?.sliceItems ?? [];
       const others = before.filter((each) => !isAgain(each));
       all.set(keyOf(request), [...others, { path, query, ...begun, bound, pages: [], sliceItems }]);
     },
