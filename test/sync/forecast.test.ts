@@ -47,7 +47,7 @@ describe('a forecast', () => {
         scene.world.advance(HOUR);
         const { requests, streams } = await scene.mirrored.sync(wish);
         sent.requests += requests;
-        for (const { mode, requests } of streams) sent.scan_requests += mode === 'scan' ? requests : 0;
+        for (const stream of streams) sent.scan_requests += stream.mode === 'scan' ? stream.requests : 0;
       }
       expect(day).toEqual(sent);
       expect(sent.scan_requests).toBeGreaterThan(0);
