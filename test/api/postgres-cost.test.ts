@@ -46,6 +46,6 @@ test('a sync without changes opens two connections, one of them for its lease, a
     idle = await syncCounted();
     return idle.connections;
   };
-  await expect.poll(connections, { interval: 1 }).toBe(2);
+  await expect.poll(connections, { interval: 1, timeout: 60_000 }).toBe(2);
   expect(idle.statements).toBeLessThanOrEqual(560);
 });

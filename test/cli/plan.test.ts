@@ -124,10 +124,12 @@ describe('obsync plan', () => {
     );
   });
 
-  test('its text output has the requests of a day of hourly syncs', async () => {
+  test('it shows the requests of a day of hourly syncs, which --full-every changes (R13)', async () => {
     const { options } = await setUp();
     await run(sync, options);
     const { day } = (await run<ForecastReport>(plan, options)).json();
+    expect(day?.scan_requests).toBeGreaterThan(0);
+    expect((await run<ForecastReport>(plan, { ...options, fullEvery: 7 })).json().day?.scan_requests).toBe(0);
     expect((await run(plan, { ...options, json: false })).out).toContain(
       `24 hourly syncs a day need ${day?.requests} requests if nothing changes, ${day?.scan_requests} of them for scans`,
     );

@@ -34,24 +34,28 @@ describe('a forecast', () => {
     })(),
   );
 
-  test('its day is what 24 hourly syncs send while nothing changes (R13, R22)', () =>
-    withWorld(async (scene) => {
-      const wish = { pageSize: 2, fullEveryDays: 'auto' as const };
-      await scene.mirrored.sync(wish);
-      scene.world.advance(60);
-      expect(await forecastNextDay(scene, { ...wish, fullEveryDays: 7 })).toMatchObject({ scan_requests: 0 });
-      const day = await forecastNextDay(scene, wish);
-      await scene.mirrored.sync(wish);
-      const sent = { syncs: 24, requests: 0, scan_requests: 0 };
-      for (let hour = 1; hour <= 24; hour++) {
-        scene.world.advance(HOUR);
-        const { requests, streams } = await scene.mirrored.sync(wish);
-        sent.requests += requests;
-        for (const stream of streams) sent.scan_requests += stream.mode === 'scan' ? stream.requests : 0;
-      }
-      expect(day).toEqual(sent);
-      expect(sent.scan_requests).toBeGreaterThan(0);
-    })());
+  test('its day is what 24 hourly syncs of all environments send while nothing changes (R13, R22)', async () => {
+    const world = createWorld(['e1', 'e2']);
+    for (const place of world.environments.values()) furnish(place);
+    const mirrored = createTestMirror(world);
+    const wish = { pageSize: 2, fullEveryDays: 'auto' as const };
+    await mirrored.sync(wish);
+    world.advance(60);
+    const scene = { world, mirrored };
+    expect(await forecastNextDay(scene, { ...wish, fullEveryDays: 7 })).toMatchObject({ scan_requests: 0 });
+    const day = await forecastNextDay(scene, wish);
+    await mirrored.sync(wish);
+    const sent = { syncs: 24, requests: 0, scan_requests: 0 };
+    for (let hour = 1; hour <= 24; hour++) {
+      world.advance(HOUR);
+      const { requests, streams } = await mirrored.sync(wish);
+      sent.requests += requests;
+      for (const stream of streams) sent.scan_requests += stream.mode === 'scan' ? stream.requests : 0;
+    }
+    expect(day).toEqual(sent);
+    expect(sent.scan_requests).toBeGreaterThan(0);
+    mirrored.close();
+  });
 
   test(
     'it names the reason why each stream is read',

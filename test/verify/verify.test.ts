@@ -117,9 +117,9 @@ const CORRUPTIONS = [
   ],
   [
     'an extra asset edge',
-    "insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e1', 'a1', 'b1', '')",
+    "insert into asset_lineage (env_id, upstream_asset_id, downstream_asset_id, mirrored_at) values ('e1', 'a1', 'b1', ''), ('e1', 'a1', 'nowhere', '')",
     'ids',
-    ['extra asset_lineage a1 b1'],
+    ['extra asset_lineage a1 b1', 'extra asset_lineage a1 nowhere'],
   ],
   [
     'a missing column edge',
@@ -129,9 +129,9 @@ const CORRUPTIONS = [
   ],
   [
     'an extra column edge',
-    "insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at) values ('e1', 'a1.c3', 'a2.c3', ''), ('e1', 'a1.c3', 'nowhere', '')",
+    "insert into column_lineage (env_id, upstream_column_id, downstream_column_id, mirrored_at) values ('e1', 'a1.c3', 'a2.c3', ''), ('e1', 'a1.c3', 'nowhere', ''), ('e1', 'nowhere', 'a1.c1', '')",
     'ids',
-    ['extra column_lineage a1.c3 a2.c3', 'extra column_lineage a1.c3 nowhere'],
+    ['extra column_lineage a1.c3 a2.c3', 'extra column_lineage a1.c3 nowhere', 'extra column_lineage nowhere a1.c1'],
   ],
   [
     'a wrong result',
