@@ -92,9 +92,15 @@ async function compareRows(
   );
   const found = new Set(held.map(({ segment }) => segment.file));
   const missing = surveyed.filter(({ segment }) => segment.file === null);
-  const place = { what: 'missing', table: relation.name, path: null, reason: null } as const;
   return [
-    ...missing.map(({ segment: { envId, month } }) => ({ ...place, env_id: envId, month })),
+    ...missing.map(({ segment: { envId, month } }) => ({
+      what: 'missing' as const,
+      table: relation.name,
+      env_id: envId,
+      month,
+      path: null,
+      reason: null,
+    })),
     ...files
       .filter((file) => !equal.has(file))
       .map((file) => differenceOf(file, found.has(file) ? 'unequal' : 'extra')),
