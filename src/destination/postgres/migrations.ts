@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { SyncError } from '../../core/errors.ts';
 import type { MirrorChange, MirrorVersion } from '../mirror-store.ts';
-import { type MigrationTimes, migrationTimesOf, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
+import { type MigrationTimes, migrationTimesIn, refuseNewer, refuseUnreleased } from '../sql/mirror-version.ts';
 import type { PostgresConnection } from './connection.ts';
 import { LOCK_NOT_AVAILABLE } from './server-error.ts';
 import { quoteIdentifier } from './settings.ts';
@@ -146,6 +146,4 @@ export async function postgresVersion(connection: PostgresConnection, schema: st
   return Number(latest.rows[0]?.['version']);
 }
 
-export function postgresMigrationTimes(): MigrationTimes {
-  return migrationTimesOf(allMigrations().map(({ folderMillis }) => folderMillis));
-}
+export const postgresMigrationTimes = (): MigrationTimes => migrationTimesIn(MIGRATIONS);

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { SyncError } from '../../core/errors.ts';
 
 /** When the first and last migrations of this build were written, in milliseconds since 1970. */
@@ -8,6 +10,13 @@ export interface MigrationTimes {
 
 export function migrationTimesOf(times: readonly number[]): MigrationTimes {
   return { first: Math.min(...times), last: Math.max(...times) };
+}
+
+/** The times of the migrations in a folder, read from their journal alone. */
+export function migrationTimesIn(folder: string): MigrationTimes {
+  const journal = readFileSync(join(folder, 'meta', '_journal.json'), 'utf8');
+  const { entries } = JSON.parse(journal) as { entries: { when: number }[] };
+  return migrationTimesOf(entries.map(({ when }) => when));
 }
 
 /** Refuses a mirror that a newer build migrated; `found` is its last migration's time. @throws SyncError `usage` */

@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import Sqlite, { type Database } from 'better-sqlite3';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import { getTableConfig, type Index, SQLiteSyncDialect, type SQLiteTable } from 'drizzle-orm/sqlite-core';
 import { SyncError } from '../../core/errors.ts';
-import { type MigrationTimes, migrationTimesOf, refuseUnreleased } from '../sql/mirror-version.ts';
+import { type MigrationTimes, migrationTimesIn, migrationTimesOf, refuseUnreleased } from '../sql/mirror-version.ts';
 import { list, quote } from '../sql/tables.ts';
 
 /** The migrations are part of the package, wherever this file has been compiled to. */
@@ -84,12 +83,7 @@ export function sqliteVersion(connection: Database): number {
   return Number(connection.prepare('select coalesce(max(created_at), 0) from __drizzle_migrations').pluck().get());
 }
 
-export function sqliteMigrationTimes(): MigrationTimes {
-  const { entries } = JSON.parse(readFileSync(join(MIGRATIONS, 'meta', '_journal.json'), 'utf8')) as {
-    entries: { when: number }[];
-  };
-  return migrationTimesOf(entries.map((entry) => entry.when));
-}
+export const sqliteMigrationTimes = (): MigrationTimes => migrationTimesIn(MIGRATIONS);
 
 /**
  * Drops the secondary indexes of empty tables before a first sync: building them once at its end costs half as much as
