@@ -76,7 +76,7 @@ const FRESHNESS = {
 };
 
 function columnOf(table: string, key: readonly string[], { name, description }: DescribedColumn): object {
-  const [, , values] = ACCEPTED_VALUES.find(([tables, column]) => tables.includes(table) && column === name) ?? [];
+  const values = ACCEPTED_VALUES.find(([tables, column]) => tables.includes(table) && column === name)?.[2];
   const tests = [
     ...(key.includes(name) ? ['not_null'] : []),
     ...(key.length === 1 && key[0] === name ? ['unique'] : []),

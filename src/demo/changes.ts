@@ -141,8 +141,16 @@ function addTable({ connection, estate, env }: SampleScene, fact: AssetRow): voi
   for (let i = 2; taken.get(env, `model.jaffle_shop.${name}`) !== undefined; i += 1) name = `${first}_${i}`;
   const { kind, source_type, data_platform, db_name, schema_name, path } = fact;
   const plan = {
-    ...{ kind, source_type, data_platform, db_name, schema_name, path },
-    ...{ id: `model.jaffle_shop.${name}`, name, table_name: name, materialization: 'table' },
+    id: `model.jaffle_shop.${name}`,
+    name,
+    kind,
+    source_type,
+    data_platform,
+    db_name,
+    schema_name,
+    table_name: name,
+    materialization: 'table',
+    path,
     owners: JSON.parse(fact.owners ?? '[]'),
     tags: ['mart', 'new'],
   };

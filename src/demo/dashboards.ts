@@ -50,8 +50,16 @@ function addReport(estate: SampleEstate, domain: SampleDomain, report: SampleAss
   const id = `tableau/${domain.team}/${title}`;
   const url = `https://tableau.example.com/#/views/${encodeURIComponent(title)}`;
   const plan = {
-    ...{ id, name: title, kind: 'bi', source_type: 'tableau', bi_platform: 'tableau', bi_type: 'report', url },
-    ...{ path: `Tableau/${domain.team}`, owners: [domain.team], tags: ['reporting'] },
+    id,
+    name: title,
+    kind: 'bi',
+    source_type: 'tableau',
+    bi_platform: 'tableau',
+    bi_type: 'report',
+    url,
+    path: `Tableau/${domain.team}`,
+    owners: [domain.team],
+    tags: ['reporting'],
   };
   addNode(estate, plan, [], [report]);
 }
@@ -62,7 +70,10 @@ function looker({ name, team, tags }: SampleDomain, plan: LookerPlan): AssetPlan
   const url = `https://looker.example.com/${plan.bi_type}s/${encodeURIComponent(plan.id.split('.').at(-1) as string)}`;
   return {
     ...plan,
-    ...{ kind: 'bi', source_type: 'looker', bi_platform: 'looker', url },
+    kind: 'bi',
+    source_type: 'looker',
+    bi_platform: 'looker',
+    url,
     path: `Looker/${team}/${titled(name)}`,
     owners: [team],
     tags: [...tags, 'dashboard'],

@@ -40,8 +40,13 @@ export function makeSample({ connection }: MirrorFile, { seed, nowMs }: SampleOp
     insert(mirror, [{ id: 1, base_url: BASE_URL }]);
     PLACES.forEach((place, i) => {
       const estate: SampleEstate = {
-        ...{ env: place.id, platform: place.platform, random: randomOf(seed * 31 + i), nodes: [] },
-        ...{ nowMs, latestMs: nowMs - QUIET_MS, syncs: SYNCS },
+        env: place.id,
+        platform: place.platform,
+        random: randomOf(seed * 31 + i),
+        nowMs,
+        latestMs: nowMs - QUIET_MS,
+        syncs: SYNCS,
+        nodes: [],
       };
       insert(mirrorEnvironments, [{ env_id: place.id, mirrored_at: instantOfMs(nowMs), last_mark: 0 }]);
       insert(environments, [environmentRow(place, estate)]);

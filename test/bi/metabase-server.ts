@@ -40,13 +40,21 @@ const id = { type: 'integer' };
 const count = { type: 'integer', minimum: 0 };
 const size = { type: 'integer', minimum: 1 };
 const idOrNull = { type: ['integer', 'null'] };
-const any = {};
+const anything = {};
 const list = (items: object): object => ({ type: 'array', items });
 
 const dashcard = closed({
-  ...{ id, row: count, col: count, size_x: size, size_y: size },
-  ...{ 'card_id?': idOrNull, 'action_id?': any, 'dashboard_tab_id?': idOrNull },
-  ...{ 'parameter_mappings?': any, 'visualization_settings?': any, 'inline_parameters?': any },
+  id,
+  row: count,
+  col: count,
+  size_x: size,
+  size_y: size,
+  'card_id?': idOrNull,
+  'action_id?': anything,
+  'dashboard_tab_id?': idOrNull,
+  'parameter_mappings?': anything,
+  'visualization_settings?': anything,
+  'inline_parameters?': anything,
   'series?': list(closed({ 'id?': id })),
 });
 
@@ -56,8 +64,12 @@ const tag = closed({ id: text, name: text, 'display-name': text, type: { enum: [
 
 /** A filter of a dashboard. Only one that takes its choices from a question names the question. */
 const parameter = closed({
-  ...{ id: text, name: text, slug: text, type: { enum: ['string/=', 'date/single'] } },
-  ...{ 'values_query_type?': { const: 'list' }, 'values_source_type?': { const: 'card' } },
+  id: text,
+  name: text,
+  slug: text,
+  type: { enum: ['string/=', 'date/single'] },
+  'values_query_type?': { const: 'list' },
+  'values_source_type?': { const: 'card' },
   'values_source_config?': closed({ card_id: id, value_field: { type: 'array', minItems: 3 } }),
 });
 
@@ -66,7 +78,8 @@ const card = closed({
   display: { enum: ['scalar', 'line', 'bar', 'row', 'table'] },
   visualization_settings: { type: 'object' },
   dataset_query: closed({
-    ...{ type: { const: 'native' }, database: id },
+    type: { const: 'native' },
+    database: id,
     native: closed({ query: text, 'template-tags': { type: 'object', additionalProperties: tag } }),
   }),
 });
