@@ -144,12 +144,6 @@ async function printQuota(server: BenchServer): Promise<void> {
   }
 }
 
-const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousands of rows: the same syncs into SQLite and into
-PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
-bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
-answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
-keepFigures('# What PostgreSQL costs', LEGEND);
-
 const server = await openBenchServer();
 const bench = await openBench({ thousands });
 try {
@@ -162,4 +156,9 @@ try {
   bench.close();
   await server.close();
 }
+const LEGEND = `Measured by \`npm run bench:postgres\` with the number of thousands of rows: the same syncs into SQLite and into
+PostgreSQL, as whole processes in turn. A page is a request to the service. A proxy between client and server counts the
+bytes and delays them; with 5 ms each way, a round trip takes 10. A round trip is counted when a client that has all its
+answers sends again. The server doesn't wait for the disk (\`fsync=off\`), as SQLite doesn't either.`;
 keepFigures(`## ${thousands} thousand rows in PostgreSQL`);
+keepFigures('# What PostgreSQL costs', LEGEND);
