@@ -88,7 +88,7 @@ async function rehearsed(
       requests: outlook.requests,
       at_least: outlook.at_least,
       runs: outlook.runs,
-      day: await outlook.day(),
+      day: await outlook.rehearseDay(),
       not_counted: exists ? [CHANGES] : [],
       seconds: secondsOfWaiting(outlook.requests, quota),
       quota: quota === null ? null : quotaReport(quota),

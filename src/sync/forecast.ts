@@ -28,8 +28,8 @@ export interface RunForecast {
 
 /** A forecast whose mirror is still open. */
 export interface OpenForecast extends RunForecast {
-  /** Rehearses the day after the run; null while lists were never read to their end. */
-  day(): Promise<DayForecast | null>;
+  /** The day after the run; null while lists were never read to their end. Call it once: its syncs change the mirror. */
+  rehearseDay(): Promise<DayForecast | null>;
 }
 
 /** The requests of a day of hourly syncs. */
@@ -96,7 +96,7 @@ export async function forecast(
     requests: first.requests,
     at_least: estimatorState.unknown.size > 0,
     runs,
-    day: async () => (isKnown ? forecastDay(opening, rehearse) : null),
+    rehearseDay: async () => (isKnown ? forecastDay(opening, rehearse) : null),
     server_time: opening.times.serverTime,
     missing: first.missing,
     streams: first.streams.map((stream) => streamForecast(stream, estimatorState.unknown)),

@@ -21,7 +21,7 @@ export function forecastNextRun(scene: MirroredWorld, options: SyncOptions = {})
 
 /** Forecasts the day after the next run with these options. */
 export function forecastNextDay(scene: MirroredWorld, options: SyncOptions): Promise<DayForecast | null> {
-  return forecasting(scene, options, (outlook) => outlook.day());
+  return forecasting(scene, options, (outlook) => outlook.rehearseDay());
 }
 
 async function forecasting<Result>(
