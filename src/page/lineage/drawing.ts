@@ -2,7 +2,7 @@ import type { VNode } from 'preact';
 import type { LineageNode } from '../../page-data/page-data.ts';
 import { formatCount, shorten } from '../format.ts';
 import { html } from '../html.ts';
-import { SHAPES } from '../parts/icon.ts';
+import { ICON_PATHS } from '../parts/icon.ts';
 import { levelOf } from '../parts/status.ts';
 import type { ColumnLineage } from './column-lineage.ts';
 import { type GraphFold, type LineageGraph, MAX_NODES } from './graph.ts';
@@ -74,7 +74,7 @@ function renderNode(
     <rect width=${NODE_WIDTH} height=${NODE_HEIGHT} rx="6" />
     <svg width=${NODE_WIDTH} height=${NODE_HEIGHT} aria-hidden="true">
       <text class="name" x="10" y="19">${shorten(name, MAX_CHARACTERS)}</text>
-      ${node.status !== null && html`<svg class="icon ${level}" x="10" y="26" width="13" height="13" viewBox="0 0 16 16"><path d=${SHAPES[level]} /></svg>`}
+      ${node.status !== null && html`<svg class="icon ${level}" x="10" y="26" width="13" height="13" viewBox="0 0 16 16"><path d=${ICON_PATHS[level]} /></svg>`}
       <text class="below" x=${node.status === null ? 10 : 28} y="37">${columns.length > 0 ? columnText(columns) : statusText(node, level)}</text>
     </svg>
   </g>`;

@@ -4,8 +4,7 @@ import { html } from '../html.ts';
 /** How good or bad something is, best first. Each level has its own shape, so colour is never the only signal. */
 export type StatusLevel = 'good' | 'neutral' | 'warn' | 'bad' | 'broken';
 
-/** The paths of the icons. */
-export const SHAPES: Readonly<Record<StatusLevel, string>> = {
+export const ICON_PATHS: Readonly<Record<StatusLevel, string>> = {
   good: 'M3 8.5l3.2 3.2L13 4.8',
   neutral: 'M4 8h8',
   warn: 'M8 2.2L14.5 13.6H1.5ZM8 6.4v3.4M8 11.6v.4',
@@ -15,4 +14,4 @@ export const SHAPES: Readonly<Record<StatusLevel, string>> = {
 
 /** Hidden from screen readers, because the text next to it says the same. */
 export const levelIcon = (level: StatusLevel): VNode =>
-  html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${SHAPES[level]} /></svg>`;
+  html`<svg class="icon ${level}" viewBox="0 0 16 16" aria-hidden="true"><path d=${ICON_PATHS[level]} /></svg>`;

@@ -22,6 +22,7 @@ export const lineChart = (options: LineChartOptions): VNode => component(LineCha
 
 /** Lines differ in dashes as well as in colour. */
 const DASHES = ['', '8 4', '2 3', '10 3 2 3', '5 5', '1 4'];
+/** Custom properties of the style sheet. */
 const COLOURS = ['accent', 'orange', 'good', 'broken', 'bad', 'grey'];
 /** The viewBox; the browser stretches it to the available space. */
 const SIZE = 1000;

@@ -5,7 +5,7 @@ import { html } from '../html.ts';
 import { type DataColumn, dataTable } from '../parts/data-table.ts';
 import { levelIcon } from '../parts/icon.ts';
 import { term } from '../parts/term.ts';
-import { changeOf, directionOf, LEVELS, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
+import { changeOf, DIRECTION_LEVELS, directionOf, midpointOf, sumOf, type TrendChange } from './trend-summary.ts';
 
 /** Compares groups: which got better or worse. */
 export function groupsTable(
@@ -62,7 +62,7 @@ function changeCell(change: TrendChange): VNode {
   const direction = directionOf(change);
   if (direction === null || change.now === null || change.before === null)
     return html`<span class="faint">not known</span>`;
-  const level = LEVELS[direction];
+  const level = DIRECTION_LEVELS[direction];
   const points = Math.abs(change.now - change.before) * 100;
   return html`<span class="status ${level}">${levelIcon(level)}${direction === 'the same' ? direction : `${points.toFixed(1)} points ${direction}`}</span>`;
 }

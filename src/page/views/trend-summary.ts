@@ -41,7 +41,7 @@ export function directionOf({ now, before }: TrendChange): 'better' | 'worse' | 
 export const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0);
 
 const ANSWERS = { better: 'Yes', worse: 'No', 'the same': 'Neither better nor worse' } as const;
-export const LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
+export const DIRECTION_LEVELS = { better: 'good', worse: 'bad', 'the same': 'neutral' } as const;
 
 export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; readonly text: string } {
   const midpoint = midpointOf([group]);
@@ -52,7 +52,7 @@ export function trendAnswer(group: TrendGroup): { readonly level: StatusLevel; r
   const now = `${formatFraction(change.now)} of the runs passed in the last ${half} days`;
   if (direction === null || change.before === null) return { level: 'neutral', text: `${now}; none ran before.` };
   return {
-    level: LEVELS[direction],
+    level: DIRECTION_LEVELS[direction],
     text: `${ANSWERS[direction]}: ${now}, ${formatFraction(change.before)} in the days before.`,
   };
 }
