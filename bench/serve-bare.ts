@@ -1,5 +1,5 @@
 import type { MirrorFile } from '../src/destination/sqlite/open.ts';
-import type { SqlStatement } from '../src/page-data/page-scope.ts';
+import type { SqlStatement } from '../src/page-data/sql.ts';
 import { rootToken } from '../src/server/access.ts';
 import type { PagePosition } from '../src/server/cursor.ts';
 import { type ListRequest, listingNamed } from '../src/server/listings.ts';

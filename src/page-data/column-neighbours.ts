@@ -1,7 +1,8 @@
 import { FAILING } from '../../schema/data-tests.ts';
 import type { LineageDirection } from './asset-graph.ts';
 import type { LineageNode, Neighbours } from './page-data.ts';
-import { type PageReads, type PageScope, type SqlRow, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
+import { type SqlRow, selectValues } from './sql.ts';
 import { verdictOf } from './status-order.ts';
 
 /** The columns at the near and far end of an edge, by direction. */

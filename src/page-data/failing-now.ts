@@ -2,17 +2,9 @@ import { FAILING } from '../../schema/data-tests.ts';
 import { lineageOf, NO_REACH, rankByReach, type VisibleLineage } from './asset-graph.ts';
 import { elementsOf, labelsOf } from './labels.ts';
 import type { FailingNow, FailingSubTest } from './page-data.ts';
-import {
-  numberOf,
-  type PageReads,
-  type PageScope,
-  type SqlRow,
-  seen,
-  selectValues,
-  textOf,
-  valuesIn,
-} from './page-scope.ts';
+import { numberOf, type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { cacheBySignature, clockSignature } from './signature-cache.ts';
+import { type SqlRow, selectValues } from './sql.ts';
 import { rankOf } from './status-order.ts';
 
 /** The part of a long list to show. */

@@ -1,7 +1,8 @@
 import { addDays } from '../core/time/instant.ts';
 import { TREND_DAYS } from './default-parameters.ts';
-import { numberOf, type PageReads, selectValues, textOf } from './page-scope.ts';
-import { keepLatest } from './signature-cache.ts';
+import { numberOf, type PageReads, textOf } from './page-scope.ts';
+import { cacheRecent } from './signature-cache.ts';
+import { selectValues } from './sql.ts';
 
 /** The runs of a test as one text, `RUN_LENGTH` characters for each: month, day, and a letter for the status. */
 export const STATUS_AT = 'MM-DD'.length;
@@ -53,7 +54,7 @@ export function runsSince(reads: PageReads, env: string, from: string): Readonly
     (known.seenIn === reads || known.renumbered === stateOf(reads, env).renumbered);
   const current = fits ? known : readAll(reads, env, daysBefore(from, KEPT_DAYS));
   if (current.seenIn !== reads) readChanged(reads, env, current);
-  keepLatest(environments, env, current, MAX_KEPT);
+  cacheRecent(environments, env, current, MAX_KEPT);
   return current.runs;
 }
 

@@ -1,5 +1,6 @@
 import type { AssetLabel } from './page-data.ts';
-import { type PageReads, type PageScope, selectValues, textOf } from './page-scope.ts';
+import { type PageReads, type PageScope, textOf } from './page-scope.ts';
+import { selectValues } from './sql.ts';
 
 /** The labels of assets that the reader may see, by id. An asset that is not live has only its id. */
 export function labelsOf(reads: PageReads, { env }: PageScope, ids: readonly string[]): (id: string) => AssetLabel {

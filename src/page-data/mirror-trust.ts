@@ -3,7 +3,8 @@ import { EPOCH } from '../core/time/instant.ts';
 import type { CatalogueEntry } from '../streams/entry.ts';
 import { fromHeldRows, liveRowsIn } from './live-rows.ts';
 import type { EnvironmentTrust, MirrorTrust, QuotaTrust, RunTrust, StreamTrust, VerifyTrust } from './page-data.ts';
-import { numberOf, type PageReads, type SqlRow, selectValues, textOf } from './page-scope.ts';
+import { numberOf, type PageReads, textOf } from './page-scope.ts';
+import { type SqlRow, selectValues } from './sql.ts';
 
 export interface TrustReader {
   /** The visible environments; null for all. */

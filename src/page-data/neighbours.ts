@@ -3,7 +3,8 @@ import { type LineageDirection, lineageOf } from './asset-graph.ts';
 import { columnNeighbours, columnNode } from './column-neighbours.ts';
 import { labelsOf } from './labels.ts';
 import type { LineageCentre, LineageNode, Neighbours } from './page-data.ts';
-import { type PageReads, type PageScope, type SqlRow, seen, selectValues, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, seen, valuesIn } from './page-scope.ts';
+import { type SqlRow, selectValues } from './sql.ts';
 import { verdictOf } from './status-order.ts';
 
 /** A node of the lineage, and the direction to follow from it. */

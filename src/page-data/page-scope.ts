@@ -1,10 +1,4 @@
-/** SQL and the values of its named parameters. Requests that differ only in values share the same SQL. */
-export interface SqlStatement {
-  readonly sql: string;
-  readonly values: Readonly<Record<string, string | number | null>>;
-}
-
-export type SqlRow = Readonly<Record<string, string | number | null>>;
+import type { SqlRow, SqlStatement } from './sql.ts';
 
 /** Reads one state of a mirror. */
 export interface PageReads {
@@ -42,9 +36,6 @@ export function seen({ limit }: PageScope, of: { readonly env: string; readonly 
 export function valuesIn({ env, limit }: PageScope, more: SqlStatement['values'] = {}): SqlStatement['values'] {
   return { env, ...limit?.values, ...more };
 }
-
-/** A subquery with the values of a list parameter. */
-export const selectValues = (parameter: string): string => `(select value from json_each(@${parameter}))`;
 
 export const textOf = (value: string | number | null | undefined): string | null =>
   value === null || value === undefined ? null : String(value);

@@ -24,13 +24,13 @@ export function cacheBySignature<Result, Variant = void>(
     const now = signature(reads, scope.env);
     const known = cache.get(key);
     const entry = known?.signature === now ? known : { signature: now, result: compute(reads, scope, variant) };
-    keepLatest(cache, key, entry, capacity);
+    cacheRecent(cache, key, entry, capacity);
     return entry.result;
   };
 }
 
 /** Adds a value, and evicts the least recently used one beyond the capacity. */
-export function keepLatest<Value>(cache: Map<string, Value>, key: string, value: Value, capacity: number): void {
+export function cacheRecent<Value>(cache: Map<string, Value>, key: string, value: Value, capacity: number): void {
   cache.delete(key);
   cache.set(key, value);
   const [oldest] = cache.keys();

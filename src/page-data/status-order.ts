@@ -1,4 +1,5 @@
-import { type SqlRow, textOf } from './page-scope.ts';
+import { textOf } from './page-scope.ts';
+import type { SqlRow } from './sql.ts';
 
 /** The verdicts, worst first. Any other status is not a verdict. */
 const WORST_FIRST = ['ERROR', 'FAIL', 'WARN', 'PASS'];
@@ -14,7 +15,7 @@ export function worseStatus(one: string | null, other: string | null): string | 
   return rankOf(other) < rankOf(one) ? other : one;
 }
 
-/** The worst status of groups of results, and how many of the results fail. */
+/** The worst `status` of groups of `sub_tests` results, and how many of the results fail; `fails` is 0 or 1. */
 export const verdictOf = (results: readonly SqlRow[]) => ({
   status: results.map((row) => textOf(row['status'])).reduce(worseStatus, null),
   failing_count: results.reduce((sum, row) => sum + Number(row['fails']) * Number(row['sub_tests']), 0),

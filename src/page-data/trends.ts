@@ -2,8 +2,9 @@ import { FAILING } from '../../schema/data-tests.ts';
 import { addDays, type Instant } from '../core/time/instant.ts';
 import { PASSED, RUN_LENGTH, runsSince, STATUS_AT, WITHOUT_VERDICT } from './kept-runs.ts';
 import type { TrendGroup, Trends } from './page-data.ts';
-import { numberOf, type PageReads, type PageScope, type SqlRow, seen, selectValues, valuesIn } from './page-scope.ts';
+import { numberOf, type PageReads, type PageScope, seen, valuesIn } from './page-scope.ts';
 import { cacheBySignature, scoresSignature } from './signature-cache.ts';
+import { type SqlRow, selectValues } from './sql.ts';
 import { groupsOfTests, type TestGrouping } from './test-groups.ts';
 
 export interface TrendQuery {

@@ -2,8 +2,9 @@ import { lineageOf, type ReachCount, rankByReach } from './asset-graph.ts';
 import { elementsOf } from './labels.ts';
 import { liveRowsIn } from './live-rows.ts';
 import type { UntestedTable, UntestedTables } from './page-data.ts';
-import { type PageReads, type PageScope, seen, selectValues, textOf, valuesIn } from './page-scope.ts';
+import { type PageReads, type PageScope, seen, textOf, valuesIn } from './page-scope.ts';
 import { cacheBySignature, feedSignature } from './signature-cache.ts';
+import { selectValues } from './sql.ts';
 
 /** The part of the list to return, and whether to include tested tables. */
 export interface UntestedQuery {

@@ -1,5 +1,5 @@
 import type { Instant } from '../core/time/instant.ts';
-import { type SqlRow, type SqlStatement, selectValues } from '../page-data/page-scope.ts';
+import { type SqlRow, type SqlStatement, selectValues } from '../page-data/sql.ts';
 import type { DimensionWeights } from './dimension-weights.ts';
 import { badRequest } from './errors.ts';
 import { type ListRequest, listingNamed } from './listings.ts';

@@ -52,14 +52,14 @@ export function answersHere(options: AnswerOptions): EndpointAnswers {
 
 /** Answers requests from an open mirror. It throws only for an internal failure; an HTTP error is an answer. */
 export function openAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer {
-  const respond = openResponding(options, (view, operations, request) => {
+  const respond = openTimedAnswers(options, (view, operationOf, request) => {
     const env = request.params[ENV];
     // An unknown environment is refused before anything else is read.
     if (env !== undefined) {
       requireEnvironment(view, env);
       cacheVisibleAssets(view, request.reader, env);
     }
-    return operations(request.operationId).respond(view, request);
+    return operationOf(request.operationId).respond(view, request);
   });
   return (request) => {
     const before = process.threadCpuUsage();
@@ -75,11 +75,11 @@ export function openAnswering(options: AnswerOptions): (request: AdmittedRequest
  * rate of such requests: from 5400 to 2400 per second for a single item, one client at a time.
  */
 export function openLightAnswering(options: AnswerOptions): (request: AdmittedRequest) => EndpointAnswer | null {
-  const respond = openResponding(options, (view, operations, request) => {
+  const respond = openTimedAnswers(options, (view, operationOf, request) => {
     const env = request.params[ENV];
     if (env === undefined) return null;
     requireEnvironment(view, env);
-    return operations(request.operationId).respondLightly(view, request);
+    return operationOf(request.operationId).respondLightly(view, request);
   });
   return (request) => {
     const answered = respond(request);
@@ -92,17 +92,17 @@ export function openLightAnswering(options: AnswerOptions): (request: AdmittedRe
 type TimedAnswer<Text> = { readonly now: Instant } & ({ readonly text: Text } | { readonly refusal: HttpErrorParts });
 
 /** Reads each answer, or the error, from one state of the mirror. */
-function openResponding<Text extends string | null>(
+function openTimedAnswers<Text extends string | null>(
   { mirror, cursorKey, ...options }: AnswerOptions,
-  respond: (view: MirrorSnapshot, operations: ReturnType<typeof operationsOf>, request: AdmittedRequest) => Text,
+  respond: (view: MirrorSnapshot, operationOf: ReturnType<typeof operationsOf>, request: AdmittedRequest) => Text,
 ): (request: AdmittedRequest) => TimedAnswer<Text> {
   const store = openMirrorReads(mirror, cursorKey);
-  const operations = operationsOf(options);
+  const operationOf = operationsOf(options);
   return (request) =>
     store.read((view) => {
       const now = view.clockOf(request.params[ENV]);
       try {
-        return { now, text: respond(view, operations, request) };
+        return { now, text: respond(view, operationOf, request) };
       } catch (error) {
         const refusal = httpErrorParts(error);
         if (refusal === null) throw error;

@@ -1,4 +1,4 @@
-import { type SqlStatement, selectValues } from '../page-data/page-scope.ts';
+import { type SqlStatement, selectValues } from '../page-data/sql.ts';
 import type { ArrayFilter } from './filters.ts';
 import type { ListRequest } from './listings.ts';
 import type { MirrorSnapshot } from './mirror-reads.ts';

@@ -2,7 +2,7 @@ import { type ExactNumber, isExactNumber, isJsonObject, parseExactly } from '../
 import { AS_SENT } from '../core/read-api.ts';
 import type { Field, Fields } from '../core/stream.ts';
 import { parseInstant } from '../core/time/instant.ts';
-import type { SqlRow } from '../page-data/page-scope.ts';
+import type { SqlRow } from '../page-data/sql.ts';
 import type { CollectionListing } from './listings.ts';
 import { jsonTypeOf } from './schemas.ts';
 

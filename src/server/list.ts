@@ -1,5 +1,5 @@
 import type { Instant } from '../core/time/instant.ts';
-import type { SqlRow, SqlStatement } from '../page-data/page-scope.ts';
+import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
 import { sortColumn, sortsOf } from './access-path.ts';
 import { type CursorSeal, openCursor, type PagePosition, sealCursor } from './cursor.ts';
 import { invalidCursor, notFound } from './errors.ts';

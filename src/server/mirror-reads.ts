@@ -3,7 +3,8 @@ import type Database from 'better-sqlite3';
 import { EPOCH, type Instant } from '../core/time/instant.ts';
 import { isDamage, type MirrorFile } from '../destination/sqlite/open.ts';
 import type { RowsOf } from '../metrics/measurements.ts';
-import type { PageReads, SqlRow, SqlStatement } from '../page-data/page-scope.ts';
+import type { PageReads } from '../page-data/page-scope.ts';
+import type { SqlRow, SqlStatement } from '../page-data/sql.ts';
 import { mirrorDamaged } from './errors.ts';
 import { createReplacementCheck, type MirrorFingerprint } from './replacement-check.ts';
 

@@ -1,5 +1,5 @@
 import { LAST_INSTANT } from '../core/time/instant.ts';
-import { type SqlStatement, selectValues } from '../page-data/page-scope.ts';
+import { type SqlStatement, selectValues } from '../page-data/sql.ts';
 import { accessPathOf, accessPathSql, fromClause, isOrderedByTime, unindexed, whereDeletion } from './access-path.ts';
 import type { PagePosition } from './cursor.ts';
 import { type IndexPath, SCAN_WINDOW_ROWS } from './index-path.ts';

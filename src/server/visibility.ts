@@ -1,4 +1,4 @@
-import { selectValues } from '../page-data/page-scope.ts';
+import { selectValues } from '../page-data/sql.ts';
 import type { Principal } from './access.ts';
 import { whereUnderPath } from './filters.ts';
 import type { CollectionListing } from './listings.ts';

@@ -4,7 +4,8 @@ import { type MirrorFile, openForReading } from '../../src/destination/sqlite/op
 import type { AnswerName } from '../../src/page/page-source.ts';
 import { createRecordedSource } from '../../src/page/recorded-source.ts';
 import type { RecordedAnswer } from '../../src/page-data/page-data.ts';
-import type { PageReads, PageScope, SqlRow } from '../../src/page-data/page-scope.ts';
+import type { PageReads, PageScope } from '../../src/page-data/page-scope.ts';
+import type { SqlRow } from '../../src/page-data/sql.ts';
 import { openMirrorReads } from '../../src/server/mirror-reads.ts';
 import { newMirror } from '../server/fixture.ts';
 import { fillWorld } from './world.ts';

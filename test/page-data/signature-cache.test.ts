@@ -3,7 +3,8 @@ import { openForReading, openForWriting } from '../../src/destination/sqlite/ope
 import { lineageOf } from '../../src/page-data/asset-graph.ts';
 import { TREND_DAYS } from '../../src/page-data/default-parameters.ts';
 import { failingNow } from '../../src/page-data/failing-now.ts';
-import type { PageReads, SqlRow } from '../../src/page-data/page-scope.ts';
+import type { PageReads } from '../../src/page-data/page-scope.ts';
+import type { SqlRow } from '../../src/page-data/sql.ts';
 import { trends } from '../../src/page-data/trends.ts';
 import { untestedTables } from '../../src/page-data/untested-tables.ts';
 import { NOW } from '../server/fixture.ts';

@@ -1,4 +1,4 @@
-import type { SqlStatement } from '../../src/page-data/page-scope.ts';
+import type { SqlStatement } from '../../src/page-data/sql.ts';
 import { rootToken } from '../../src/server/access.ts';
 import { sortsOf } from '../../src/server/access-path.ts';
 import type { PagePosition } from '../../src/server/cursor.ts';

@@ -10,7 +10,7 @@ import { inTransaction } from './transaction.ts';
 const FIRST = 'mirror_environments';
 
 /** It names environments but stays local: it has few rows and is joined with the runs. */
-const LOCAL = 'sync_stream_runs';
+const LOCAL_TABLE = 'sync_stream_runs';
 
 /** What commits and views call on the shards, each function after those that it calls. */
 const FUNCTIONS = ['comparable_number(text)', 'comparable_json(text)', 'same_json(text, text)', 'element_labels(json)'];
@@ -93,7 +93,7 @@ async function tablesOf(
       order by c.relname <> $2, c.relname`,
     [mirrorTables(), FIRST],
   );
-  const byEnvironment = rows.filter((row) => Number(row['is_by_env']) === 1 && row['name'] !== LOCAL).map(nameOf);
+  const byEnvironment = rows.filter((row) => Number(row['is_by_env']) === 1 && row['name'] !== LOCAL_TABLE).map(nameOf);
   return { byEnvironment, others: rows.map(nameOf).filter((name) => !byEnvironment.includes(name)) };
 }
 

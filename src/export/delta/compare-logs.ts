@@ -1,7 +1,7 @@
 import { SyncError } from '../../core/errors.ts';
 import type { ExportManifest } from '../manifest.ts';
 import type { DeltaField, DeltaSnapshot } from './delta-action.ts';
-import { readWritable } from './delta-log.ts';
+import { readWritableLog } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 
 /** A table whose Delta log does not match the manifest's files and columns. */
@@ -17,7 +17,7 @@ export async function unequalLogs(folder: string, { format, tables, files }: Exp
   const byTable = Map.groupBy(files, ({ table }) => table);
   for (const exported of format === 'delta' ? tables : []) {
     const table = deltaTable(exported, byTable.get(exported.name) ?? []);
-    const log = await readWritable(folder, exported.name).catch(refusalOf);
+    const log = await readWritableLog(folder, exported.name).catch(refusalOf);
     const reason = log instanceof SyncError ? log.message : null;
     if (log instanceof SyncError || !isEqual(table, log)) unequal.push({ table: exported.name, reason });
   }

@@ -82,7 +82,7 @@ function damaged(path: string, how: string): SyncError {
 }
 
 /** The table in a folder of the export, if an export can write to it. @throws SyncError */
-export async function readWritable(folder: string, table: string): Promise<DeltaSnapshot> {
+export async function readWritableLog(folder: string, table: string): Promise<DeltaSnapshot> {
   const snapshot = await readLog(join(folder, table));
   refuseUnwritable(table, snapshot);
   return snapshot;

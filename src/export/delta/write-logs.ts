@@ -7,7 +7,7 @@ import type { ExportManifest } from '../manifest.ts';
 import { EXPORT_RELATIONS } from '../relation.ts';
 import { APP_ID, applyCommit, type DeltaAction, type DeltaSnapshot, NO_TABLE } from './delta-action.ts';
 import { commitActions } from './delta-commit.ts';
-import { commitPath, LOG_NAME, readLog, readWritable } from './delta-log.ts';
+import { commitPath, LOG_NAME, readLog, readWritableLog } from './delta-log.ts';
 import { type DeltaTable, deltaTable } from './delta-table.ts';
 import { shortenLog } from './shorten-log.ts';
 
@@ -29,7 +29,7 @@ export async function readLogs(
 ): Promise<DeltaTables> {
   const existing = new Map<string, ExistingTable>();
   for (const { name } of EXPORT_RELATIONS) {
-    if (written.includes(name)) existing.set(name, tableOf(await readWritable(folder, name)));
+    if (written.includes(name)) existing.set(name, tableOf(await readWritableLog(folder, name)));
     else existing.set(name, await otherTable(folder, name, previous));
   }
   return existing;
