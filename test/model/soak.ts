@@ -3,6 +3,7 @@
  * code 1 and prints how to replay it. Environment variables:
  * - OBSYNC_RUNS: number of histories, by default 10 000
  * - OBSYNC_SEED: the seed, by default taken from the clock
+ * - OBSYNC_FROM: how many of its first histories to skip (a multiple of 100), to resume a stopped soak
  * - OBSYNC_WORKERS: number of processes, by default one per core
  * - OBSYNC_TWINS=1: adds a twin in PostgreSQL to each mirror, which must give the same answers and rows
  * - OBSYNC_PROPERTY, OBSYNC_PATH: replay one failed history, together with the seed
@@ -44,8 +45,8 @@ async function runBatch({ property: id, seed, runs, path }: Batch): Promise<stri
 }
 
 /** Splits every hundred runs by the shares of the properties. Each batch has its own seed. */
-function* planBatches(seed: number, runs: number): Generator<Batch> {
-  for (let drawn = 0; drawn < runs; drawn += BATCH_RUNS) {
+function* planBatches(seed: number, from: number, runs: number): Generator<Batch> {
+  for (let drawn = from; drawn < runs; drawn += BATCH_RUNS) {
     const share = Math.min(BATCH_RUNS, runs - drawn) / 100;
     for (const [i, { id, share: ofHundred }] of PROPERTIES.entries())
       yield { property: id, seed: (seed + drawn * PROPERTIES.length + i) | 0, runs: Math.ceil(share * ofHundred) };
@@ -82,6 +83,7 @@ function runWorker(
 async function soak(): Promise<string | null> {
   const seed = Number(env['OBSYNC_SEED'] ?? Date.now() % 1_000_000_000);
   const runs = Number(env['OBSYNC_RUNS'] ?? 10_000);
+  const from = Number(env['OBSYNC_FROM'] ?? 0);
   const workers = Number(env['OBSYNC_WORKERS'] ?? availableParallelism());
   if (env['OBSYNC_PROPERTY'] !== undefined) {
     const path = env['OBSYNC_PATH'];
@@ -89,10 +91,10 @@ async function soak(): Promise<string | null> {
     return runBatch(path ? { property, seed, path, runs: 1 } : { property, seed, runs });
   }
   console.log(`OBSYNC_SEED=${seed} OBSYNC_RUNS=${runs}, ${workers} processes`);
-  const batches = planBatches(seed, runs);
+  const batches = planBatches(seed, from, runs);
   const stop = new AbortController();
   const start = performance.now();
-  let [done, printed] = [0, 0];
+  let [done, printed] = [from, from];
   const onDone = (more: number): void => {
     done += more;
     if (done - printed < runs / 20 && done < runs) return;
