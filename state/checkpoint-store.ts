@@ -1,24 +1,23 @@
 import type { syncCheckpoints as table } from '../schema/sync.ts';
-import { type Checkpoint, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
+import { type Checkpoint, type CheckpointOf, NO_PROGRESS, type Round, type ScanDue } from '../src/core/checkpoint.ts';
 import { withReturns } from '../src/core/decide/round.ts';
 import type { StreamName } from '../src/core/stream.ts';
 import type { StateStatements } from './state-statements.ts';
 
 type StoredCheckpoint = typeof table.$inferSelect;
 
-/**
- * The checkpoint of one stream of one environment; before its first page, `NO_PROGRESS` with the environment's returns
- * so far.
- */
-export function* loadCheckpoint(envId: string, stream: StreamName): StateStatements<Checkpoint> {
+export function* loadCheckpoints(env: string): StateStatements<CheckpointOf> {
   const { rows } = yield {
-    sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env and c.stream = @stream`,
-    values: { env: envId, stream },
+    sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env`,
+    values: { env },
   };
-  const [found] = rows as unknown as readonly FoundCheckpoint[];
-  if (found !== undefined) return decodeNow(found);
-  const [environment] = (yield { sql: RETURNS, values: { env: envId } }).rows;
-  return withReturns(NO_PROGRESS, Number(environment?.['returned_count'] ?? 0));
+  const found = rows as unknown as readonly FoundCheckpoint[];
+  const stored = new Map<string, Checkpoint>(
+    found.map((row) => [row.stream, withReturns(decode(row), row.returns ?? row.returned_count)]),
+  );
+  const [environment] = found.length > 0 ? [] : (yield { sql: RETURNS, values: { env } }).rows;
+  const none = withReturns(NO_PROGRESS, Number(found[0]?.returns ?? environment?.['returned_count'] ?? 0));
+  return (stream) => stored.get(stream) ?? none;
 }
 
 /** How often the environment has come back (R13). */
@@ -26,20 +25,6 @@ const RETURNS = 'select returned_count from mirror_environments where env_id = @
 
 /** `returns` is null if the environment has no row yet. */
 type FoundCheckpoint = StoredCheckpoint & { readonly returns: number | null };
-
-function decodeNow(found: FoundCheckpoint): Checkpoint {
-  return withReturns(decode(found), found.returns ?? found.returned_count);
-}
-
-/** Every checkpoint of one environment, by stream. */
-export function* loadCheckpoints(envId: string): StateStatements<Map<StreamName, Checkpoint>> {
-  const { rows } = yield {
-    sql: `select c.*, (${RETURNS}) as returns from sync_checkpoints c where c.env_id = @env`,
-    values: { env: envId },
-  };
-  const found = rows as unknown as readonly FoundCheckpoint[];
-  return new Map(found.map((row) => [row.stream as StreamName, decodeNow(row)]));
-}
 
 /** The streams of an environment with an unfinished round of another cycle. */
 export function* loadUnfinished(env: string, cycle: number): StateStatements<StreamName[]> {

@@ -4,7 +4,7 @@ import { mirror as mirrorTable, syncRuns } from '../../schema/sync.ts';
 import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { loadPrunedHistory } from '../../state/pruned-history.ts';
 import { all, first, queryBuilder, type StateStatements } from '../../state/state-statements.ts';
-import { type Checkpoint, NO_PROGRESS, type Round } from '../core/checkpoint.ts';
+import type { Checkpoint, Round } from '../core/checkpoint.ts';
 import type { PrunedHistory } from '../core/decide/retention.ts';
 import { nextScanAt } from '../core/decide/scan-interval.ts';
 import type { RunEnd, StreamRun } from '../core/ports/state-store.ts';
@@ -148,11 +148,10 @@ interface StatusTimes {
 }
 
 function* readStreams(scope: MirrorScope, times: StatusTimes): SqlStatements<StreamReportStatus[]> {
-  const checkpoints = yield* loadCheckpoints(scope.envId);
+  const checkpointOf = yield* loadCheckpoints(scope.envId);
   const streams: StreamReportStatus[] = [];
   for (const stream of CATALOGUE) {
-    const checkpoint = checkpoints.get(stream.name) ?? NO_PROGRESS;
-    const status = yield* readStream(scope, stream, checkpoint, times);
+    const status = yield* readStream(scope, stream, checkpointOf(stream.name), times);
     if (!stream.optional || status.last_run !== null || status.rows > 0) streams.push(status);
   }
   return streams;

@@ -1,4 +1,5 @@
 import type { Query } from './ports/source.ts';
+import type { StreamName } from './stream.ts';
 import type { Instant } from './time/instant.ts';
 
 /** Why a round is read in its mode; recorded in the run log. */
@@ -180,6 +181,12 @@ interface HistoryRead {
   /** A period that was never read and that the service no longer returns. */
   readonly gap: { readonly from: Instant; readonly to: Instant } | null;
 }
+
+/**
+ * The checkpoint of each stream of an environment; before the stream's first page, `NO_PROGRESS` with the returns of
+ * the environment so far.
+ */
+export type CheckpointOf = (stream: StreamName) => Checkpoint;
 
 export const NO_PROGRESS: IdleCheckpoint = {
   watermark: null,

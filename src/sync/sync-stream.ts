@@ -1,4 +1,4 @@
-import type { Checkpoint, RoundCheckpoint } from '../core/checkpoint.ts';
+import type { Checkpoint, CheckpointOf, RoundCheckpoint } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import { chooseRound } from '../core/decide/choose-round.ts';
 import { checkpointAfterRound } from '../core/decide/finish-round.ts';
@@ -55,13 +55,11 @@ export async function syncStream(sync: StreamSync, only?: 'unfinished'): Promise
     return sync.source.page(absolute(sync, request), counter.request);
   };
   const histories = createHistoryQueue({ stream, destination, concurrency, fetch });
-  const pagingState = {
-    visitedCursors: new Set<string>(),
-    markableStreams: await findMarkableStreams(stream, destination),
-    histories,
-  };
+  const checkpointOf = await destination.load(stream.name);
+  const markableStreams = findMarkableStreams(stream, checkpointOf);
+  const pagingState = { visitedCursors: new Set<string>(), markableStreams, histories };
   try {
-    return await takeSteps(sync, pagingState, only);
+    return await takeSteps(sync, checkpointOf(stream.name), pagingState, only);
   } finally {
     await histories.close();
   }
@@ -75,9 +73,14 @@ interface PagingState {
   readonly histories: HistoryQueue;
 }
 
-async function takeSteps(sync: StreamSync, state: PagingState, only?: 'unfinished'): Promise<StreamOutcome> {
+async function takeSteps(
+  sync: StreamSync,
+  stored: Checkpoint,
+  state: PagingState,
+  only?: 'unfinished',
+): Promise<StreamOutcome> {
   const { stream, destination } = sync;
-  let checkpoint = await destination.load(stream.name);
+  let checkpoint = stored;
   if (sync.context().options.allowShrink && (await destination.outstanding(stream)).heldRemovals > 0) {
     // The stream reads again even if it has finished in this cycle: nothing is removed based on what an earlier run saw
     // (R14).
@@ -265,13 +268,9 @@ async function applyRoundEnd(
 }
 
 /** The streams that this one makes marks for. A stream needs no marks before its first scan, which returns all rows. */
-async function findMarkableStreams(stream: Stream, destination: Destination): Promise<ReadonlySet<StreamName>> {
-  const marked = new Set<StreamName>();
-  for (const { stream: name } of stream.marks) {
-    const { scanEndedCycle, round } = await destination.load(name);
-    if (scanEndedCycle !== null || round !== null) marked.add(name);
-  }
-  return marked;
+function findMarkableStreams({ marks }: Stream, checkpointOf: CheckpointOf): ReadonlySet<StreamName> {
+  const hasBegun = ({ scanEndedCycle, round }: Checkpoint): boolean => scanEndedCycle !== null || round !== null;
+  return new Set(marks.map(({ stream }) => stream).filter((name) => hasBegun(checkpointOf(name))));
 }
 
 function usesExisting(stream: Stream): boolean {

@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../core/checkpoint.ts';
+import type { CheckpointOf } from '../core/checkpoint.ts';
 import type { Context } from '../core/context.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
 import type { RefreshTimes } from '../core/decide/pending.ts';
@@ -20,7 +20,7 @@ export interface EnvironmentContext {
   readonly source: Source;
   readonly reader: MirrorReader;
   /** The checkpoints before the first page: a sync may move them meanwhile. */
-  readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
+  readonly checkpointOf: CheckpointOf;
   /** The feeds that were read from their watermark, or are being read. */
   readonly feedReads: Map<StreamName, Promise<void>>;
 }
@@ -36,11 +36,11 @@ export interface StreamContext extends EnvironmentContext {
 
 /** The times that a stream's rows are judged by. The rows of a typed stream change with the stream of all assets. */
 export function refreshTimesOf(streamContext: StreamContext): RefreshTimes {
-  const { stream, checkpoints, context, refreshedAt, metRefreshAt } = streamContext;
+  const { stream, checkpointOf, context, refreshedAt, metRefreshAt } = streamContext;
   const isTyped = stream.method === 'marked' && stream.subtype !== undefined;
   const name = isTyped ? stream.dependencies[0] : stream.name;
   return {
-    watermark: checkpoints.get(name)?.watermark ?? null,
+    watermark: checkpointOf(name).watermark,
     now: context().serverTime,
     refreshedAt,
     metRefreshAt,

@@ -44,8 +44,8 @@ interface ParentFacts {
 }
 
 async function parentFactsOf(context: StreamContext, ids: readonly string[]): Promise<ParentFacts> {
-  const { stream, reader, checkpoints, catalogue } = context;
-  const watermark = stream.method === 'snapshot' ? checkpoints.get(stream.name)?.watermark : null;
+  const { stream, reader, checkpointOf, catalogue } = context;
+  const watermark = stream.method === 'snapshot' ? checkpointOf(stream.name).watermark : null;
   const facts = {
     marked: await reader.marked(stream.name, ids),
     live: new Set<string>(),

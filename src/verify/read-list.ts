@@ -16,7 +16,7 @@ export async function readList(
   { onStart = () => {}, onPage }: { onStart?: () => void; onPage: OnPage },
 ): Promise<void> {
   const { pageSize } = context.context().options;
-  const pageLimit = context.checkpoints.get(context.stream.name)?.pageLimit?.rows ?? pageSize;
+  const pageLimit = context.checkpointOf(context.stream.name).pageLimit?.rows ?? pageSize;
   let attempts: ReadAttempts = { restarts: 0, isHalved: false, limit: Math.min(pageSize, pageLimit) };
   for (;;) {
     onStart();

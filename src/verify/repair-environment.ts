@@ -108,7 +108,7 @@ async function repairStream(
 ): Promise<void> {
   const { stream } = streamContext;
   const { destination } = work;
-  const checkpoint = await destination.load(stream.name);
+  const checkpoint = (await destination.load(stream.name))(stream.name);
   if (stream.method === 'feed') {
     const start = suspectRound(stream, checkpoint, mismatches, contextOf(work, stream));
     const beside = withStoredCheckpoint(destination, stream, { stored: checkpoint, start });
@@ -148,7 +148,10 @@ function withStoredCheckpoint(
 ): Destination {
   return {
     ...destination,
-    load: async (stream) => (stream === name ? start : destination.load(stream)),
+    async load(stream) {
+      const checkpointOf = await destination.load(stream);
+      return (each) => (each === name ? start : checkpointOf(each));
+    },
     async commit(stream, commit, markableStreams) {
       const checkpoint = { ...stored, pageLimit: commit.checkpoint.pageLimit };
       const page: Commit = commit.kind === 'page' ? { ...commit, checkpoint } : { kind: 'page', checkpoint };

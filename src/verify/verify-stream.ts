@@ -9,14 +9,14 @@ import { createVerification, type StreamVerification } from './stream-verificati
 
 /** Compares one stream, then requests again what differs. Never throws a `SyncError`. */
 export async function verifyStream(context: StreamContext): Promise<StreamVerification[]> {
-  const { catalogue, checkpoints, depth } = context;
+  const { catalogue, checkpointOf, depth } = context;
   const assets = { ...context, stream: streamNamed(catalogue, 'assets') };
   // The stream of all assets decides which tables exist; the typed stream decides where they are.
   const needed = depth === 'count' ? [assets, context] : [context];
   // The checkpoints from when the verification began; what a sync finishes meanwhile is left to the next verification.
   for (const each of needed) {
-    const checkpoint = checkpoints.get(each.stream.name);
-    if (checkpoint !== undefined && isUnsynced(each.stream, checkpoint))
+    const checkpoint = checkpointOf(each.stream.name);
+    if (isUnsynced(each.stream, checkpoint))
       return [{ ...createVerification(each), outcome: checkpoint.unavailable ? 'unavailable' : 'unsynced' }];
   }
   if (depth === 'count') return verifyCounts(context, assets);

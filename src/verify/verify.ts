@@ -1,5 +1,4 @@
 import PQueue from 'p-queue';
-import type { Checkpoint } from '../core/checkpoint.ts';
 import { type DecisionOptions, inEnvironment } from '../core/context.ts';
 import type { CompareDepth } from '../core/decide/difference.ts';
 import { endsRun, SyncError } from '../core/errors.ts';
@@ -8,7 +7,7 @@ import type { Source } from '../core/ports/source.ts';
 import type { StateStore } from '../core/ports/state-store.ts';
 import { type EnvironmentChanges, type ListedEnvironment, reconcile } from '../core/schedule/environments.ts';
 import { chooseEnvironments } from '../core/schedule/wanted-environments.ts';
-import type { Row, Stream, StreamName } from '../core/stream.ts';
+import type { Row, Stream } from '../core/stream.ts';
 import type { Instant } from '../core/time/instant.ts';
 import { type EnvironmentContext, type StreamContext, streamNamed } from './contexts.ts';
 import type { StreamVerification } from './stream-verification.ts';
@@ -132,8 +131,6 @@ async function openEnvironment(
   const refreshIn = (rows: readonly Row[]): Instant | null =>
     (rows.find((row) => row['id'] === environment.id)?.['last_synced_at'] ?? null) as Instant | null;
   const reader = ports.reader(environment.id);
-  const checkpoints = new Map<StreamName, Checkpoint>();
-  for (const { name } of catalogue) checkpoints.set(name, await reader.load(name));
   return {
     catalogue,
     environment,
@@ -141,7 +138,7 @@ async function openEnvironment(
     metRefreshAt: refreshIn(mirroredEnvironments),
     source: ports.source,
     reader,
-    checkpoints,
+    checkpointOf: await reader.checkpoints(),
     feedReads: new Map(),
   };
 }

@@ -115,7 +115,7 @@ export function facts(given: Partial<RoundFacts> = {}): RoundFacts {
     hasRejected: false,
     hasHeld: false,
     lastMark: 0,
-    checkpoints: new Map(),
+    isParentScanned: true,
     ...given,
   };
 }

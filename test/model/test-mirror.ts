@@ -15,7 +15,7 @@ import { CATALOGUE, type CollectionName } from '../../src/streams/catalogue.ts';
 import type { RunPorts } from '../../src/sync/ports.ts';
 import { type RunOptions, runSync } from '../../src/sync/run.ts';
 import type { RunSummary, StreamSummary } from '../../src/sync/summary.ts';
-import { loadCheckpoint } from '../../state/checkpoint-store.ts';
+import { loadCheckpoints } from '../../state/checkpoint-store.ts';
 import { pageOf } from '../support/commit-parts.ts';
 import { DECISION_OPTIONS } from '../support/decision-options.ts';
 import { NO_TWIN } from './mirror-twin.ts';
@@ -186,7 +186,7 @@ export function createTestMirror(world: World, quietMs = 0, makeTwin = NO_TWIN):
       return [...written, ...noted].flatMap(({ keys }) => JSON.parse(String(keys)) as string[][]);
     },
     checkpoint: (stream, envId = [...world.environments.keys()][0] ?? '') =>
-      readState(file, loadCheckpoint(envId, stream)),
+      readState(file, loadCheckpoints(envId))(stream),
     requests: (path) =>
       world.log.slice(logFrom).filter((a) => a.path !== 'environments' && (!path || a.path.endsWith(`/${path}`))),
     otherRun: twin.state(fileState(file, clock, twin.randomHex)),

@@ -104,8 +104,7 @@ function chooseMarkedRound(
   context: Context,
   facts: RoundFacts,
 ): RoundStart {
-  const parent = facts.checkpoints.get(stream.dependencies[0]);
-  if (parent === undefined || parent.scanEndedCycle === null) return { do: 'rest', why: 'waiting' };
+  if (!facts.isParentScanned) return { do: 'rest', why: 'waiting' };
   const forced = scanReason(checkpoint, context);
   // Without a server time, what is due is unknown, so everything is scanned, feed streams included (R13).
   const isDated = context.serverTime !== null;

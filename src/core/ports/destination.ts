@@ -1,4 +1,4 @@
-import type { Checkpoint, LookupRead, Round } from '../checkpoint.ts';
+import type { Checkpoint, CheckpointOf, LookupRead, Round } from '../checkpoint.ts';
 import type { ExistingRow } from '../decide/difference.ts';
 import type { RowChange } from '../decide/newest-wins.ts';
 import type { PruningRule } from '../decide/retention.ts';
@@ -21,8 +21,8 @@ export interface RoundFacts {
   readonly hasHeld: boolean;
   /** The number of the latest mark (R18). */
   readonly lastMark: number;
-  /** The checkpoints of the environment, by stream. */
-  readonly checkpoints: ReadonlyMap<StreamName, Checkpoint>;
+  /** Whether the first scan of the stream that it depends on has ended (R18). */
+  readonly isParentScanned: boolean;
 }
 
 /** The bounds by which marks are counted. */
@@ -229,8 +229,8 @@ export interface OutstandingCounts {
 
 /** One environment of a mirror, as the sync of a stream sees it. Every failure is a `SyncError`. */
 export interface Destination {
-  /** `NO_PROGRESS` before the stream's first page. */
-  load(stream: StreamName): Promise<Checkpoint>;
+  /** The checkpoints of this stream and of those that it makes marks for. */
+  load(stream: StreamName): Promise<CheckpointOf>;
   facts(stream: Stream, query: FactsQuery): Promise<RoundFacts>;
   /** The mirror's rows under these keys, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: readonly (readonly string[])[]): Promise<Map<string, Row>>;

@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../checkpoint.ts';
+import type { CheckpointOf } from '../checkpoint.ts';
 import type { ExistingRow } from '../decide/difference.ts';
 import type { Stream, StreamName } from '../stream.ts';
 import type { Instant } from '../time/instant.ts';
@@ -20,8 +20,7 @@ type PendingChange = 'changed' | 'deleted' | 'marked' | 'asked';
 
 /** One environment of a mirror, as `verify` reads it without writing. Every failure is a `SyncError`. */
 export interface MirrorReader {
-  /** `NO_PROGRESS` before the stream's first page. */
-  load(stream: StreamName): Promise<Checkpoint>;
+  checkpoints(): Promise<CheckpointOf>;
   /** The mirror's rows under these keys with their child rows, by joined key (see `joinKey`). */
   existing(stream: Stream, keys: RowKeys): Promise<Map<string, ExistingRow>>;
   /** Records that the source returned these keys. */

@@ -1,4 +1,4 @@
-import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { MirrorClock } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { PruningRule } from '../../core/decide/retention.ts';
@@ -49,7 +49,7 @@ export function createPostgresDestination(database: PostgresDatabase, options: P
     (...given: Given): Promise<Result> =>
       withErrors(writeOnce(database, options, (connection) => performOn(connection, statementsOf(...given))));
   return {
-    load: asking(({ envId }, stream: StreamName) => loadCheckpoint(envId, stream)),
+    load: asking(() => loadCheckpoints(envId)),
     facts: asking((scope, stream: Stream, query: FactsQuery) => facts(scope, stream, { ...query, run })),
     existing: asking(existingRows),
     existingWithChildren: asking(existingWithChildren),

@@ -1,5 +1,5 @@
 import { rejectedRows, syncCheckpoints } from '../../../schema/sync.ts';
-import { encodeCheckpoint, loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import { encodeCheckpoint, loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { type MirrorClock, tick } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
@@ -146,7 +146,7 @@ function* applyRoundEnd(scope: CommitScope, stream: Stream, commit: RoundEndComm
   if (roundEnd.rememberFrom !== null) yield* persistSeen(scope, stream, roundEnd.rememberFrom);
   else if (!checkpoint.waitingScan) yield* forget(scope, stream, 'all');
   const done = yield* applied(scope, stream, commit, [changedRows]);
-  return { ...done, checkpoint: yield* loadCheckpoint(scope.envId, stream.name), isHeld: hold };
+  return { ...done, checkpoint: (yield* loadCheckpoints(scope.envId))(stream.name), isHeld: hold };
 }
 
 /** Whether staged rows are compared with the table's. The first scan of an empty table has nothing to compare with. */

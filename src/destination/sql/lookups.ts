@@ -1,4 +1,3 @@
-import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import type { ExistingRow } from '../../core/decide/difference.ts';
 import { type DecodedRow, joinKey } from '../../core/decode/decode.ts';
 import type { DueTest, FactsQuery, OutstandingCounts, RoundFacts } from '../../core/ports/destination.ts';
@@ -67,7 +66,8 @@ export function* facts(
 ): SqlStatements<RoundFacts> {
   const sql = `select ${existsFlag(liveRows(stream))} has_rows,
     ${existsFlag(`${fromRejected(stream)} and ${WHERE_HAS_KEY}`)} has_rejected,
-    ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark`;
+    ${existsFlag(`from held_removals h where ${whereStream(stream, 'h')}`)} has_held, (${LAST_MARK}) last_mark,
+    ${existsFlag(scannedParent(stream))} is_parent_scanned`;
   const [found] = yield* rows(scope, sql);
   return {
     hasRows: found?.['has_rows'] === 1,
@@ -75,8 +75,13 @@ export function* facts(
     hasRejected: found?.['has_rejected'] === 1,
     hasHeld: found?.['has_held'] === 1,
     lastMark: Number(found?.['last_mark'] ?? 0),
-    checkpoints: yield* loadCheckpoints(scope.envId),
+    isParentScanned: found?.['is_parent_scanned'] === 1,
   };
+}
+
+/** The checkpoint of the stream that this one follows, once its first scan has ended. */
+function scannedParent({ dependencies: [parent = ''] }: Stream): string {
+  return `from sync_checkpoints c where c.env_id = @env and c.stream = '${parent}' and c.scan_ended_cycle is not null`;
 }
 
 /** The number of live rows with these values in their fields. */

@@ -1,4 +1,4 @@
-import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { clockOfOneWriter } from '../../../state/mirror-clock.ts';
 import type { AlertRule } from '../../core/alerts/alert.ts';
 import type { Destination } from '../../core/ports/destination.ts';
@@ -33,7 +33,7 @@ export function createSqliteDestination(mirror: MirrorFile, options: Destination
           .count,
     );
   return {
-    load: asking((stream) => loadCheckpoint(envId, stream)),
+    load: asking(() => loadCheckpoints(envId)),
     facts: asking((stream, query) => facts(scope, stream, { ...query, run })),
     existing: asking((stream, keys) => existingRows(scope, stream, keys)),
     existingWithChildren: asking((stream, keys) => existingWithChildren(scope, stream, keys)),

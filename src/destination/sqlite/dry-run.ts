@@ -16,7 +16,7 @@ import {
   syncStreamRuns,
 } from '../../../schema/sync.ts';
 import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
-import type { Checkpoint } from '../../core/checkpoint.ts';
+import type { CheckpointOf } from '../../core/checkpoint.ts';
 import type { Backlog, Commit, Destination } from '../../core/ports/destination.ts';
 import type { SourceExpectations } from '../../core/ports/source-expectations.ts';
 import type { StateStore } from '../../core/ports/state-store.ts';
@@ -106,8 +106,8 @@ interface DryRunDestination extends SourceExpectations {
 
 /** @param mirror opened by `openForDryRun` */
 export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): DryRunDestination {
-  const stored = new Map<string, ReadonlyMap<StreamName, Checkpoint>>();
-  const storedOf = (envId: string): ReadonlyMap<StreamName, Checkpoint> => {
+  const stored = new Map<string, CheckpointOf>();
+  const storedOf = (envId: string): CheckpointOf => {
     const known = stored.get(envId) ?? readState(mirror, loadCheckpoints(envId));
     stored.set(envId, known);
     return known;
@@ -123,7 +123,7 @@ export function createDryRunMirror(mirror: MirrorFile, clock: () => Instant): Dr
     async refused(envId, stream) {
       const status = mirror.connection.prepare(LAST_STATUS).pluck().get(envId, stream.name);
       if (status === 'denied') return 'forbidden';
-      return storedOf(envId).get(stream.name)?.unavailable === true ? 'not-live' : null;
+      return storedOf(envId)(stream.name).unavailable ? 'not-live' : null;
     },
   };
 }

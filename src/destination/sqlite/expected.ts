@@ -1,7 +1,7 @@
-import { type Checkpoint, NO_PROGRESS, type Round } from '../../core/checkpoint.ts';
+import type { Checkpoint, CheckpointOf, Round } from '../../core/checkpoint.ts';
 import type { PageRequest, Query } from '../../core/ports/source.ts';
 import type { ExpectedRows } from '../../core/ports/source-expectations.ts';
-import { parentsOf, type Stream, type StreamName } from '../../core/stream.ts';
+import { parentsOf, type Stream } from '../../core/stream.ts';
 import { addDays, type Instant } from '../../core/time/instant.ts';
 import { type SqlCondition, tableOf, whereHolds, whereLive } from '../sql/conditions.ts';
 import { type MirrorScope, rows, type SqlStatements, value } from '../sql/statements.ts';
@@ -13,24 +13,17 @@ import type { MirrorFile } from './open.ts';
 interface ExpectedRead extends MirrorScope {
   readonly stream: Stream;
   readonly query: Query;
-  readonly stored: StoredCheckpoints;
+  /** As the last run left them. */
+  readonly stored: CheckpointOf;
   /** The server time of the run (R1). */
   readonly now: Instant | null;
 }
-
-/** The checkpoints of the environment as the last run left them. */
-type StoredCheckpoints = ReadonlyMap<StreamName, Checkpoint>;
 
 /** How many rows a read still has to return (see `SourceExpectations`). */
 export function expectedRows(
   mirror: MirrorFile,
   envId: string,
-  {
-    stream,
-    request,
-    stored,
-    now,
-  }: { stream: Stream; request: PageRequest; stored: StoredCheckpoints; now: Instant | null },
+  { stream, request, stored, now }: { stream: Stream; request: PageRequest; stored: CheckpointOf; now: Instant | null },
 ): ExpectedRows {
   const expectedRead: ExpectedRead = { ...sqliteScope(mirror, envId), stream, query: request.query, stored, now };
   return perform(mirror.prepare, rowsFrom(expectedRead, request));
@@ -64,7 +57,7 @@ function mayHide({ limit, ...asked }: Query, shown: number): boolean {
 
 /** A typed list has as many rows as the assets say, whether it was read or not. */
 function wasReadWhole({ stream, stored }: ExpectedRead): boolean {
-  const { scanEndedCycle, watermark } = stored.get(decider(stream).name) ?? NO_PROGRESS;
+  const { scanEndedCycle, watermark } = stored(decider(stream).name);
   return scanEndedCycle !== null || watermark !== null;
 }
 
@@ -169,7 +162,7 @@ function* hiddenRows(read: ExpectedRead, variant: string): SqlStatements<Expecte
 /** Rows on the pages before. */
 function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<number> {
   const { stream, stored, query } = expectedRead;
-  const round = currentRound(stored.get(stream.name));
+  const round = currentRound(stored(stream.name));
   if (round?.read == null) return 0;
   const { number } = round.read;
   const seen = `select coalesce(sum(json_array_length(keys)), 0) from main.seen_pages
@@ -189,14 +182,14 @@ function* rowsBefore(expectedRead: ExpectedRead, hidden: number): SqlStatements<
 }
 
 /** The round that the next run continues. */
-function currentRound(checkpoint: Checkpoint | undefined): Round | null {
-  return checkpoint?.round ?? checkpoint?.waitingScan ?? null;
+function currentRound({ round, waitingScan }: Checkpoint): Round | null {
+  return round ?? waitingScan;
 }
 
 /** The queries of the round's reads before this one. Lookups by id are not known. */
 function readsBefore({ stream, stored, query }: ExpectedRead): Query[] {
   const { limit = 1, deleted_since: since } = query;
-  const round = currentRound(stored.get(stream.name));
+  const round = currentRound(stored(stream.name));
   if (round?.mode === 'feed') return since === undefined ? [] : [{ synced_since: since, limit }];
   if (round?.mode !== 'scan' && round?.mode !== 'snapshot') return [];
   const left = round.steps.filter((readStep) => readStep.do === 'list' && readStep.as !== 'tombstones').length;

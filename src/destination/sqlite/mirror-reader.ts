@@ -1,4 +1,4 @@
-import { loadCheckpoint } from '../../../state/checkpoint-store.ts';
+import { loadCheckpoints } from '../../../state/checkpoint-store.ts';
 import { joinKey } from '../../core/decode/decode.ts';
 import type { MirrorReader, RowKey, RowKeys, TableFilter, TableGroup } from '../../core/ports/mirror-reader.ts';
 import type { Stream, StreamName } from '../../core/stream.ts';
@@ -17,7 +17,7 @@ export function createMirrorReader(mirror: MirrorFile, envId: string): MirrorRea
   const writing = { ...scope, run: 0, mirroredAt: '', marking: new Set<never>() };
   const asking = portMethods(mirror);
   return {
-    load: asking((stream) => loadCheckpoint(envId, stream)),
+    checkpoints: asking(() => loadCheckpoints(envId)),
     existing: asking((stream, keys) => existingWithChildren(scope, stream, keys)),
     recordSeen: asking(function* (stream, keys) {
       noteSeen(writing, stream, { keys, readNumber: 1 });

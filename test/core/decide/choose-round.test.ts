@@ -260,16 +260,12 @@ describe('a feed stream whose scan has failed in this run (R9)', () => {
 });
 
 describe('a stream that reads marked rows', () => {
-  const leader = (given: Partial<Checkpoint>) => new Map([['columns', checkpoint(given)] as const]);
-  const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) =>
-    facts({ marks, checkpoints: leader({}), ...given });
+  const with_ = (marks: RoundFacts['marks'], given: Partial<RoundFacts> = {}) => facts({ marks, ...given });
   const none = { inside: 0, outside: 0, isDue: false };
 
-  test.each([
-    ['has not begun', new Map()],
-    ['has not ended', leader({ scanEndedCycle: null, scanEndedAt: null })],
-  ])('it waits while the first scan of its parent stream %s (R18)', (_, checkpoints) => {
-    const beginning = chooseRound(streamOf('column_lineage'), NO_PROGRESS, context(), facts({ checkpoints }));
+  test('it waits until the first scan of its parent stream has ended (R18)', () => {
+    const waiting = facts({ isParentScanned: false });
+    const beginning = chooseRound(streamOf('column_lineage'), NO_PROGRESS, context(), waiting);
     expect(beginning).toEqual({ do: 'rest', why: 'waiting' });
   });
 
@@ -341,10 +337,7 @@ describe('a stream that reads marked rows', () => {
   });
 
   test('typed assets that are still marked after their feed are looked up by id (R22)', () => {
-    const given = facts({
-      marks: { inside: 1, outside: 0, isDue: true },
-      checkpoints: new Map([['assets', checkpoint()]]),
-    });
+    const given = facts({ marks: { inside: 1, outside: 0, isDue: true } });
     const { steps } = roundOf('table_assets', checkpoint(), context(), given);
     expect(steps).toEqual([feeds()[0], ask('marked'), ask('unshown')]);
     const outside = roundOf('table_assets', checkpoint(), context(), {

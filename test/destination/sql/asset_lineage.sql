@@ -380,8 +380,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a replacement of the table that is held back
@@ -663,8 +662,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -756,5 +754,4 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'asset_lineag
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;

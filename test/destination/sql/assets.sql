@@ -254,8 +254,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a sweep that is held back
@@ -369,8 +368,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a sweep that another scan follows
@@ -474,8 +472,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -599,5 +596,4 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'assets';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;

@@ -525,8 +525,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a replacement of the table that is held back
@@ -925,8 +924,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a replacement of marked rows
@@ -1226,8 +1224,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a replacement of marked rows that is held back
@@ -1573,8 +1570,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -1684,5 +1680,4 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'column_linea
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;

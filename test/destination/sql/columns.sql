@@ -379,8 +379,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a sweep that is held back
@@ -504,8 +503,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- a sweep that another scan follows
@@ -615,8 +613,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- rows whose removal is held back are marked
@@ -736,5 +733,4 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'columns';
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;

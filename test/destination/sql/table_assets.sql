@@ -222,8 +222,7 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;
 
 
 -- the end of a whole read
@@ -306,5 +305,4 @@ delete from seen_through as s where s.env_id = @env and s.stream = 'table_assets
 
 select c.*, (select returned_count from mirror_environments where env_id = @env) as returns
   from sync_checkpoints c
-  where c.env_id = @env
-    and c.stream = @stream;
+  where c.env_id = @env;

@@ -143,7 +143,7 @@ export function describeRemovals(bench: Workbench): void {
       await bench.commit('columns', { marks: [{ stream: 'columns', id: 'a' }] });
       const done = await end(false);
       expect(done.checkpoint).toEqual({ ...NO_PROGRESS, finishedCycle: null });
-      expect(done.checkpoint).toEqual(await bench.on().load('columns'));
+      expect(done.checkpoint).toEqual(await bench.checkpoint('columns'));
     });
   });
 

@@ -283,7 +283,7 @@ export function describeReplacements(bench: Workbench): void {
       expect((await on().existing(stream('columns'), [['a']])).size).toBe(0);
       expect(await on().facts(stream('columns'), { since: null, settledBefore: LAST_INSTANT })).toMatchObject({
         hasRows: false,
-        checkpoints: new Map(),
+        isParentScanned: false,
       });
       const query = {
         about: 'candidates',

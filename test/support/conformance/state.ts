@@ -28,7 +28,7 @@ interface RunStart {
 
 /** What a mirror stores besides its rows. */
 export function describeState(bench: Workbench): void {
-  const { rows, state, commit, on } = bench;
+  const { rows, state, commit } = bench;
 
   test('a mirror belongs to the base URL that first wrote it, and any other is refused (R26)', async () => {
     await state().claimMirror(BASE_URL);
@@ -47,7 +47,7 @@ export function describeState(bench: Workbench): void {
     const env = (id: string) => ({ id, name: `Env ${id}` });
     const missing = async () =>
       (await state().environments()).map((row) => [row['id'], row['missing_since']]).sort(byText);
-    const due = async (id: string, stream: StreamName = 'assets') => (await on(id).load(stream)).scanDue;
+    const due = async (id: string, stream: StreamName = 'assets') => (await bench.checkpoint(stream, id)).scanDue;
 
     test('unlisted ones are kept, and once listed again their scanned streams are due for a scan (R13)', async () => {
       for (const id of ['a', 'b'])
@@ -73,11 +73,11 @@ export function describeState(bench: Workbench): void {
     test('one listed again is due for a scan even if an older checkpoint is committed afterwards (R13)', async () => {
       await commit('assets', { checkpoint: SCANNED }, { env: 'a' });
       await save([env('a')]);
-      const loaded = await on('a').load('assets');
+      const loaded = await bench.checkpoint('assets', 'a');
       await save([]);
       await save([env('a')]);
       await commit('assets', { checkpoint: { ...loaded, finishedCycle: 2 } }, { env: 'a' });
-      expect(await on('a').load('assets')).toMatchObject({ scanDue: 'returned', finishedCycle: 2 });
+      expect(await bench.checkpoint('assets', 'a')).toMatchObject({ scanDue: 'returned', finishedCycle: 2 });
     });
 
     test('one listed again is scanned once, even if two runs notice it at the same time (R13)', async () => {
@@ -86,7 +86,7 @@ export function describeState(bench: Workbench): void {
       await save([]);
       const found = reconcile([env('a')], await state().environments(), T);
       await state().saveEnvironments(found, 2);
-      const begun = { ...(await on('a').load('assets')), scanDue: null };
+      const begun = { ...(await bench.checkpoint('assets', 'a')), scanDue: null };
       await commit('assets', { checkpoint: begun }, { env: 'a' });
       await state().saveEnvironments(found, 3);
       expect(await due('a')).toBeNull();

@@ -67,13 +67,17 @@ export function workbench(make: MakeMirror) {
     ...decodePage(stream(name), items).rows,
   ];
 
+  async function checkpoint(name: StreamName, env = 'e'): Promise<Checkpoint> {
+    return (await on(env).load(name))(name);
+  }
+
   async function commit(
     name: StreamName,
-    { checkpoint, ...parts }: CommitParts & { readonly checkpoint?: Checkpoint },
+    { checkpoint: given, ...parts }: CommitParts & { readonly checkpoint?: Checkpoint },
     { env, marking = STREAM_NAMES, run }: Where = {},
   ): Promise<RowCounts> {
-    const given = commitOf(checkpoint ?? (await on(env).load(name)), parts);
-    return (await on(env, run).commit(stream(name), given, new Set(marking))).counts;
+    const whole = commitOf(given ?? (await checkpoint(name, env)), parts);
+    return (await on(env, run).commit(stream(name), whole, new Set(marking))).counts;
   }
 
   /** The changes that items of a feed cause. */
@@ -90,6 +94,7 @@ export function workbench(make: MakeMirror) {
     decoded,
     changes,
     commit,
+    checkpoint,
     state: () => mirror.state,
     runs: () => mirror.runs(),
     breakTable: (table: string) => mirror.breakTable(table),
