@@ -20,7 +20,7 @@ import type { ServingOptions } from './serve-world.ts';
 import { type Simulation, simulate } from './simulation.ts';
 import { runStarved, type Starvation, starvations } from './starvation.ts';
 import { quotas, wireFaults } from './wire-faults.ts';
-import { DAY } from './world.ts';
+import { DAY, HOUR } from './world.ts';
 
 /** A property of every history, and its share of every hundred runs. */
 export interface Property {
@@ -106,6 +106,8 @@ async function expectFullScanRepairs(simulation: Simulation): Promise<void> {
 
 /** Once nothing is hidden any more, the weekly scans repair the mirror, without scanning lineage or typed assets. */
 async function expectPermissionsRestored(simulation: Simulation): Promise<void> {
+  // What is to be hidden late must be hidden by then.
+  simulation.world.advance(HOUR);
   for (const env of simulation.world.environments.values()) env.hidden.clear();
   // A scan in progress may already have passed what was hidden from it.
   if (hasUnfinishedScan(simulation)) await settle(simulation);
