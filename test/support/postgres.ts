@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { PGlite } from '@electric-sql/pglite';
 import { Client } from 'pg';
 import { inject } from 'vitest';
-import { PARSERS } from '../../src/destination/postgres/values.ts';
 
 /** A schema of its own on a real server, for one test. */
 export interface TestSchema {
@@ -58,8 +56,3 @@ export async function testSchema(serverUrl?: string): Promise<TestSchema> {
 }
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text };
-
-/** PostgreSQL in this process, with one connection. By default, values have the types that SQLite returns. */
-export function pglite(parsers: Readonly<Record<number, (text: string) => unknown>> = PARSERS): Promise<PGlite> {
-  return PGlite.create({ parsers: { ...parsers } });
-}

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest';
-import { pglite, postgresServer, testSchema } from '../postgres.ts';
+import { postgresServer, testSchema } from '../postgres.ts';
 import { startServer } from './server.ts';
 import { shiftingProxy } from './shifting-proxy.ts';
 import { type TransactionPooler, transactionPooler } from './transaction-pooler.ts';
@@ -89,12 +89,6 @@ describe('a server for tests', () => {
     await expect(other.ask('select x from t')).rejects.toMatchObject({ code: '42P01' });
     await one.drop();
     await expect(one.ask('select x from t')).rejects.toMatchObject({ code: '42P01' });
-  });
-
-  test('runs in this process as well, with the values that its parsers make', async () => {
-    const inProcess = await pglite({ 20: (text) => `int8 ${text}` });
-    onTestFinished(() => inProcess.close());
-    expect((await inProcess.query('select 7::int8 as x')).rows).toEqual([{ x: 'int8 7' }]);
   });
 });
 
